@@ -1,7 +1,7 @@
 """The course in other languages: one site for each folder of docs/_locale, in build/site/LANGUAGE.
 
     python docs/_ext/languages.py site build/site      build them beside the English site
-    python docs/_ext/languages.py words build/gettext  what diagrams say, for translators
+    python docs/_ext/languages.py words build/gettext  what diagrams and live parts say, for translators
 
 A page shows English where a translation is missing. What is missing and what is stale (translated from a
 sentence that the page no longer has) is printed for each language. Read next: ../diagrams/kit.py.
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[1]
 LOCALE = DOCS / "_locale"
+PROGRAMS = DOCS / "_static" / "live"
 NAMES = {"en": "English", "es": "Español", "hr": "Hrvatski", "pl": "Polski", "ru": "Русский"}
 BUILD = DOCS.parent / "build" / "languages"
+SAID = re.compile(r"\bsay\(\s*'([^']+)'")
+"""A text that the program of a live part shows."""
+
+TITLE = re.compile(r"^```\{(?:live|vote)\}[^\n]*\n:title: ([^\n]+)$", re.MULTILINE)
 UNTRANSLATED = re.compile(r"\$[^$]+\$|`[^`]+`|\\text\{[^}]*\}|[^\W\d_]*[\\_&=^]\S*|\W|\d")
 """Formulas, code and numbers; a text that has nothing else needs no translation."""
 
@@ -140,7 +145,17 @@ def build(site: Path) -> None:
 
 
 def words(folder: Path) -> None:
-    """Writes diagrams.pot: every text of the diagrams."""
+    """Writes diagrams.pot and live.pot: every text of the diagrams and of the live parts."""
+    for name, texts in (("diagrams", of_diagrams()), ("live", of_parts())):
+        found = Catalog(project="Weft", fuzzy=False)
+        for text in texts:
+            found.add(text)
+        with (folder / f"{name}.pot").open("wb") as file:
+            write_po(file, found, sort_output=True)
+
+
+def of_diagrams() -> set[str]:
+    """Every text of the diagrams."""
     from named import every, kit
 
     class Recorded(dict[str, str]):
@@ -148,11 +163,23 @@ def words(folder: Path) -> None:
             found.add(text)
             return default
 
-    found = Catalog(project="Weft", fuzzy=False)
+    found: set[str] = set()
     kit().WORDS = Recorded()
     every()
-    with (folder / "diagrams.pot").open("wb") as file:
-        write_po(file, found, sort_output=True)
+    return found
+
+
+def said(name: str) -> list[str]:
+    """The texts of a live part's program."""
+    return SAID.findall((PROGRAMS / f"{name}.js").read_text("utf-8"))
+
+
+def of_parts() -> set[str]:
+    """Every text that live parts and votes show: of their programs, and their titles on the pages."""
+    texts = {text for path in PROGRAMS.glob("*.js") for text in said(path.stem)}
+    for page in (DOCS / "course").rglob("*.md"):
+        texts.update(TITLE.findall(page.read_text("utf-8")))
+    return texts
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Read next: live.py; ../_static/live/vote.js, which asks for the vote.
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from live import Live, open_part
+from live import Live, open_part, titled
 from sphinx.application import Sphinx
 from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
@@ -34,7 +34,7 @@ class VoteDirective(SphinxDirective):
         verdict = directives.choice(self.arguments[0], VERDICTS)
         if not self.content or "title" not in self.options:
             raise self.error("a vote needs :title: and a claim")
-        vote = Vote(name="vote", title=self.options["title"], verdict=verdict)
+        vote = Vote(name="vote", title=titled(self), verdict=verdict)
         self.state.nested_parse(self.content, self.content_offset, vote)
         claim, *rest = vote.children
         claim["classes"].append("live-try")

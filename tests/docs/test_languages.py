@@ -49,6 +49,15 @@ def test_the_seven_chapters_on_recurrent_networks_are_translated(language: str) 
         assert len(known) >= 0.8 * len(headings), (language, page, set(headings) - words)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_live_parts_are_translated(language: str) -> None:
+    languages = tool("languages")
+    words, holes = languages.messages(languages.catalog(language, "live")), re.compile(r"\{\d\}")
+    assert languages.of_parts() == set(words)
+    for text, translated in words.items():
+        assert sorted(holes.findall(translated)) == sorted(holes.findall(text)), (language, text)
+
+
 def test_a_diagram_says_what_the_catalog_says() -> None:
     tool("languages")
     named = tool("named")

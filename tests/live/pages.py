@@ -61,12 +61,12 @@ def blocks() -> dict[str, str]:
     return found
 
 
-def build(folder: Path) -> Path:
-    """A site with a page for each live part; its folder."""
+def build(folder: Path, *parts: str, language: str = "en") -> Path:
+    """A site with a page for each of these live parts, or for all; its folder."""
     source = folder / "source"
     source.mkdir()
-    (source / "conf.py").write_text(CONF)
-    names = blocks()
+    (source / "conf.py").write_text(f"{CONF}language = {language!r}\n")
+    names = {name: text for name, text in blocks().items() if not parts or name in parts}
     (source / "index.md").write_text("# Parts\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
     for name, text in names.items():
         (source / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")

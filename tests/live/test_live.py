@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.pages import DOCS, STATIC, blocks
+from tests.live.pages import DOCS, STATIC, blocks, build
 from tests.serve.browser import Browser
 
 DATA = 5_000_000
@@ -47,3 +47,16 @@ def test_a_part_without_scripts_is_a_picture_or_a_verdict(name: str, site: Path,
 def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
     assert "live.js" not in (site / "index.html").read_text("utf-8")
     assert "live.js" in (site / f"{min(blocks())}.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("site")  # what it needs is installed
+def test_a_part_speaks_the_language_of_its_page(tmp_path: Path, chromium: Browser) -> None:
+    page = build(tmp_path, "attention", language="hr") / "attention.html"
+    chromium.open(page.as_uri())
+    chromium.wait("document.querySelector('.live[data-ready]')")
+    shown = chromium.run(
+        "[...document.querySelectorAll('.live-title, .live-stage')].map((one) => one.textContent).join()"
+    )
+    assert "Pozornost vlastitom rukom" in shown and "podijeljen s √d: energije od oko" in shown
+    assert "divided by" not in shown and "query" not in shown

@@ -1,6 +1,6 @@
 // Attention by hand: a query and keys in the plane, their weights and the context; and what scaling does in more dimensions.
 live.part('attention', (() => {
-  const { make, shape, number, softmax } = live, EDGE = 3, NAMES = ['q', 'h₁', 'h₂', 'h₃'], COLOURS = ['--live-1', '--live-2', '--live-3', '--live-5'];
+  const { make, shape, number, softmax, say } = live, EDGE = 3, NAMES = ['q', 'h₁', 'h₂', 'h₃'], COLOURS = ['--live-1', '--live-2', '--live-3', '--live-5'];
   const dot = (a, b) => a.reduce((sum, one, n) => sum + one * b[n], 0);
 
   // Energies, weights and context of a query over states that are keys and values.
@@ -33,7 +33,7 @@ live.part('attention', (() => {
   // A point that is dragged, or moved by the arrow keys.
   function handle(svg, name, point, colour, moved) {
     const drawn = arrow(colour), ring = shape('circle', { r: 0.5, fill: 'transparent' }), dotted = shape('circle', { r: 0.13, fill: `var(${colour})` });
-    const node = shape('g', { class: 'live-handle', tabindex: 0, role: 'slider', 'aria-roledescription': 'point in the plane', 'aria-label': name === 'q' ? 'query' : `state ${name}`, 'aria-valuenow': 0 }, ...drawn.nodes, dotted, ring);
+    const node = shape('g', { class: 'live-handle', tabindex: 0, role: 'slider', 'aria-roledescription': say('point in the plane'), 'aria-label': name === 'q' ? say('query') : say('state {0}', name), 'aria-valuenow': 0 }, ...drawn.nodes, dotted, ring);
     const clip = (value) => Math.max(-EDGE, Math.min(EDGE, Math.round(value * 20) / 20));
     const show = () => {
       for (const each of [ring, dotted]) { each.setAttribute('cx', point[0]); each.setAttribute('cy', -point[1]); }
@@ -59,7 +59,7 @@ live.part('attention', (() => {
   }
 
   function plane(root) {
-    const points = [[1, 0], [2, 0], [0, 2], [1, 1]], svg = shape('svg', { viewBox: '-3.3 -3.3 6.6 6.6', role: 'group', 'aria-label': 'The plane: query, states and context' }), found = make('div', { 'aria-live': 'polite' });
+    const points = [[1, 0], [2, 0], [0, 2], [1, 1]], svg = shape('svg', { viewBox: '-3.3 -3.3 6.6 6.6', role: 'group', 'aria-label': say('The plane: query, states and context') }), found = make('div', { 'aria-live': 'polite' });
     for (let at = -EDGE; at <= EDGE; at++) svg.append(shape('path', { class: at ? 'faint' : 'axis', 'stroke-width': 0.02, d: `M${at} -3.3V3.3M-3.3 ${at}H3.3` }));
     let scaled = false;
     const context = arrow('--live-4', true);
@@ -67,13 +67,13 @@ live.part('attention', (() => {
       const { energies, weights, context: c } = attend(points[0], points.slice(1), scaled);
       context.place(c, 'c');
       const rows = weights.map((weight, j) => make('tr', {}, make('th', { scope: 'row', textContent: NAMES[j + 1] }), make('td', { textContent: number(energies[j]) }), make('td', { className: 'live-bar' }, bar(weight, COLOURS[j + 1])), make('td', { textContent: number(weight, 3) })));
-      const head = make('tr', {}, ...['', 'energy', 'weight', ''].map((textContent) => make('th', { scope: 'col', textContent })));
-      found.replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows)), make('p', { className: 'live-context', textContent: `context c = (${number(c[0], 3)}, ${number(c[1], 3)})` }));
+      const head = make('tr', {}, ...['', say('energy'), say('weight'), ''].map((textContent) => make('th', { scope: 'col', textContent })));
+      found.replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows)), make('p', { className: 'live-context', textContent: say('context c = ({0}, {1})', number(c[0], 3), number(c[1], 3)) }));
     };
     const handles = points.map((point, n) => handle(svg, NAMES[n], point, COLOURS[n], show));
     svg.append(...context.nodes, ...handles.slice(1), handles[0]);
-    const score = live.choice('Score', [[false, 'dot product'], [true, 'divided by √2']], false, (value) => { scaled = value; show(); });
-    root.append(make('div', { className: 'live-columns' }, svg, make('div', {}, score, found, make('p', { className: 'live-quiet', textContent: 'Drag an arrow’s tip, or choose it with Tab and use the arrow keys (with Shift: larger steps). The states are keys and values at once.' }))));
+    const score = live.choice(say('Score'), [[false, say('dot product')], [true, say('divided by √{0}', 2)]], false, (value) => { scaled = value; show(); });
+    root.append(make('div', { className: 'live-columns' }, svg, make('div', {}, score, found, make('p', { className: 'live-quiet', textContent: say('Drag an arrow’s tip, or choose it with Tab and use the arrow keys (with Shift: larger steps). The states are keys and values at once.') }))));
     show();
   }
 
@@ -89,14 +89,14 @@ live.part('attention', (() => {
     const found = make('div', { className: 'live-columns' });
     const show = () => {
       const { query, keys } = drawn(seed, 2 ** power, 8);
-      found.replaceChildren(...[[false, 'dot product'], [true, 'divided by √d']].map(([scaled, name]) => {
+      found.replaceChildren(...[[false, say('dot product')], [true, say('divided by √{0}', 'd')]].map(([scaled, name]) => {
         const { energies, weights } = attend(query, keys, scaled), spread = Math.sqrt(energies.reduce((sum, one) => sum + one * one, 0) / energies.length);
         const rows = weights.map((weight, j) => [`k${j + 1}`, weight, number(weight, 3), `var(${scaled ? '--live-3' : '--live-2'})`]);
-        return make('div', {}, make('p', { textContent: `${name}: energies of about ±${number(spread, 1)}` }), live.bars(rows));
+        return make('div', {}, make('p', { textContent: say('{0}: energies of about ±{1}', name, number(spread, 1)) }), live.bars(rows));
       }));
     };
-    const size = live.slider('features d', { min: 0, max: 9, value: power, shown: (value) => String(2 ** value) }, (value) => { power = value; show(); });
-    root.append(make('h4', { textContent: 'In more dimensions' }), make('p', { textContent: 'A query and eight keys with independent features of mean 0 and variance 1. The variance of their dot products is d.' }), size, live.button('Draw others', () => { seed += 1; show(); }), found);
+    const size = live.slider(say('features d'), { min: 0, max: 9, value: power, shown: (value) => String(2 ** value) }, (value) => { power = value; show(); });
+    root.append(make('h4', { textContent: say('In more dimensions') }), make('p', { textContent: say('A query and eight keys with independent features of mean 0 and variance 1. The variance of their dot products is d.') }), size, live.button(say('Draw others'), () => { seed += 1; show(); }), found);
     show();
   }
 

@@ -1,9 +1,9 @@
 // An LSTM and a GRU reading what you type: the gates and the state of one unit as coloured letters.
 live.part('gates', (() => {
-  const { make, number } = live;
+  const { make, number, say } = live;
   const ROWS = {
-    lstm: { i: 'input gate i', f: 'forget gate f', o: 'output gate o', g: 'candidate g', c: 'cell state c', h: 'output h' },
-    gru: { u: 'update gate u', r: 'reset gate r', g: 'candidate g', h: 'state h' },
+    lstm: { i: say('input gate i'), f: say('forget gate f'), o: say('output gate o'), g: say('candidate g'), c: say('cell state c'), h: say('output h') },
+    gru: { u: say('update gate u'), r: say('reset gate r'), g: say('candidate g'), h: say('state h') },
   };
   const KEEPS = { lstm: 'f', gru: 'u' };
 
@@ -57,8 +57,8 @@ live.part('gates', (() => {
 
     function tell() {
       const step = steps[now.at];
-      if (!step) { told.textContent = 'Type something.'; return; }
-      told.textContent = `Unit ${now.unit} at “${step.piece === '▁' ? 'space' : step.piece}”: ${Object.keys(ROWS[now.cell]).map((name) => `${name} = ${number(values(step, name), 2)}`).join(', ')}.`;
+      if (!step) { told.textContent = say('Type something.'); return; }
+      told.textContent = say('Unit {0} at “{1}”: {2}.', now.unit, step.piece === '▁' ? say('space') : step.piece, Object.keys(ROWS[now.cell]).map((name) => `${name} = ${number(values(step, name), 2)}`).join(', '));
     }
 
     function draw() {
@@ -90,16 +90,16 @@ live.part('gates', (() => {
       draw();
     }
 
-    const unit = live.slider('unit', { min: 0, max: 127, value: 0 }, (value) => { now.unit = value; draw(); });
-    const position = live.slider('letter', { min: 0, max: 40, value: 0 }, (value) => { now.at = value; mark(); });
+    const unit = live.slider(say('unit'), { min: 0, max: 127, value: 0 }, (value) => { now.unit = value; draw(); });
+    const position = live.slider(say('letter'), { min: 0, max: 40, value: 0 }, (value) => { now.at = value; mark(); });
     const choose = (value) => { now.unit = value; unit.set(value); draw(); };
     input.addEventListener('input', compute);
     root.append(
-      live.choice('Cell', [['lstm', 'LSTM'], ['gru', 'GRU']], 'lstm', (cell) => { now.cell = cell; compute(); }),
-      make('label', {}, 'Type English', input), unit, position,
-      make('div', { className: 'live-row' }, live.button('The unit that keeps most', () => { if (steps.length) choose(keeper(steps, KEEPS[now.cell])); })),
+      live.choice(say('Cell'), [['lstm', 'LSTM'], ['gru', 'GRU']], 'lstm', (cell) => { now.cell = cell; compute(); }),
+      make('label', {}, say('Type English'), input), unit, position,
+      make('div', { className: 'live-row' }, live.button(say('The unit that keeps most'), () => { if (steps.length) choose(keeper(steps, KEEPS[now.cell])); })),
       told, table,
-      make('p', { className: 'live-quiet', textContent: 'Letter models of 128 units. Blue is positive, orange negative, and what is nearly 0 has the colour of the page. In the GRU, u is the share of the old state that is kept.' }),
+      make('p', { className: 'live-quiet', textContent: say('Letter models of 128 units. Blue is positive, orange negative, and what is nearly 0 has the colour of the page. In the GRU, u is the share of the old state that is kept.') }),
     );
     live.onTheme(draw);
     compute();

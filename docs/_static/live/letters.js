@@ -1,6 +1,6 @@
 // N-grams and a letter model side by side: what each thinks comes next, and what each would write.
 live.part('letters', (() => {
-  const { make, number } = live, START = '\u0002', ORDERS = 6, WRITTEN = 160;
+  const { make, number, say } = live, START = '\u0002', ORDERS = 6, WRITTEN = 160;
   const add = (map, key, by = 1) => map.set(key, (map.get(key) ?? 0) + by);
 
   // Counts of a text's n-grams by context, for each order: [Map context -> Map letter -> count], as Kneser and Ney count.
@@ -64,7 +64,7 @@ live.part('letters', (() => {
     const how = () => ({ temperature: now.temperature, topK: now.topK, topP: now.topP });
     const input = make('textarea', { rows: 2, value: 'Click the ', maxLength: 300, spellcheck: false }), known = new Set(text);
     const typed = () => [...input.value].filter((letter) => known.has(letter)).join('');
-    const sides = ['n-grams', 'LSTM'].map((name) => ({ name, next: make('div'), said: make('output', { className: 'live-said', ariaLive: 'polite' }) }));
+    const sides = [say('n-grams'), 'LSTM'].map((name) => ({ name, next: make('div'), said: make('output', { className: 'live-said', ariaLive: 'polite' }) }));
 
     function next() {
       const { letters, probs } = grams(), own = shaped(probs(typed()).map(Math.log), new Set(), how());
@@ -89,13 +89,13 @@ live.part('letters', (() => {
     const set = (key) => (value) => { now[key] = value; next(); };
     input.addEventListener('input', next);
     root.append(
-      make('label', {}, 'Type the beginning of an English help page', input),
+      make('label', {}, say('Type the beginning of an English help page'), input),
       make('div', { className: 'live-columns' },
-        make('div', {}, live.slider('n-grams: n', { min: 1, max: ORDERS, value: now.order }, set('order')), live.slider('temperature', { min: 0.1, max: 2, step: 0.1, value: 1, shown: (value) => number(value, 1) }, set('temperature'))),
-        make('div', {}, live.slider('top-k', { min: 0, max: 20, value: 0, shown: (value) => (value ? String(value) : 'all') }, set('topK')), live.slider('top-p', { min: 0.05, max: 1, step: 0.05, value: 1, shown: (value) => number(value, 2) }, set('topP')))),
-      make('div', { className: 'live-columns' }, ...sides.map(({ name, next: bars, said }) => make('div', {}, make('h4', { textContent: `${name}: the next letter` }), bars, said))),
-      make('div', { className: 'live-row' }, live.button('Write', () => { now.seed += 1; write(); })),
-      make('p', { className: 'live-quiet', textContent: `Both learned from the same ${Math.round(text.length / 1000)},000 letters: n-grams with Kneser-Ney smoothing, and an LSTM of 128 units. ␣ is a space, ↵ the end of a line.` }),
+        make('div', {}, live.slider(say('n-grams: n'), { min: 1, max: ORDERS, value: now.order }, set('order')), live.slider(say('temperature'), { min: 0.1, max: 2, step: 0.1, value: 1, shown: (value) => number(value, 1) }, set('temperature'))),
+        make('div', {}, live.slider('top-k', { min: 0, max: 20, value: 0, shown: (value) => (value ? String(value) : say('all')) }, set('topK')), live.slider('top-p', { min: 0.05, max: 1, step: 0.05, value: 1, shown: (value) => number(value, 2) }, set('topP')))),
+      make('div', { className: 'live-columns' }, ...sides.map(({ name, next: bars, said }) => make('div', {}, make('h4', { textContent: say('{0}: the next letter', name) }), bars, said))),
+      make('div', { className: 'live-row' }, live.button(say('Write'), () => { now.seed += 1; write(); })),
+      make('p', { className: 'live-quiet', textContent: say('Both learned from the same {0},000 letters: n-grams with Kneser-Ney smoothing, and an LSTM of 128 units. ␣ is a space, ↵ the end of a line.', Math.round(text.length / 1000)) }),
     );
     next();
   }

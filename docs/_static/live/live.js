@@ -11,6 +11,10 @@ globalThis.live = (() => {
 
   const given = {};
 
+  // A text in the language of the page, with {0}, {1}, … replaced by values; English where it has no translation.
+  const words = JSON.parse(globalThis.document?.getElementById('live-catalog')?.textContent ?? '{}');
+  const say = (text, ...values) => (words[text] ?? text).replace(/\{(\d)\}/g, (_, at) => values[at]);
+
   // What models/NAME.js gives.
   async function data(name) {
     if (!(name in given)) await script(name === 'weft' ? 'weft.js' : `models/${name}.js`);
@@ -29,7 +33,7 @@ globalThis.live = (() => {
   // A script beside this one, once.
   function script(name) {
     if (!loaded.has(name)) loaded.set(name, new Promise((done, failed) => {
-      const node = make('script', { src: new URL(name, base).href, onload: done, onerror: () => failed(new Error(`${name} could not be loaded`)) });
+      const node = make('script', { src: new URL(name, base).href, onload: done, onerror: () => failed(new Error(say('{0} could not be loaded', name))) });
       document.head.append(node);
     }));
     return loaded.get(name);
@@ -48,7 +52,7 @@ globalThis.live = (() => {
   const shape = (name, from = {}, ...inside) => fill(document.createElementNS('http://www.w3.org/2000/svg', name), from, inside);
   const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace(/^-(0(\.0*)?)$/, '$1').replace('-', '−') : String(value));
 
-  // A labelled slider. Its value is `.value`; `set` moves it without calling `change`.
+  // A slider; its label is in the language of the page. Its value is `.value`; `set` moves it without calling `change`.
   function slider(label, { min, max, step = 1, value, shown = String }, change) {
     const input = make('input', { type: 'range', min, max, step }), output = make('output'), node = make('label', { className: 'live-slider' }, make('span', { textContent: label }), input, output);
     const show = () => { output.textContent = shown(Number(input.value)); input.setAttribute('aria-valuetext', output.textContent); };
@@ -145,7 +149,7 @@ globalThis.live = (() => {
       if (still) still.replaceWith(root); else place.querySelector('details').before(root); // a vote
       place.dataset.ready = 'yes';
     } catch (error) {
-      place.append(make('p', { className: 'live-problem', role: 'alert', textContent: `This part does not run here: ${error.message}.` }));
+      place.append(make('p', { className: 'live-problem', role: 'alert', textContent: say('This part does not run here: {0}.', error.message) }));
     }
   }
 
@@ -158,5 +162,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, data, runtime, model, lines, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, lines, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
 })();

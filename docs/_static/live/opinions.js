@@ -1,6 +1,6 @@
 // A bag of words and an LSTM judge the same sentence: did the writer like it?
 live.part('opinions', (() => {
-  const { make, number } = live;
+  const { make, number, say } = live;
   const EXAMPLES = ['I liked it, I did not see all of it', 'I did not like it, I saw all of it', 'I did not see all of it, I liked it'];
 
   // Words and commas with spaces between them, as in training.
@@ -23,12 +23,12 @@ live.part('opinions', (() => {
     async function show() {
       const text = input.value, { words, sorted, bag, lstm, shuffled } = await judged(nets, text);
       if (text !== input.value) return;
-      const rows = (title, one, other) => [make('p', { textContent: title }), live.bars([['bag of words', one, `${number(100 * one, 0)} %`, 'var(--live-2)'], ['LSTM', other, `${number(100 * other, 0)} %`, 'var(--live-3)']])];
-      found.replaceChildren(...rows(`“${words}”: probability of “liked it”`, bag, lstm), ...rows(`The same words in alphabetical order, “${sorted}”`, shuffled.bag, shuffled.lstm));
+      const rows = (title, one, other) => [make('p', { textContent: title }), live.bars([[say('bag of words'), one, `${number(100 * one, 0)} %`, 'var(--live-2)'], ['LSTM', other, `${number(100 * other, 0)} %`, 'var(--live-3)']])];
+      found.replaceChildren(...rows(say('“{0}”: probability of “liked it”', words), bag, lstm), ...rows(say('The same words in alphabetical order, “{0}”', sorted), shuffled.bag, shuffled.lstm));
     }
     input.addEventListener('input', show);
-    const buttons = EXAMPLES.map((text, at) => live.button(`Example ${at + 1}`, () => { input.value = text; show(); }));
-    root.append(make('label', {}, 'Your sentence, with like, love, enjoy, want, value or praise, and see, read, watch, hear, finish or follow', input), make('div', { className: 'live-row' }, ...buttons), found);
+    const buttons = EXAMPLES.map((text, at) => live.button(say('Example {0}', at + 1), () => { input.value = text; show(); }));
+    root.append(make('label', {}, say('Your sentence, with like, love, enjoy, want, value or praise, and see, read, watch, hear, finish or follow'), input), make('div', { className: 'live-row' }, ...buttons), found);
     await show();
   }
 

@@ -1,7 +1,7 @@
 // Encoder-decoders that write a string of letters in reverse: without attention, and with attention that enters late or early.
 live.part('reverse', (() => {
-  const { make, shape, number } = live, LETTERS = 'abcdefghijklmnop', KINDS = ['never', 'late', 'input'], TRIED = 20;
-  const TITLES = { never: 'no attention', late: 'attention, late', input: 'attention, input' };
+  const { make, shape, number, say } = live, LETTERS = 'abcdefghijklmnop', KINDS = ['never', 'late', 'input'], TRIED = 20;
+  const TITLES = { never: say('no attention'), late: say('attention, late'), input: say('attention, input') };
 
   const drawn = (chance, length) => Array.from({ length }, () => LETTERS[Math.floor(chance() * LETTERS.length)]);
   const reversed = (letters) => [...letters].reverse();
@@ -26,7 +26,7 @@ live.part('reverse', (() => {
   // The alignment: rows are letters written, columns letters read.
   function alignment(letters, { written, attention }) {
     const cell = 20, [rows, columns] = [written.length, letters.length], text = (x, y, letter) => shape('text', { x, y, 'font-size': 13, 'text-anchor': 'middle' }, letter);
-    const svg = shape('svg', { viewBox: `0 0 ${(columns + 1) * cell} ${(rows + 1) * cell}`, role: 'img', 'aria-label': `Alignment: ${written.map((letter, row) => { const weights = [...attention[row]]; return `${letter} reads ${letters[weights.indexOf(Math.max(...weights))]}`; }).join(', ')}` });
+    const svg = shape('svg', { viewBox: `0 0 ${(columns + 1) * cell} ${(rows + 1) * cell}`, role: 'img', 'aria-label': say('Alignment: {0}', written.map((letter, row) => { const weights = [...attention[row]]; return say('{0} reads {1}', letter, letters[weights.indexOf(Math.max(...weights))]); }).join(', ')) });
     letters.forEach((letter, column) => svg.append(text((column + 1.5) * cell, 14, letter)));
     written.forEach((letter, row) => {
       svg.append(text(cell / 2, (row + 1.7) * cell, letter));
@@ -47,24 +47,24 @@ live.part('reverse', (() => {
         const found = await answer(nets[kind], letters), wrong = wanted.filter((letter, at) => letter !== found.written[at]).length + Math.max(0, found.written.length - wanted.length);
         if (kind === now.kind) chosen = found;
         const said = found.written.map((letter, at) => make(letter === wanted[at] ? 'span' : 'mark', { textContent: letter }));
-        rows.push(make('tr', {}, make('th', { scope: 'row', textContent: TITLES[kind] }), make('td', { className: 'live-mono' }, ...said), make('td', { textContent: wrong ? `${wrong} wrong` : 'right' })));
+        rows.push(make('tr', {}, make('th', { scope: 'row', textContent: TITLES[kind] }), make('td', { className: 'live-mono' }, ...said), make('td', { textContent: wrong ? say('{0} wrong', wrong) : say('right') })));
       }
       if (own !== now.seed * 100 + now.length) return;
-      const given = make('tr', {}, make('th', { scope: 'row', textContent: 'given' }), make('td', { className: 'live-mono', textContent: letters.join('') }), make('td'));
+      const given = make('tr', {}, make('th', { scope: 'row', textContent: say('given') }), make('td', { className: 'live-mono', textContent: letters.join('') }), make('td'));
       lines.replaceChildren(make('table', {}, make('tbody', {}, given, ...rows)));
-      picture.replaceChildren(chosen.attention ? alignment(letters, chosen) : make('p', { textContent: 'Without attention there is no alignment: the decoder got one vector.' }));
+      picture.replaceChildren(chosen.attention ? alignment(letters, chosen) : make('p', { textContent: say('Without attention there is no alignment: the decoder got one vector.') }));
     }
 
     function plot() {
       const colours = { never: '--live-2', late: '--live-3', input: '--live-1' }, dashes = { never: '', late: '6 3', input: '2 3' };
       chart.replaceChildren(live.lines({
-        label: `Share of strings that are right by length: ${KINDS.map((kind) => `${TITLES[kind]} ${(scores[kind] ?? []).map(([length, share]) => `${length}: ${number(share)}`).join(', ')}`).join('; ')}`,
-        x: [3, 16], y: [0, 1], ticks: { x: [3, 6, 10, 13, 16], y: [0, 0.5, 1] }, axes: ['length; training had at most 10', ''], shown: (value) => String(value),
+        label: `${say('Share of strings without an error, by length:')} ${KINDS.map((kind) => `${TITLES[kind]} ${(scores[kind] ?? []).map(([length, share]) => `${length}: ${number(share)}`).join(', ')}`).join('; ')}`,
+        x: [3, 16], y: [0, 1], ticks: { x: [3, 6, 10, 13, 16], y: [0, 0.5, 1] }, axes: [say('length; training had at most 10'), ''], shown: (value) => String(value),
         series: KINDS.map((kind) => ({ name: TITLES[kind], colour: colours[kind], dashes: dashes[kind], points: scores[kind] ?? [] })),
       }));
     }
 
-    const measure = live.button(`Try ${TRIED} strings of each length`, async () => {
+    const measure = live.button(say('Try {0} strings of each length', TRIED), async () => {
       measure.disabled = true;
       for (const kind of KINDS) scores[kind] = [];
       for (let length = 3; length <= 16; length++) {
@@ -76,11 +76,11 @@ live.part('reverse', (() => {
     });
 
     root.append(
-      live.slider('length', { min: 3, max: 16, value: now.length }, (value) => { now.length = value; show(); }),
-      make('div', { className: 'live-row' }, live.button('Another string', () => { now.seed += 1; show(); }), measure),
-      lines, live.choice('Alignment of', KINDS.map((kind) => [kind, TITLES[kind]]), now.kind, (kind) => { now.kind = kind; show(); }),
-      make('div', { className: 'live-square' }, picture), make('p', { className: 'live-quiet', textContent: 'Rows: letters that were written. Columns: letters that were read. The stronger the colour, the more weight.' }),
-      make('p', { textContent: 'Share of strings without an error, by length:' }), chart,
+      live.slider(say('length'), { min: 3, max: 16, value: now.length }, (value) => { now.length = value; show(); }),
+      make('div', { className: 'live-row' }, live.button(say('Another string'), () => { now.seed += 1; show(); }), measure),
+      lines, live.choice(say('Alignment of'), KINDS.map((kind) => [kind, TITLES[kind]]), now.kind, (kind) => { now.kind = kind; show(); }),
+      make('div', { className: 'live-square' }, picture), make('p', { className: 'live-quiet', textContent: say('Rows: letters that were written. Columns: letters that were read. The stronger the colour, the more weight.') }),
+      make('p', { textContent: say('Share of strings without an error, by length:') }), chart,
     );
     plot();
     await show();

@@ -1,6 +1,6 @@
 // The translator of `weft demo` in small: its alignment, and the search tree of its beam, step by step.
 live.part('translator', (() => {
-  const { make, shape, number } = live, LONGEST = 160, PAUSE = 450;
+  const { make, shape, number, say } = live, LONGEST = 160, PAUSE = 450;
 
   // A translation with the beam after each step: [{ live: [{ piece, parent, sum, path }], ended }]. `parent` is a rank in the step before.
   async function search(net, text, beam) {
@@ -34,7 +34,7 @@ live.part('translator', (() => {
   function tree(found, until) {
     const wide = 92, tall = 34, steps = found.steps.slice(0, until), beam = Math.max(1, ...found.steps.map((one) => one.live.length)), best = winner(found);
     const [x, y] = [(time) => 26 + time * wide, (rank) => 20 + rank * tall], width = x(found.steps.length) + 30, height = y(beam - 1) + 20;
-    const svg = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `Search tree after ${steps.length} steps; the best hypotheses now: ${steps.at(-1)?.live.map((one) => one.line).join('; ') ?? 'none'}` });
+    const svg = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': say('Search tree after {0} steps; the best hypotheses now: {1}', steps.length, steps.at(-1)?.live.map((one) => one.line).join('; ') ?? '–') });
     svg.style.width = `${width}px`;
     svg.style.maxWidth = 'none';
     svg.append(shape('circle', { cx: 14, cy: y(0), r: 5, fill: 'var(--pst-color-text-muted)' }));
@@ -42,7 +42,7 @@ live.part('translator', (() => {
       const chosen = best[time] === rank, from = time ? [x(time - 1) + wide - 34, y(one.parent)] : [19, y(0)], goes = time + 1 < steps.length ? steps[time + 1].live.some((next) => next.parent === rank) : true;
       svg.append(shape('path', { d: `M${from[0]} ${from[1]}C${from[0] + 16} ${from[1]} ${x(time) + 6 - 16} ${y(rank)} ${x(time) + 6} ${y(rank)}`, fill: 'none', stroke: chosen ? 'var(--live-1)' : 'var(--pst-color-text-muted)', 'stroke-width': chosen ? 3 : 1, opacity: goes || chosen ? 1 : 0.45 }));
       const text = plain(one.piece);
-      svg.append(shape('text', { x: x(time) + 10, y: y(rank) + 4, 'font-size': 12.5, 'font-weight': chosen ? 700 : 400, opacity: goes || chosen ? 1 : 0.65 }, text.length > 7 ? `${text.slice(0, 6)}…` : text, shape('title', {}, `${one.line}: ${number(one.sum, 2)} nats`)));
+      svg.append(shape('text', { x: x(time) + 10, y: y(rank) + 4, 'font-size': 12.5, 'font-weight': chosen ? 700 : 400, opacity: goes || chosen ? 1 : 0.65 }, text.length > 7 ? `${text.slice(0, 6)}…` : text, shape('title', {}, say('{0}: {1} nats', one.line, number(one.sum, 2)))));
     }));
     return svg;
   }
@@ -50,7 +50,7 @@ live.part('translator', (() => {
   async function mount(root) {
     const net = await live.model('translator'), now = { beam: 3, until: 0, found: null, run: 0 };
     const input = make('input', { type: 'text', value: 'Click the button to open the dialog.', maxLength: LONGEST, lang: 'en' }), source = make('p', { className: 'live-pieces', lang: 'en' }), target = make('p', { className: 'live-pieces', lang: 'es', ariaLive: 'polite' });
-    const drawn = make('div', { className: 'live-scroll', tabIndex: 0, role: 'group', ariaLabel: 'Search tree' }), list = make('ol');
+    const drawn = make('div', { className: 'live-scroll', tabIndex: 0, role: 'group', ariaLabel: say('Search tree') }), list = make('ol');
     let timer;
 
     function tint(row) {
@@ -100,13 +100,13 @@ live.part('translator', (() => {
 
     let waiting;
     input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(translate, 300); });
-    const step = live.slider('step', { min: 0, max: 1, value: 1 }, (value) => { clearInterval(timer); if (now.found) reveal(value); });
+    const step = live.slider(say('step'), { min: 0, max: 1, value: 1 }, (value) => { clearInterval(timer); if (now.found) reveal(value); });
     root.append(
-      make('label', {}, 'English, as in a help page', input), target, source, make('p', { className: 'live-quiet', textContent: 'Point at a Spanish piece, or choose it with Tab: the English pieces that were read turn blue.' }),
-      live.slider('beam width', { min: 1, max: 8, value: now.beam }, (value) => { now.beam = value; translate(); }),
-      make('h4', { textContent: 'The search' }), make('div', { className: 'live-row' }, live.button('▶ Play', play)), step, drawn,
-      make('p', { className: 'live-quiet', textContent: 'Each column is a step; its rows are the hypotheses that were kept, the best on top. The bold path became the answer; it may end before the others.' }),
-      make('p', { textContent: 'Finished hypotheses, by log-probability per piece:' }), list,
+      make('label', {}, say('English, as in a help page'), input), target, source, make('p', { className: 'live-quiet', textContent: say('Point at a Spanish piece, or choose it with Tab: the English pieces that were read turn blue.') }),
+      live.slider(say('beam width'), { min: 1, max: 8, value: now.beam }, (value) => { now.beam = value; translate(); }),
+      make('h4', { textContent: say('The search') }), make('div', { className: 'live-row' }, live.button(say('▶ Play'), play)), step, drawn,
+      make('p', { className: 'live-quiet', textContent: say('Each column is a step; its rows are the hypotheses that were kept, the best on top. The bold path became the answer; it may end before the others.') }),
+      make('p', { textContent: say('Finished hypotheses, by log-probability per piece:') }), list,
     );
     await translate();
   }

@@ -1,6 +1,6 @@
 // Word vectors: the neighbours of a word, and analogies.
 live.part('vectors', (() => {
-  const { make, number } = live, SHOWN = 8;
+  const { make, number, say } = live, SHOWN = 8;
 
   // The words and their vectors, each of length 1.
   function table({ words, size, table: text }) {
@@ -32,12 +32,12 @@ live.part('vectors', (() => {
     const all = table(await live.data('vectors')), list = make('datalist', { id: 'live-words' }, ...all.names.filter((name) => /^[A-Za-z]{3,}$/.test(name)).slice(0, 800).map((value) => make('option', { value })));
     const field = (label, value, change) => { const input = make('input', { type: 'text', value, spellcheck: false, autocapitalize: 'off' }); input.setAttribute('list', 'live-words'); input.addEventListener('input', change); return { input, node: make('label', {}, label, input) }; };
     const known = (word) => all.places.has(word), listed = (rows, colour) => live.bars(rows.map(([name, cosine]) => [name, cosine, number(cosine), `var(${colour})`]));
-    const lacking = (words) => make('p', { textContent: `Not among the ${all.names.length} words: ${words.filter((word) => !known(word)).join(', ') || '(nothing typed)'}.` });
+    const lacking = (words) => make('p', { textContent: say('Not among the {0} words: {1}.', all.names.length, words.filter((word) => !known(word)).join(', ') || say('(nothing typed)')) });
     const first = make('div', { 'aria-live': 'polite' }), second = make('div', { 'aria-live': 'polite' });
-    const word = field('A word', 'folder', () => showNear()), parts = [['a', 'row'], ['is to b', 'column'], ['as c is to …', 'rows']].map(([label, value]) => field(label, value, () => showAnalogy()));
+    const word = field(say('A word'), 'folder', () => showNear()), parts = [['a', 'row'], [say('is to b'), 'column'], [say('as c is to …'), 'rows']].map(([label, value]) => field(label, value, () => showAnalogy()));
     function showNear() { const text = word.input.value.trim().toLowerCase(); first.replaceChildren(known(text) ? listed(neighbours(all, text), '--live-1') : lacking([text])); }
     function showAnalogy() { const words = parts.map(({ input }) => input.value.trim().toLowerCase()); second.replaceChildren(words.every(known) ? listed(analogy(all, ...words), '--live-3') : lacking(words)); }
-    root.append(list, make('div', { className: 'live-columns' }, make('div', {}, make('h4', { textContent: 'Neighbours' }), word.node, first), make('div', {}, make('h4', { textContent: 'Analogies' }), ...parts.map(({ node }) => node), second)));
+    root.append(list, make('div', { className: 'live-columns' }, make('div', {}, make('h4', { textContent: say('Neighbours') }), word.node, first), make('div', {}, make('h4', { textContent: say('Analogies') }), ...parts.map(({ node }) => node), second)));
     showNear();
     showAnalogy();
   }
