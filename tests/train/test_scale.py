@@ -10,7 +10,8 @@ import torch
 from weft import machine
 from weft.commands.init import for_this_machine
 from weft.config import dump, read_recipe
-from weft.run.training import CheckedRecipe, check_recipe
+from weft.run.scale import for_gpu
+from weft.run.training import CheckedRecipe, begin_run, check_recipe
 from weft.train.training_state import too_small
 
 
@@ -71,9 +72,58 @@ def test_weft_init_writes_a_recipe_for_the_machine(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_gpu_with_small_updates_is_told() -> None:
-    def said(tokens: int, device: str) -> str:
-        session: Any = SimpleNamespace(device=torch.device(device), processes=SimpleNamespace(count=1))
+    def said(tokens: int, device: str, count: int = 1, scale: str = "cpu") -> str:
+        settings = SimpleNamespace(scale=scale, cuda_graphs=False)
+        processes = SimpleNamespace(count=count)
+        session: Any = SimpleNamespace(device=torch.device(device), processes=processes, settings=settings)
         return too_small(tokens, session)
 
     assert "1,200 target tokens" in said(1_200, "cuda") and "training.scale: gpu" in said(1_200, "cuda")
-    assert said(1_200, "cpu") == said(16_000, "cuda") == ""
+    assert "1,500 target tokens for each" in said(12_000, "cuda", count=8)
+    assert said(1_200, "cpu") == said(16_000, "cuda") == said(512, "cuda", scale="gpu") == ""
+
+
+def plain(data: dict[str, Any], **training: Any) -> dict[str, Any]:
+    return {"data": data, "training": {"accumulate": 1, "optimiser": {"lr": 0.001}, **training}}
+
+
+@pytest.mark.parametrize(
+    ("data", "key", "size"),
+    [
+        (
+            {"batch_rows": 20, "length": 35},
+            "batch_rows",
+            458,
+        ),  # 458 x 35 = 16,030; 457 rows have 15,995 tokens
+        ({"batch_frames": 4000, "batch_rows": 0}, "batch_frames", 64_000),
+        ({"batch_tokens": 900, "batch_rows": 30}, "batch_tokens", 16_000),
+    ],
+)
+def test_what_was_enlarged_is_large_enough(data: dict[str, Any], key: str, size: int) -> None:
+    found = dict(one.split("=") for one in for_gpu(plain(data)))
+    assert int(found[f"data.{key}"]) == size
+    assert for_gpu(plain({**data, key: size})) == []
+
+
+def test_settings_that_count_updates_shrink() -> None:
+    counted = {"max_updates": 800, "monitors": 40, "schedule": {"warmup": 100}}
+    fed = {
+        "updates": ({"use": "linear", "updates": 400}, 50),
+        "k": ({"use": "exponential", "k": 0.9}, 0.9**8),
+    }
+    for name, (feeding, value) in fed.items():
+        changes = for_gpu(plain({"batch_tokens": 2000}, **counted, feeding=feeding))
+        found = {key: float(number) for key, number in (one.split("=") for one in changes)}
+        assert found[f"training.feeding.{name}"] == pytest.approx(value, rel=1e-5)
+        assert [found[f"training.{one}"] for one in ("max_updates", "monitors")] == [100, 5]
+    sigmoid = {"use": "inverse_sigmoid", "k": 300.0}
+    assert "training.feeding.k=37.5" in for_gpu(plain({"batch_tokens": 2000}, feeding=sigmoid))
+    assert not any("monitors" in one for one in for_gpu(plain({"batch_tokens": 2000}, monitors=True)))
+
+
+def test_batches_for_a_gpu_on_a_cpu_are_spoken_of(tmp_path: Path) -> None:
+    copied = tmp_path / "my.yaml"
+    copied.write_text(Path("recipes/memory/adding-lstm.yaml").read_text("utf-8"))
+    recipe = read_recipe(copied, ["training.scale=gpu", "training.device=cpu"])
+    first, second = begin_run(tmp_path / "run", recipe).note.splitlines()
+    assert "data.batch_rows=80" in first and "slow on a CPU" in second

@@ -6,19 +6,22 @@ adaptive gradient algorithms").
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-TOKENS, ROWS = 16_000, 512
-"""Target tokens an update at least; rows in tasks whose rows are not pieces of text."""
+TOKENS, ROWS, FRAMES = 16_000, 512, 64_000
+"""Target tokens an update at least; rows in tasks whose rows are not pieces of text; frames of recordings."""
 
-COUNTS_UPDATES = ("max_updates", "validate_every", "log_every", "freeze_updates")
+SIZES = ("batch_tokens", "batch_frames", "batch_rows")
+"""Settings of `data` that say how large a batch is; the first one that a recipe has decides."""
+
+COUNTS_UPDATES = ("max_updates", "validate_every", "log_every", "freeze_updates", "monitors")
 
 
 def for_gpu(recipe: Mapping[str, Any]) -> list[str]:
     """Overrides that make the updates of a recipe large enough for a GPU; [] if they are.
 
-    The batches of an update become one.
+    The batches of an update become one. The changed recipe needs no further change.
 
     Args:
         recipe: with every default.
@@ -29,19 +32,34 @@ def for_gpu(recipe: Mapping[str, Any]) -> list[str]:
         ['training.accumulate=1', 'data.batch_tokens=16000', 'training.max_updates=200']
     """
     data, training = recipe["data"], recipe["training"]
-    parts, tokens, rows = training["accumulate"], data.get("batch_tokens"), data.get("batch_rows")
-    if not (tokens or rows):
+    sizes = {key: data[key] for key in SIZES if data.get(key)}
+    if not sizes:
         return []
-    least = TOKENS if tokens or data.get("length") else ROWS
-    before = parts * (tokens or rows * data.get("length", 1))
-    factor = max(1.0, least / before)
+    parts, (first, size) = training["accumulate"], next(iter(sizes.items()))
+    length = data.get("length", 1) if first == "batch_rows" else 1
+    least = ROWS if first == "batch_rows" and not data.get("length") else TOKENS
+    least = FRAMES if first == "batch_frames" else least
+    factor = max(1.0, math.ceil(least / length) / (parts * size))
     if parts == 1 and factor == 1:
         return []
     found = ["training.accumulate=1"]
-    for key, value in (("batch_tokens", tokens), ("batch_rows", rows)):
-        found += [f"data.{key}={round(value * parts * factor)}"] if value else []
+    found += [f"data.{key}={round(value * parts * factor)}" for key, value in sizes.items()]
+    if factor > 1:
+        found += _counts(training, factor)
+        found += [f"training.optimiser.lr={training['optimiser']['lr'] * math.sqrt(factor):.3g}"]
+    return found
+
+
+def _counts(training: Mapping[str, Any], factor: float) -> Iterator[str]:
+    """Settings that count updates, for so many times fewer of them."""
     counts = {name: training.get(name) for name in COUNTS_UPDATES}
+    feeding = training.get("feeding") or {}
     counts["schedule.warmup"] = (training.get("schedule") or {}).get("warmup")
-    found += [f"training.{name}={max(1, round(n / factor))}" for name, n in counts.items() if n]
-    rate = training["optimiser"]["lr"] * math.sqrt(factor)
-    return [*found, f"training.optimiser.lr={rate:.3g}"] if factor > 1 else found
+    counts["feeding.updates"] = feeding.get("updates")
+    for name, number in counts.items():
+        if number and number is not True:
+            yield f"training.{name}={max(1, round(number / factor))}"
+    if feeding.get("use") == "exponential":
+        yield f"training.feeding.k={feeding['k'] ** factor:.6g}"
+    if feeding.get("use") == "inverse_sigmoid":
+        yield f"training.feeding.k={max(1.0, feeding['k'] / factor):.6g}"

@@ -14,7 +14,7 @@ from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices
 from weft.run.loading import described, make_task, open_run
-from weft.run.scale import for_gpu
+from weft.run.scale import SIZES, for_gpu
 from weft.store import digests, files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -48,7 +48,12 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
         ConfigError: a mistake in the recipe, or a plugin that cannot be found.
     """
     checked = _checked(recipe, plugins)
-    changes = for_gpu(checked.plain) if checked.settings.scale == "gpu" else []
+    if checked.settings.scale != "gpu":
+        return checked
+    changes = for_gpu(checked.plain)
+    if not any(key in checked.plain["data"] for key in SIZES):
+        why = f"the data of this task have none of {', '.join(SIZES)}, so its batches stay as they are"
+        return checked._replace(note=f"training.scale: gpu: {why}")
     if not changes:
         return checked
     for change in changes:
@@ -90,7 +95,11 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
         CheckpointError: it is of another format, or cannot be written, or another process trains it.
     """
     checked = check_recipe(recipe, plugins=plugins)
-    devices.choose(checked.settings.device)
+    if devices.choose(checked.settings.device).type == "cpu" and checked.settings.scale == "gpu":
+        slow = (
+            "training.scale: gpu: these batches are slow on a CPU; training.scale=cpu has those of the recipe"
+        )
+        checked = checked._replace(note="\n".join(filter(None, [checked.note, slow])))
     try:
         checked.task.check_ready()
     except CheckpointError:  # another run, of which a resumed one has its own copy

@@ -51,9 +51,9 @@ class TrainingSettings:
         max_cpu_minutes: maximum CPU time in minutes, summed over all threads and processes: other work on the
             machine makes such a training slower, not shorter. 0 for no limit.
         accumulate: number of batches per update.
-        scale: gpu takes batches of at least 16,000 target tokens, or 512 rows of other data, one per update;
-            settings that count updates shrink and the learning rate grows by the square root. cpu keeps what
-            the recipe says.
+        scale: gpu takes batches of at least 16,000 target tokens, 64,000 frames of recordings, or 512 rows of
+            other data, one per update; settings that count updates shrink and the learning rate grows by the
+            square root. cpu keeps what the recipe says.
         workers: number of batches that a CPU computes in parallel; 0 for the number of threads.
         clip_norm: maximum norm of the gradient; a longer one is scaled down. 0 for no clipping.
         seed: random seed for initial weights, the order of the data and dropout.

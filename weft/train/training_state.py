@@ -385,10 +385,12 @@ SMALL_UPDATE = 4_000
 
 
 def too_small(tokens: int, session: Session) -> str:
-    """A sentence if an update gives a GPU too little to compute, else ""."""
-    if session.device.type != "cuda" or tokens * session.processes.count >= SMALL_UPDATE:
+    """A sentence if an update gives each GPU too little to compute, else ""."""
+    settings, share = session.settings, tokens // session.processes.count
+    if session.device.type != "cuda" or settings.scale == "gpu" or share >= SMALL_UPDATE:
         return ""
+    graphs = "" if settings.cuda_graphs else ", or training.cuda_graphs: true"
     return (
-        f"an update has {tokens:,} target tokens, too few to keep a GPU busy; set training.scale: gpu for "
-        "larger ones, or training.cuda_graphs: true"
+        f"an update has {share:,} target tokens for each GPU, too few to keep it busy; set "
+        f"training.scale: gpu for larger ones{graphs}"
     )
