@@ -118,6 +118,7 @@ def test_each_task_learns_with_each_encoder_and_decoder() -> None:
         rehearse(one)
 
 
+@pytest.mark.slow
 def test_no_forward_or_backward_pass_reads_a_value_from_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python would wait for a GPU; meta tensors have shapes and no values, so whoever reads one fails."""
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)

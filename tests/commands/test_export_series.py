@@ -55,6 +55,7 @@ def test_a_forecaster(forecaster: str, head: str, base: str, tmp_path: Path) -> 
         assert np.allclose(ours, np.array(answer.split(), np.float64), rtol=1e-4, atol=1e-4), (line, answer)
 
 
+@pytest.mark.slow
 def test_too_few_values_do_not_stop_the_others(tmp_path: Path) -> None:
     exported(trained(tmp_path / "toy", "{use: linear}"), tmp_path / "out")
     line = [sys.executable, str(tmp_path / "out" / "weft_onnx.py")]

@@ -16,6 +16,7 @@ from weft.nn.recurrent import Stack
 ROUNDING = 1 + 1e-10
 
 
+@pytest.mark.slow
 def test_the_bound_is_never_below_the_measured_norm_over_200_random_networks() -> None:
     for seed in range(200):
         torch.manual_seed(seed)

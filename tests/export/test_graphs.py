@@ -81,6 +81,7 @@ def test_large_numbers_may_differ_by_their_rounding_and_small_ones_by_no_more() 
     assert largest_difference(ours[:, 1:], ours[:, 1:].numpy() + 0.01, None) > TOLERANCE
 
 
+@pytest.mark.slow
 def test_the_first_line_of_a_failure_is_whole(tmp_path: Path) -> None:
     examples = {"x": torch.zeros(2, 3)}, {"x": torch.zeros(3, 3)}
     with pytest.raises(ConfigError, match=r"this model's top \(the (very ){99}first line\); serve") as raised:

@@ -80,10 +80,8 @@ serve(serving, place, listens=say, grace_seconds=1)
 """
 
 
-@pytest.mark.parametrize(
-    "patience",
-    [pytest.param(0, id="left computing"), pytest.param(30, id="waited for", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("patience", [0, 30], ids=["left computing", "waited for"])
 def test_a_signal_ends_a_server_whose_model_computes(library: None, runs: Path, patience: int) -> None:
     """A process that ends while a thread computes is aborted, with code -6, unless it is careful."""
     command = [sys.executable, "-c", SERVER, str(patience), str(runs / "prose")]

@@ -236,7 +236,7 @@ def test_further_shapes_are_trained_as_usual(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "recipe", ["translate/help-demo", "translate/help-transformer-tiny", "language/help-gpt"]
+    "recipe", leading(["language/help-gpt", "translate/help-demo", "translate/help-transformer-tiny"])
 )
 def test_a_whole_update_asks_a_gpu_for_nothing(recipe: str) -> None:
     model, batch = rehearsed(recipe)

@@ -122,6 +122,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_call_leaves_a_run_that_loads(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLS, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False

@@ -75,7 +75,7 @@ class Tight(nn.Module):
 
 
 @pytest.mark.parametrize("kind", ["transformer", "recurrent", "lookback"])
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rows", [3, 1])
 def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
     kind: str, again: bool, rows: int

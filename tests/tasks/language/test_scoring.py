@@ -78,7 +78,7 @@ def test_rows_side_by_side_are_their_parts() -> None:
 
 @pytest.mark.parametrize("kind", ["recurrent", "transformer"])
 @pytest.mark.parametrize("stride", [0, 1, 4])
-@pytest.mark.parametrize("count", [1, 3, 23])
+@pytest.mark.parametrize("count", [1, 3, pytest.param(23, marks=pytest.mark.slow)])
 def test_windowed_is_each_window_token_by_token(kind: str, stride: int, count: int) -> None:
     text, length = stream(count=count), 11
     tokens = text.tokens.tolist()
