@@ -18,6 +18,7 @@ from weft.tasks.task import Training
 from weft.train import seeds
 from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchGroup
+from weft.train.prefetch import made_batch
 from weft.train.processes import Share
 from weft.train.settings import TrainingSettings
 from weft.tree import State
@@ -99,11 +100,9 @@ class Pass:
         forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": how.per_sequence}
         forced |= {"parallel": True} if forced and how.parallel else {}
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
-        place = self.group.epoch, self.group.index + share.offset
-        with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
-            batch, rows = self._made(share, rows)
+        batch, rows = self._made(share, rows)
         batch = batch.to(device)
-        number = seeds.derive(self.settings.seed, "batch", *place)
+        number = seeds.derive(self.settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
         if self.alone:  # torch's generators are shared by all threads
             seeds.settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
@@ -123,15 +122,18 @@ class Pass:
 
     def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
         """A batch of these rows, and its place in the whole batch (everything, if rows cannot be cut)."""
+        if rows.whole and share.offset in self.group.made:
+            return self.group.made[share.offset], rows
+        whole = made_batch(self.training, self.settings.seed, self.group, share)
         if rows.whole:
-            return self.training.collate(share.numbers), rows
+            return whole, rows
         chosen = slice(rows.begin, rows.end)
-        whole = self.training.collate(share.numbers)
         part = whole.rows(chosen) if hasattr(whole, "rows") else None
         if part is not None:
             return part, rows
         count = rows.end - rows.begin
-        return self.training.collate(share.numbers[chosen]), Rows(0, count, count)
+        part = share._replace(numbers=share.numbers[chosen])
+        return made_batch(self.training, self.settings.seed, self.group, part), Rows(0, count, count)
 
     def _one(self, share: Share, rows: Rows) -> BatchResult:
         loss, tokens, after = self.loss(share, rows)

@@ -15,7 +15,7 @@ Read next: update.py, the same arithmetic; training_state.py, which reads the re
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -33,6 +33,8 @@ from weft.train import seeds
 from weft.train.feeding import always_true
 from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchGroup, Position
+from weft.train.prefetch import made_batch
+from weft.train.processes import Share
 from weft.train.settings import TrainingSettings
 
 PENDING = 100
@@ -154,7 +156,7 @@ class CapturedUpdates:
             rate.fill_(self.settings.optimiser.lr * factor * options.get("scale", 1.0))
         self._stepped()
         tokens = sum(int(batch.target_tokens) for batch in batches)
-        self.pending.append(Launch(group, position, factor, tokens))
+        self.pending.append(Launch(replace(group, made={}), position, factor, tokens))
         return tokens
 
     def read(self) -> list[StepResult]:
@@ -171,9 +173,10 @@ class CapturedUpdates:
 
     def _made(self, group: BatchGroup, offset: int) -> Any:
         """A batch on the CPU, filled up to a usual shape if it knows how."""
-        place = group.epoch, group.index + offset
-        with drawing(torch.Generator().manual_seed(seeds.derive(self.settings.seed, "examples", *place))):
-            batch: Any = self.training.collate(group.numbers[offset])
+        batch = group.made.get(offset)
+        if batch is None:
+            share = Share(offset, group.numbers[offset])
+            batch = made_batch(self.training, self.settings.seed, group, share)
         batch = batch.filled() if hasattr(batch, "filled") else batch
         if hasattr(batch, "_fields"):
             batch = masks.to_device(batch, torch.device("cpu"))  # some parts add their masks

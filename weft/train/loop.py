@@ -5,6 +5,7 @@ can be interrupted at any time and is simply repeated. Read next: session.py, re
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from weft.tasks.task import Task
 from weft.train.interrupts import Interrupted
 from weft.train.outcome import Outcome
 from weft.train.position import groups
+from weft.train.prefetch import coming
 from weft.train.ready import check_training, make_ready
 from weft.train.reporting import Reporter
 from weft.train.session import session
@@ -49,17 +51,20 @@ def train(
             s.report.ending()
             s.report.said("stopped before the first update; the same command starts again")
             return Outcome("interrupted", 0, exit_code=s.interrupts.exit_code)
-        for group in groups(state.plan, state.position, settings.accumulate):
-            end = state.end()
-            if state.saves():
-                state.save()
-            try:
-                with s.interrupts.at_once():
-                    if state.validates():
-                        state.validate()
-                    if end := end or state.end():
-                        return state.finish(end)
-            except Interrupted:
-                return state.stop()
-            state.step(group)
+        shares = partial(s.processes.part, accumulate=settings.accumulate, even=s.sharded)
+        order = groups(state.plan, state.position, settings.accumulate)
+        with coming(order, shares, state.training, settings.seed, device) as made:
+            for group in made:
+                end = state.end()
+                if state.saves():
+                    state.save()
+                try:
+                    with s.interrupts.at_once():
+                        if state.validates():
+                            state.validate()
+                        if end := end or state.end():
+                            return state.finish(end)
+                except Interrupted:
+                    return state.stop()
+                state.step(group)
     raise AssertionError("groups never ends")

@@ -5,8 +5,9 @@ data depends on (seed, epoch), dropout on (seed, epoch, index), the learning rat
 resumed from a position equals an uninterrupted run.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,7 @@ class BatchGroup:
     batches: int  # in this epoch
     next_epoch: int
     next_index: int
+    made: Mapping[int, Any] = field(default_factory=dict)  # batches made ahead, by their place in the update
 
 
 def groups(plan: BatchOrder, position: Position, size: int) -> Iterator[BatchGroup]:
