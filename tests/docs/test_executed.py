@@ -10,6 +10,20 @@ import pytest
 from tests.docs.tools import tool
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?!\w)")
+ELSEWHERE = {
+    "elman": "200 0.167",  # adding, in the appendix
+    "evaluating": "36 223 615",  # of a copy of the corpus with page names
+    "payoff": "91.2",  # TREC, in the appendix
+    "positions": "0.125",  # one of eight symbols
+    "pretraining": "0.870 0.898 0.918",  # three seeds, not one
+    "scratch/bptt": "0.96",  # h = tanh(2 h)
+    "self-attention": "19,728 0.51 0.82 1.3",  # by hand; clips, in the appendix; in the inspector's picture
+    "stacks": "0.00006 95",  # claim 14
+    "transformer": "512 1.28 1.34 1.53 100, 23 3,000",  # AVX-512, claim 8, copying
+}
+"""Numbers that follow a cell of a chapter and are not its output."""
+
 FENCE = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 RUNS = "---\nfile_format: mystnb\n"
 
@@ -34,6 +48,40 @@ def test_kept_outputs_are_of_the_cells_of_the_page(page: str) -> None:
     assert cells((DOCS / f"{page}.md").read_text("utf-8")) == sources, (
         "run `make docs` and commit docs/_executed"
     )
+
+
+def printed(page: str) -> str:
+    """What the cells of a page printed, and their code."""
+    kept = json.loads((DOCS / "_executed" / f"{page}.ipynb").read_text("utf-8"))["cells"]
+    outputs = [output for cell in kept for output in cell["outputs"]]
+    texts = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in outputs]
+    return re.sub(r"\x1b\[\d*m", "", "\n".join(map("".join, [*texts, *(cell["source"] for cell in kept)])))
+
+
+def quoted(text: str) -> list[tuple[str, bool]]:
+    """The numbers between a cell and the next cell or heading: decimals, percentages and from 100 on."""
+    found = []
+    for part in re.split(r"^```\{code-cell\}.*?^```$", text, flags=re.MULTILINE | re.DOTALL)[1:]:
+        prose = re.sub(r"\]\([^)]*\)", "]", FENCE.sub("", re.split(r"^#+ ", part, flags=re.MULTILINE)[0]))
+        for number in NUMBER.finditer(prose):
+            share = prose[number.end() :].lstrip(" \\").startswith("%")
+            if share or "." in number[0] or len(number[0]) > 2:
+                found.append((number[0], share))
+    return found
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("course/")])
+def test_a_number_after_a_cell_is_in_its_output(page: str) -> None:
+    known = [
+        float(one.replace(",", "")) for one in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?", printed(page))
+    ]
+    missing = set()
+    for text, share in quoted((DOCS / f"{page}.md").read_text("utf-8")):
+        value, digits = float(text.replace(",", "")), len(text.partition(".")[2])
+        scales = (1, 100) if share else (1,)
+        if not any(abs(one * by - value) <= 0.5 * 10**-digits + 1e-9 for one in known for by in scales):
+            missing.add(text)
+    assert missing == set(ELSEWHERE.get(page.removeprefix("course/"), "").split()), "no cell printed these"
 
 
 def test_a_cell_is_its_code() -> None:
