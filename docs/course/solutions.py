@@ -393,6 +393,20 @@ def rate(update, warmup):
     return 0.002 * min(1, (update + 1) / warmup)
 
 
+# %% transformer-longer
+import torch
+
+
+def energy(query, key, t, s):
+    speeds = 10000 ** (-torch.arange(0, len(query), 2) / len(query))
+
+    def turned(x, place):
+        a, b, angle = x[0::2], x[1::2], place * speeds
+        return a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+
+    return sum((q @ k).item() for q, k in zip(turned(query, t), turned(key, s)))
+
+
 # %% recurrence-half
 decay = 0.5 ** (1 / 1000)
 left = 2.0**-10
@@ -422,8 +436,18 @@ def error(count, texts=20):
     return sum(errors) / texts
 
 
+# %% pretraining-share
+def unharmed(share):
+    return 1 - share + 0.1 * share
+
+
 # %% pretraining-mask
 loss = 0
+
+
+# %% pretraining-mix
+def mix(layers, a, gamma):
+    return gamma * (a.softmax(0)[:, None, None] * layers).sum(0)
 
 
 # %% payoff-both
@@ -433,6 +457,17 @@ import math
 def mixed(first, second, share):
     pairs = zip(first, second)
     return -sum(math.log(share * a + (1 - share) * b) for a, b in pairs) / len(first)
+
+
+# %% evaluating-baseline
+from statistics import mean, stdev
+
+T95 = {2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262}
+
+
+def beats(scores, baseline):
+    half = T95[len(scores) - 1] * stdev(scores) / len(scores) ** 0.5
+    return mean(scores) - half > baseline
 
 
 # %% evaluating-holm

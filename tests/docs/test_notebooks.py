@@ -127,7 +127,7 @@ def test_homework_has_cells_for_nbgrader_and_no_solutions(notebooks: ModuleType,
 
 def test_every_check_has_an_exercise_and_an_answer() -> None:
     assert len(set(labels())) == len(labels())
-    assert set(EXERCISES) <= set(labels())
+    assert set(EXERCISES) == set(labels())
     assert list(answers()) == list(EXERCISES)
 
 

@@ -5,8 +5,9 @@
     check_exercise("lstm-parameters", {"lstm": 240_800, "elman": 60_200})
 
 `weft check EXERCISE FILE` does the same for a file. The exercises themselves are in docs/course, under
-the same names, and docs/course/solutions.py has an answer to each. Exercises that are answered in words,
-or by a training, are not here. Read next: exercises_recurrent.py, the checks of the first chapters.
+the same names, and docs/course/solutions.py has an answer to each. Of an exercise with a training or a
+question in words, the part that code can answer is checked.
+Read next: exercises_recurrent.py, the checks of the first chapters.
 """
 
 import difflib

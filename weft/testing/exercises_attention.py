@@ -188,6 +188,26 @@ def transformer_norm(given: Answers) -> None:
         )
 
 
+def transformer_longer(given: Answers) -> None:
+    """Energies of rotary positions depend on the distance alone, and on the distance."""
+    chance = torch.Generator().manual_seed(1)
+    query, key = torch.randn(2, 8, generator=chance, dtype=torch.float64)
+
+    def energy(t: int, s: int) -> float:
+        return given.plain("energy", query, key, t, s)
+
+    for t, s in ((0, 3), (5, 2), (9, 9)):
+        expect(
+            abs(energy(t, s) - energy(t + 40, s + 40)) < 1e-4,
+            f"`energy` differs at {t}, {s} and {t + 40}, {s + 40}; turn both by their own place",
+        )
+    expect(
+        abs(energy(0, 3) - energy(0, 4)) > 1e-6, "`energy` is the same at every distance; turn query and key"
+    )
+    itself = given.plain("energy", query, query, 0, 0)
+    expect(abs(energy(7, 7) - itself) > 1e-6, "`energy` does not use the key")
+
+
 def recurrence_half(given: Answers) -> None:
     """2^(-1/1000) and 2^-10."""
     given.number("decay", 0.5 ** (1 / 1000), hint="decay**1000 is one half", tolerance=1e-6)
@@ -221,6 +241,26 @@ def pretraining_mask(given: Answers) -> None:
     given.number("loss", 0, hint="position t may look at the answer, position t + 1", tolerance=0.01)
 
 
+def pretraining_share(given: Answers) -> None:
+    """One tenth of the hidden tokens are kept."""
+    for share in (0.15, 0.3, 1.0):
+        hint = "of the tokens to predict, 80 % are masked, 10 % replaced and 10 % kept"
+        given.close("unharmed", 1 - 0.9 * share, share, hint=hint)
+
+
+def pretraining_mix(given: Answers) -> None:
+    """gamma times the mean by softmax weights."""
+    layers = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
+    for scores, gamma in (((0.0, 0.0, 0.0), 1.0), ((2.0, 0.0, -1.0), 0.5)):
+        scale = torch.tensor(scores)
+        found = given.array("mix", (4, 5), layers, scale, gamma)
+        expected = gamma * torch.einsum("l,ltd->td", scale.softmax(0), layers)
+        expect(
+            bool((found.double() - expected.double()).abs().max() < 1e-5),
+            "`mix` is not gamma times the sum of the layers weighted by the softmax of the scores",
+        )
+
+
 def payoff_both(given: Answers) -> None:
     """The mean of -ln of the mixed probabilities."""
     first, second = [0.5, 0.001, 0.25], [0.1, 0.5, 0.25]
@@ -229,6 +269,22 @@ def payoff_both(given: Answers) -> None:
         expected = -sum(map(math.log, mixed)) / len(mixed)
         hint = "mix the probabilities, then take the mean of -ln; `share` belongs to the first list"
         given.close("mixed", expected, first, second, share, hint=hint)
+
+
+def evaluating_baseline(given: Answers) -> None:
+    """Student's t over seeds."""
+    for scores, baseline, expected in (
+        ((0.746, 0.757, 0.759), 0.744, False),  # 0.754 ± 0.017
+        ((0.746, 0.757, 0.759), 0.736, True),
+        ((0.70, 0.71, 0.69, 0.70, 0.70), 0.70, False),
+        ((0.746, 0.757, 0.759, 0.754, 0.754), 0.744, True),  # 0.754 ± 0.006
+    ):
+        found = given.call("beats", list(scores), baseline)
+        expect(
+            bool(found) == expected,
+            f"`beats({list(scores)}, {baseline})` gives {found}; is the lower end of the 95 % interval "
+            "of the mean, by Student's t, above the baseline?",
+        )
 
 
 def evaluating_holm(given: Answers) -> None:
@@ -302,6 +358,10 @@ ATTENTION = {
     "transformer-norm": Exercise(
         "`rate(update, warmup)`, the learning rate of an update, counted from 0.", transformer_norm
     ),
+    "transformer-longer": Exercise(
+        "`energy(query, key, t, s)`, q · k after query and key [D] are turned to their places t and s.",
+        transformer_longer,
+    ),
     "recurrence-half": Exercise("`decay` and `left`, two numbers.", recurrence_half),
     "recurrence-parity": Exercise(
         "`parity(bits)`, a list that says after each bit whether it is odd.", recurrence_parity
@@ -309,9 +369,19 @@ ATTENTION = {
     "recurrence-keys": Exercise(
         "`error(count)`, the mean error with that many random keys of 64 features.", recurrence_keys
     ),
+    "pretraining-share": Exercise(
+        "`unharmed(share)`, the share of all tokens that BERT reads as they were.", pretraining_share
+    ),
     "pretraining-mask": Exercise("`loss`, what it gets close to, in nats.", pretraining_mask),
+    "pretraining-mix": Exercise(
+        "`mix(layers, a, gamma)`, ELMo's mix [T, D] of layers [L, T, D] with scores a [L].", pretraining_mix
+    ),
     "payoff-both": Exercise(
         "`mixed(first, second, share)`, nats per token of two lists of probabilities, mixed.", payoff_both
+    ),
+    "evaluating-baseline": Exercise(
+        "`beats(scores, baseline)`, whether the 95 % interval of the mean of seeds lies above the baseline.",
+        evaluating_baseline,
     ),
     "evaluating-holm": Exercise(
         "`holm(p)`, how many of the p-values are significant at 0.05.", evaluating_holm
