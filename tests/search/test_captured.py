@@ -3,6 +3,7 @@
 A CUDA graph needs steps that ask for no value and whose tensors are all on the card; `OnlyOn` tests that.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,6 +54,14 @@ def recurrent(cell: Any = GRU, **more: Any) -> Generator:
     return Generator(embed, decoder, Categorical(decoder.size, V), encoder=encoder)
 
 
+def tied() -> Generator:
+    embed = Tokens(V, 16)
+    encoder = TransformerEncoder(16, size=16, num_layers=1, num_heads=2, dropout=0.0)
+    decoder = TransformerDecoder(16, encoder, size=16, num_layers=1, num_heads=2)
+    head = Categorical(decoder.size, V, tied=embed.table)
+    return Generator(embed, decoder, head, encoder=encoder)
+
+
 def other(kind: Any, **more: Any) -> Generator:
     encoder = TransformerEncoder(16, size=16, num_layers=1, num_heads=2, dropout=0.0)
     decoder = kind(16, encoder, **more)
@@ -75,6 +84,7 @@ MODELS: dict[str, Callable[[], Generator]] = {
     "window": lambda: other(WindowDecoder, length=3, size=16),
     "transformer language model": lambda: language(TransformerDecoder(16, size=16, num_heads=2)),
     "lstm language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=LSTM)),
+    "tied": tied,
     "rwkv7 language model": lambda: language(RecurrentDecoder(16, sizes=(16,), cell=RWKV7)),
 }
 
@@ -311,6 +321,65 @@ def test_weights_are_cast_once_and_again_after_a_change(monkeypatch: pytest.Monk
     assert len(cast) == 1
 
 
+def halved() -> Any:
+    """Autocast as in a recorded step."""
+    return torch.autocast("cpu", torch.bfloat16, cache_enabled=False)
+
+
+CAST = ["tied", "gru, attention", "lstm language model", "hybrid", "relative"]
+
+
+class WeightCasts(TorchDispatchMode):
+    """How often each weight of a model is cast to bfloat16."""
+
+    def __init__(self, model: Generator) -> None:
+        super().__init__()
+        weights = model.named_parameters()
+        self.names = {one.untyped_storage().data_ptr(): name for name, one in weights}
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.ops.aten._to_copy.default and kwargs.get("dtype") == torch.bfloat16:
+            self.counts[self.names.get(args[0].untyped_storage().data_ptr(), "")] += 1
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("name", leading(CAST, 2))
+def test_a_longer_search_casts_no_weight_more_often(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+    found: list[Counter[str]] = []
+    for length in (2, 11):
+        model = made(name)
+        (tokens, mask), first = sources(3), torch.full((3,), 2)
+        with torch.inference_mode(), choice.use(fused="torch"), halved():
+            state = model.start(tokens, mask)
+            with WeightCasts(model) as casts:
+                greedy_search(model.step, state, first, eos=EOS, max_length=length, banned=(EOS,))
+        casts.counts.pop("", None)
+        found.append(casts.counts)
+        greedy_search(
+            model.step, model.start(tokens, mask), first, eos=EOS, max_length=length
+        )  # another mode
+    assert found[0] == found[1] and set(found[0].values()) == {2}  # to see what is cast, and to keep it
+    assert any(name.endswith(("head.weight", "table.weight")) for name in found[0])
+
+
+@pytest.mark.parametrize("name", leading(CAST, 2))
+def test_weights_cast_once_give_the_same_numbers(name: str) -> None:
+    model = made(name)
+    (tokens, mask), token = sources(3), torch.tensor([4, 5, 6])
+    with torch.no_grad(), choice.use(fused="torch"), halved():
+        state = model.start(tokens, mask)
+        twin = programs.narrowed(model, torch.bfloat16, token, state)
+        for _ in range(2):
+            want, after = model.step(token, state)
+            found, state = twin.step(token, state)
+            assert torch.equal(found, want)
+            for mine, other in zip(leaves(state), leaves(after), strict=True):
+                assert torch.equal(mine, other)
+
+
 class Graph:
     """Replays a function, as a CUDA graph does; or does nothing."""
 
@@ -367,7 +436,8 @@ def test_a_step_keeps_no_cast_that_ends_with_its_context(monkeypatch: pytest.Mon
         state = model.start(*sources(3))
         greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5)
         assert torch.is_autocast_cache_enabled()
-    assert kept[0] and len(kept) > 2 and not any(kept[1:])  # the first step is not recorded
+    assert not kept[0]  # the step that shows what is cast
+    assert kept[1] and len(kept) > 3 and not any(kept[2:])  # the first step is not recorded
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: no graph was recorded")

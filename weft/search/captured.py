@@ -79,7 +79,7 @@ class _Search:
         self, model: Any, programs: Programs, step: Step, rules: Sequence[Rule], asked: SearchRequest
     ) -> None:
         self.model, self.programs, self.rules, self.asked = model, programs, rules, asked
-        self.step = programs.step(model, step)
+        self.step = step
         self.longest = int(asked.limits.max())
         self.chooser = Chooser(asked, doubled(LENGTHS, self.longest))
         self.written: Tensor | None = None  # [N, t], for rules
@@ -123,6 +123,7 @@ class _Search:
         board = self.chooser.board()
         state = state if beam else fan(state, asked.width)
         token = board.token.flatten()
+        self.step = self.programs.step(self.model, self.step, token, state)
         logp, state = checked_step(self.step, token, state, asked.eos, asked.banned)
         if self.rules:
             self.written = token.new_zeros(len(token), 0)
