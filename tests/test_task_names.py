@@ -21,7 +21,7 @@ NAMES_A_TASK = {
     "weft/documents/xliff.py",
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",
-    "weft/importing/kits/joeynmt_parts.py",
+    "weft/importing/kits/joeynmt.py",
     "weft/inspect/views/forecast.py",
     "weft/serve/translation.py",
     "weft/serve/watching.py",

@@ -13,8 +13,7 @@ import torch
 
 from weft.errors import CheckpointError
 from weft.importing.pickled import Name, Record
-from weft.importing.records import content, settings, value_of
-from weft.importing.torchfile import read_torch_file
+from weft.importing.torchfile import content, read_torch_file, settings, value_of
 
 
 class Node:

@@ -1,7 +1,7 @@
 """Pickle's stack machine, reduced to data: opcodes that build plain values, and calls handed to the caller.
 
 Nothing is imported and no attribute is set; objects of some packages become inert records. Read next:
-contents.py, which decides about the calls; Python's pickletools, which splits a pickle into opcodes.
+torchfile.py, which decides about the calls; Python's pickletools, which splits a pickle into opcodes.
 """
 
 import pickletools

@@ -16,12 +16,11 @@ from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.fairseq import KIT, recognises
+from weft.importing.kits.fairseq import KIT, recognises, transformer
 from weft.importing.kits.fairseq_parts import FairseqCheckpoint
-from weft.importing.kits.fairseq_transformer import transformer
 from weft.importing.kits.kit import CheckpointHints
-from weft.importing.records import content, settings
 from weft.importing.runs import import_run
+from weft.importing.torchfile import content, settings
 from weft.nn.bridge import Bridge
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.run import open_run

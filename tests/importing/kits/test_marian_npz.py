@@ -19,7 +19,7 @@ from tests.importing.kits.marian.drawn import BEFORE, FORMS, HERE, SETTINGS, dra
 from tests.importing.kits.marian.formulas import Marian
 from weft import cli
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.kits.marian_text import _tokens
+from weft.importing.kits.marian import _tokens
 from weft.run import LoadedRun, open_run
 from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.text.vocabulary import EOS

@@ -2,24 +2,216 @@
 
 A checkpoint, checkpoint_best.pt, holds its settings under `args` (an argparse.Namespace, up to 0.9) or `cfg`
 (dicts or containers of omegaconf, from 0.10 on). Its dictionaries, dict.LANG.txt, are beside it or given.
-Read next: fairseq_transformer.py, fairseq_lstm.py, the models; assembling.py.
+Read next: fairseq_parts.py, what both models need; assembling.py.
 
 Source: Ott et al. 2019; fairseq 0.12.2.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.kits import fairseq_lstm, fairseq_transformer, vocabularies
+from weft.importing.checkpoint import TensorOrigin
+from weft.importing.families.translators import shifted_waves
+from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.fairseq_parts import FairseqCheckpoint, OurParts, Settings, check_fairseq, renamed
+from weft.importing.kits.fairseq_parts import (
+    FairseqCheckpoint,
+    OurParts,
+    Settings,
+    check_fairseq,
+    renamed,
+    tables,
+)
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, languages, sides
-from weft.importing.kits.reading import lines, tensors
+from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
+from weft.importing.kits.reading import choice, lines, tensors
 from weft.importing.kits.vocabularies import RunVocabulary, Special
-from weft.importing.records import content, settings
+from weft.importing.names import heads, plain, tensor
+from weft.importing.torchfile import content, settings
 from weft.importing.writing import RunParts
+
+TRANSFORMERS = (
+    "transformer",
+    "transformer_tiny",
+    "transformer_iwslt_de_en",
+    "transformer_wmt_en_de",
+    "transformer_wmt_en_de_big",
+    "transformer_wmt_en_de_big_t2t",
+    "transformer_vaswani_wmt_en_de_big",
+    "transformer_vaswani_wmt_en_fr_big",
+)
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_accurate": "gelu_tanh", "gelu_fast": "gelu_tanh"}
+UNUSED = 2  # positions are counted from 2, behind that of padding
+MOST = 4096  # computed positions
+
+
+def transformer(found: FairseqCheckpoint) -> OurParts:
+    """A Transformer; missing settings have the values of `base_architecture`."""
+    size = found.same("embed_dim", 512)
+    for name in ("decoder_input_dim", "decoder_output_dim"):
+        choice(found.settings, name, found.place, size)
+    tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
+    logits = "decoder.embed_tokens.weight" if tied else "decoder.output_projection.weight"
+    state = {name: one for name, one in found.state.items() if not tied or ".output_projection." not in name}
+    origins = tables(logits) | zeros("head.bias", len(state.get(logits, ())))
+    model, most = {}, []
+    for side, place in (("encoder", "source"), ("decoder", "target")):
+        model[side], more = _side(found, side, place, size)
+        most.append(model[side]["max_length"])
+        origins |= more
+    embedding = {"size": size, "dropout": 0.0, "tied": tied, "scaled": not found.flag("no_scale_embedding")}
+    return OurParts(model, embedding, min(most), origins, state)
+
+
+def _side(
+    found: FairseqCheckpoint, side: str, place: str, size: int
+) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """The encoder or the decoder of a Transformer."""
+    before, layers = found.flag(f"{side}_normalize_before"), found.layers(side, 6)
+    kind, length, origins = _positions(found, side, place, size)
+    if found.flag("layernorm_embedding"):
+        origins |= plain(f"{side}.entry_norm", f"{side}.layernorm_embedding")
+    if before:
+        version = found.state.get(f"{side}.version", torch.ones(1))
+        if version.numel() != 1 or version.item() < 3:
+            raise ConfigError(
+                f"{found.place}: {side}_normalize_before: expected a norm behind the last layer, got a "
+                f"checkpoint of an early version ({side}.version) without it, which Weft does not support"
+            )
+        origins |= plain(f"{side}.last_norm", f"{side}.layer_norm")
+    for layer in range(layers):
+        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
+        origins |= {
+            **_heads(f"{ours}.attention", f"{theirs}.self_attn"),
+            **plain(f"{ours}.attention_norm", f"{theirs}.self_attn_layer_norm"),
+            **plain(f"{ours}.network.first", f"{theirs}.fc1"),
+            **plain(f"{ours}.network.second", f"{theirs}.fc2"),
+            **plain(f"{ours}.network_norm", f"{theirs}.final_layer_norm"),
+        }
+        if side == "decoder":
+            origins |= _heads(f"{ours}.look", f"{theirs}.encoder_attn")
+            origins |= plain(f"{ours}.look_norm", f"{theirs}.encoder_attn_layer_norm")
+    word = choice(found.settings, "activation_fn", found.place, *ACTIVATIONS)
+    settings = {
+        "use": "transformer",
+        "size": size,
+        "num_layers": layers,
+        "num_heads": found.number(f"{side}_attention_heads", 8),
+        "inner": found.number(f"{side}_ffn_embed_dim", 2048),
+        "norm": "before" if before else "after",
+        "activation": ACTIVATIONS[word],
+        "positions": kind,
+        "max_length": length,
+        "entry_norm": found.flag("layernorm_embedding"),
+        "dropout": found.number("dropout", 0.1),
+        "attention_dropout": found.number("attention_dropout", 0.0),
+    }
+    return settings, origins
+
+
+def _positions(
+    found: FairseqCheckpoint, side: str, place: str, size: int
+) -> tuple[str, int, dict[str, TensorOrigin]]:
+    """The kind of positions, how many there are, and their table."""
+    most = min(int(found.number(f"max_{place}_positions", 1024)), MOST)
+    if found.flag("no_token_positional_embeddings"):
+        return "none", most, {}
+    ours, theirs = f"{side}.positions.table.weight", f"{side}.embed_positions.weight"
+    if found.flag(f"{side}_learned_pos"):
+        rows = max(len(found.state.get(theirs, ())) - UNUSED, 1)
+        return "learned", rows, tensor(ours, theirs, lambda table: table[UNUSED:])
+    waves = shifted_waves(most, size, UNUSED, f"{found.place}: {side}_embed_dim")
+    return "learned", most, {ours: TensorOrigin((), lambda: waves)}
+
+
+def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
+    return heads(ours, *(f"{theirs}.{name}_proj" for name in ("q", "k", "v", "out")))
+
+
+LSTMS = ("lstm", "lstm_wiseman_iwslt_de_en", "lstm_luong_wmt_en_de")
+
+
+def lstm(found: FairseqCheckpoint) -> OurParts:
+    """An LSTM; missing settings have the values of its `base_architecture`."""
+    size, dropout = found.same("embed_dim", 512), found.number("dropout", 0.1)
+    tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
+    layers = found.layers("encoder", 1)
+    both, width = found.flag("encoder_bidirectional"), found.number("encoder_hidden_size", size)
+    hidden = found.number("decoder_hidden_size", size)
+    attends = str(found.settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
+    origins = tables("decoder.embed_tokens.weight" if tied else "decoder.fc_out.weight")
+    origins |= _logits(found, tied)
+    for layer in range(layers):
+        origins |= recurrent(f"encoder.stack.forwards.{layer}", layer_of("encoder.lstm", layer), "lstm")
+        if both:
+            theirs = layer_of("encoder.lstm", layer, backward=True)
+            origins |= recurrent(f"encoder.stack.backwards.{layer}", theirs, "lstm")
+        origins |= recurrent(f"decoder.stack.forwards.{layer}", cell_of(f"decoder.layers.{layer}"), "lstm")
+        if (1 + both) * width != hidden:
+            for index, name in enumerate(("hidden", "cell")):
+                origins |= plain(f"decoder.bridge.maps.{layer}.{index}", f"decoder.encoder_{name}_proj")
+    if attends:
+        origins |= {
+            **tensor("decoder.attention.score.weight.weight", "decoder.attention.input_proj.weight", _turned),
+            **tensor("decoder.readout.0.weight", "decoder.attention.output_proj.weight", _swapped(hidden)),
+            **zeros("decoder.readout.0.bias", hidden),
+        }
+    model = {
+        "encoder": {
+            "use": "recurrent",
+            "cell": "lstm",
+            "sizes": [width] * layers,
+            "bidirectional": both,
+            "dropout": found.number("encoder_dropout_out", dropout),
+        },
+        "decoder": {
+            "use": "recurrent",
+            "cell": "lstm",
+            "sizes": [hidden] * layers,
+            "score": "bilinear",
+            "enters": "late" if attends else "never",
+            "input_feeding": True,
+            "bridge": "linear",
+            "dropout": found.number("decoder_dropout_out", dropout),
+        },
+    }
+    rate = found.number("decoder_dropout_in", dropout)
+    embedding = {"size": size, "dropout": rate, "tied": tied, "scaled": False}
+    return OurParts(model, embedding, 129, origins, found.state)
+
+
+def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
+    """The output layer of an LSTM; a linear layer before it becomes part of it, which changes no output."""
+    extra = ("decoder.additional_fc.weight", "decoder.additional_fc.bias")
+    table, bias = "decoder.fc_out.weight", "decoder.fc_out.bias"
+    if tied:
+        table = "decoder.embed_tokens.weight"
+        if extra[0] not in found.state:
+            return zeros("head.bias", len(found.state.get(table, ())))
+        project = tensor("head.project.weight", extra[0])
+        return project | {"head.bias": TensorOrigin((table, extra[1]), lambda rows, one: rows @ one)}
+    if extra[0] not in found.state:
+        return tensor("head.bias", bias)
+    return {
+        "head.weight": TensorOrigin((table, extra[0]), lambda rows, one: rows @ one),
+        "head.bias": TensorOrigin((table, extra[1], bias), lambda rows, one, own: rows @ one + own),
+    }
+
+
+def _turned(weight: Tensor) -> Tensor:
+    return weight.T.contiguous()
+
+
+def _swapped(hidden: int) -> Callable[[Tensor], Tensor]:
+    """W of [h; out] from W of [out; h]."""
+    return lambda weight: torch.cat([weight[:, -hidden:], weight[:, :-hidden]], 1)
+
 
 CHECKPOINTS = ("checkpoint_best.pt", "model.pt", "checkpoint_last.pt")
 CODES = ("bpecodes", "codes", "code", "bpe.codes")
@@ -33,8 +225,8 @@ SPACES = (
 )
 SPARE = (".version", "._float_tensor", ".embed_positions.weights")
 MODELS = {
-    **dict.fromkeys(fairseq_transformer.ARCHITECTURES, fairseq_transformer.transformer),
-    **dict.fromkeys(fairseq_lstm.ARCHITECTURES, fairseq_lstm.lstm),
+    **dict.fromkeys(TRANSFORMERS, transformer),
+    **dict.fromkeys(LSTMS, lstm),
 }
 
 

@@ -1,6 +1,6 @@
 """What a fairseq checkpoint contains, and what its Transformers and LSTMs have in common.
 
-Read next: fairseq_transformer.py, fairseq_lstm.py.
+Read next: fairseq.py.
 """
 
 import re

@@ -7,17 +7,200 @@ Source: Kreutzer, Bastings & Riezler 2019; joeynmt 2.3.0.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.joeynmt_parts import JoeyModel, embedding_of, origins_of
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
-from weft.importing.kits.reading import choice, lines, table, tensors, yaml
+from weft.importing.kits.mapping import layer_of, recurrent, zeros
+from weft.importing.kits.reading import choice, layers, lines, number, table, tensors, yaml
 from weft.importing.kits.vocabularies import RunVocabulary
+from weft.importing.names import ACTIVATIONS, heads, plain, tensor
 from weft.importing.writing import RunParts
+
+NORM_EPSILON = 1e-6
+
+
+class JoeyModel(NamedTuple):
+    """What is read from a model directory of JoeyNMT: its recipe, its weights by name."""
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    place: str  # of config.yaml
+    weights: str
+
+    def section(self, name: str) -> dict[str, Any]:
+        """A table of the section `model`."""
+        return table(self.config["model"], name, self.place)
+
+
+def origins_of(model: JoeyModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """The recipe's section `model`, and the source of each of its tensors.
+
+    Tables that are tied are in the file under each of their names.
+    """
+    head = model.state.get("decoder.output_layer.weight")
+    origins = {
+        **tensor("source_embed.table.weight", "src_embed.lut.weight"),
+        **tensor("embed.table.weight", "trg_embed.lut.weight"),
+        **tensor("head.weight", "decoder.output_layer.weight"),
+        **zeros("head.bias", 0 if head is None else len(head)),
+    }
+    settings: dict[str, Any] = {}
+    for side, usual in (("encoder", "recurrent"), ("decoder", "transformer")):
+        kind = choice(model.section(side), "type", model.place, "recurrent", "transformer", usual=usual)
+        make = _transformer if kind == "transformer" else _encoder if side == "encoder" else _decoder
+        settings[side], more = make(model, side)
+        origins |= more
+    training = model.config.get("training")
+    smoothing = number(
+        training if isinstance(training, dict) else {}, "label_smoothing", model.place, usual=0.0
+    )
+    return settings | {"smoothing": smoothing}, origins
+
+
+def embedding_of(model: JoeyModel) -> dict[str, Any]:
+    """The recipe's settings of both tables.
+
+    Raises:
+        ConfigError: the two sides differ in size or scale, for which a recipe has one setting.
+    """
+    found = []
+    for side in ("encoder", "decoder"):
+        section = model.section(side)
+        settings = table(section, "embeddings", model.place)
+        dropout = number(section, "dropout", model.place, usual=0.0)
+        found.append(
+            {
+                "size": number(settings, "embedding_dim", model.place),
+                "scaled": bool(settings.get("scale", False)),
+                "dropout": number(settings, "dropout", model.place, usual=dropout),
+            }
+        )
+    for name in ("size", "scaled"):
+        if found[0][name] != found[1][name]:
+            raise ConfigError(
+                f"{model.place}: embeddings: expected the same {name} for encoder and decoder, "
+                f"got {found[0][name]} and {found[1][name]}, which Weft does not support"
+            )
+    return found[1] | {"tied": bool(model.config["model"].get("tied_softmax", False))}
+
+
+def _encoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    section, size, depth, kind = _recurrence(model, side)
+    both = bool(section.get("bidirectional", True))
+    origins: dict[str, TensorOrigin] = {}
+    for layer in range(depth):
+        ours = f"encoder.stack.forwards.{layer}"
+        origins |= recurrent(ours, layer_of("encoder.rnn", layer), kind)
+        if both:
+            ours = f"encoder.stack.backwards.{layer}"
+            origins |= recurrent(ours, layer_of("encoder.rnn", layer, backward=True), kind)
+    settings = {
+        "use": "recurrent",
+        "cell": kind,
+        "sizes": [size] * depth,
+        "bidirectional": both,
+        "dropout": number(section, "dropout", model.place, usual=0.0),
+    }
+    return settings, origins
+
+
+def _decoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """A recurrent decoder: late attention, a readout, and one map for the initial state of all layers."""
+    section, size, depth, kind = _recurrence(model, side)
+    choice(section, "activation", model.place, "tanh")
+    begins = choice(section, "init_hidden", model.place, "bridge", "zero", "zeros", "last")
+    if (
+        begins == "last"
+        and model.state.get("decoder.att_vector_layer.weight", torch.empty(0, 0)).shape[1] != 2 * size
+    ):
+        raise ConfigError(
+            f"{model.place}: init_hidden: expected bridge or zero, got last with an encoder of another size "
+            "than the decoder, which Weft does not support"
+        )
+    score = choice(section, "attention", model.place, "bahdanau", "luong")
+    origins: dict[str, TensorOrigin] = plain("decoder.readout.0", "decoder.att_vector_layer")
+    for layer in range(depth):
+        ours = f"decoder.stack.forwards.{layer}"
+        origins |= recurrent(ours, layer_of("decoder.rnn", layer), kind)
+    if begins == "bridge":
+        origins |= plain("decoder.bridge.maps.0", "decoder.bridge_layer")
+    theirs, ours = "decoder.attention", "decoder.attention.score"
+    if score == "luong":
+        origins |= tensor(f"{ours}.weight.weight", f"{theirs}.key_layer.weight")
+    else:
+        for one, other in (("query", "query"), ("key", "key"), ("weight", "energy")):
+            origins |= tensor(f"{ours}.{one}.weight", f"{theirs}.{other}_layer.weight")
+        origins |= zeros(f"{ours}.query.bias", size)
+    settings = {
+        "use": "recurrent",
+        "cell": kind,
+        "sizes": [size] * depth,
+        "score": "additive" if score == "bahdanau" else "bilinear",
+        "enters": "late",
+        "input_feeding": bool(section.get("input_feeding", True)),
+        "bridge": {"bridge": "shared", "last": "summary"}.get(begins, "nothing"),
+        "dropout": number(section, "hidden_dropout", model.place, usual=0.0),
+    }
+    return settings, origins
+
+
+def _recurrence(model: JoeyModel, side: str) -> tuple[dict[str, Any], int, int, str]:
+    """The section of a recurrent side, its size, its layers and its cell."""
+    section = model.section(side)
+    size = number(section, "hidden_size", model.place, usual=1)
+    depth = layers(section, "num_layers", model.place, len(model.state), usual=1)
+    return section, size, depth, choice(section, "rnn_type", model.place, "gru", "lstm")
+
+
+def _transformer(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """A side of a Transformer. Before 2.0 there was no setting for norms; all were before their sublayers."""
+    section, place = model.section(side), model.place
+    choice(section, "alpha", place, 1.0, usual=1.0)
+    before = f"{side}.layer_norm.weight" in model.state
+    depth = layers(section, "num_layers", place, len(model.state))
+    origins: dict[str, TensorOrigin] = plain(f"{side}.last_norm", f"{side}.layer_norm") if before else {}
+    for layer in range(depth):
+        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
+        own, norm = ("src_src_att", "layer_norm") if side == "encoder" else ("trg_trg_att", "x_layer_norm")
+        origins |= {
+            **_heads(f"{ours}.attention", f"{theirs}.{own}"),
+            **plain(f"{ours}.attention_norm", f"{theirs}.{norm}"),
+            **plain(f"{ours}.network.first", f"{theirs}.feed_forward.pwff_layer.0"),
+            **plain(f"{ours}.network.second", f"{theirs}.feed_forward.pwff_layer.3"),
+            **plain(f"{ours}.network_norm", f"{theirs}.feed_forward.layer_norm"),
+        }
+        if side == "decoder":
+            origins |= _heads(f"{ours}.look", f"{theirs}.src_trg_att")
+            origins |= plain(f"{ours}.look_norm", f"{theirs}.dec_layer_norm")
+    word = choice(section, "activation", place, "relu", "gelu", "swish")
+    dropout = number(section, "dropout", place, usual=0.1)
+    settings = {
+        "use": "transformer",
+        "size": number(section, "hidden_size", place),
+        "num_layers": depth,
+        "num_heads": number(section, "num_heads", place),
+        "inner": number(section, "ff_size", place),
+        "norm": "before" if before else "after",
+        "norm_epsilon": NORM_EPSILON,
+        "activation": ACTIVATIONS[word],
+        "dropout": dropout,
+        "attention_dropout": dropout,
+    }
+    return settings, origins
+
+
+def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
+    names = (f"{theirs}.{name}_layer" for name in ("q", "k", "v", "output"))
+    return heads(ours, *names)
+
 
 CHECKPOINTS = ("best.ckpt", "avg_best.ckpt", "latest.ckpt")
 SIDES = ("src", "trg")

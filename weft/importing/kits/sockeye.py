@@ -1,25 +1,191 @@
 """Sockeye 3: Transformers, and Transformers whose decoder has SSRUs in place of self-attention.
 
 A model directory holds `config`, `params.best`, vocab.src.0.json and vocab.trg.0.json. Sockeye does not cut
-words into pieces, so the user names the file of subwords. Read next: sockeye_parts.py, kit.py.
+words into pieces, so the user names the file of subwords. Read next: kit.py.
 
 Source: Hieber et al. 2022, "Sockeye 3: fast neural machine translation with PyTorch"; sockeye 3.1.34.
 """
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
+from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
-from weft.importing.kits.reading import choice, number, tensors, yaml
-from weft.importing.kits.sockeye_parts import SIDES, SockeyeModel, origins_of
+from weft.importing.kits.mapping import zeros
+from weft.importing.kits.reading import choice, layers, number, table, tensors, yaml
 from weft.importing.kits.vocabularies import RunVocabulary
+from weft.importing.names import plain, tensor
 from weft.importing.writing import RunParts
 from weft.store import jsonfile
+
+SIDES = (("source", "encoder", "src"), ("target", "decoder", "trg"))
+NORM_EPSILON = 1e-6
+ORDERS = {("n", "dr"): "before", ("n", "r"): "before", ("", "drn"): "after", ("", "rn"): "after"}
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish1": "silu"}
+
+
+class SockeyeModel(NamedTuple):
+    """What is read from a model directory of Sockeye: its settings, its weights by name."""
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    place: str  # of the settings
+    weights: str
+
+    def section(self, name: str) -> dict[str, Any]:
+        """A table of the settings."""
+        return table(self.config, f"config_{name}", self.place)
+
+
+def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """The recipe's section `model`, and the source of each of its tensors.
+
+    Raises:
+        CheckpointError: sizes that no model has.
+        ConfigError: a setting that Weft's parts cannot express.
+    """
+    origins = {
+        **tensor("source_embed.table.weight", "embedding_source.embedding.weight"),
+        **tensor("embed.table.weight", "embedding_target.embedding.weight"),
+        **plain("head", "output_layer"),
+    }
+    settings: dict[str, Any] = {}
+    for _, side, _ in SIDES:
+        settings[side], more = _side(model, side)
+        origins |= more
+    return settings, origins
+
+
+def _side(model: SockeyeModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+    """The encoder or the decoder."""
+    section, place = model.section(side), model.place
+    size, num_heads = number(section, "model_size", place), number(section, "attention_heads", place)
+    depth = layers(section, "num_layers", place, len(model.state))
+    if not 1 <= num_heads <= size or size % num_heads:
+        raise CheckpointError(
+            f"{place}: attention_heads: expected a divisor of model_size {size}, got {num_heads}; "
+            "does it belong to these parameters?"
+        )
+    kind = choice(section, "decoder_type", place, "transformer", "ssru_transformer")
+    hybrid = side == "decoder" and kind == "ssru_transformer"
+    norm, activation = _norm(section, place), _activation(section, place)
+    choice(section, "positional_embedding_type", place, "fixed", "learned")
+    positions = f"{side}.pos_embedding.weight"
+    origins = tensor(f"{side}.positions.table.weight", positions)
+    for layer in range(depth):
+        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
+        own, cell = ("autoregr_layer" if side == "decoder" else "self_attention"), "attention"
+        if hybrid:
+            cell = "cell"
+            origins |= {
+                f"{ours}.cell.weight_x": TensorOrigin(
+                    (f"{theirs}.{own}.forget_gate.weight", f"{theirs}.{own}.linear.weight"), _joined
+                ),
+                **tensor(f"{ours}.cell.bias", f"{theirs}.{own}.forget_gate.bias"),
+            }
+        else:
+            origins |= _attention(f"{ours}.attention", f"{theirs}.{own}", size, num_heads)
+        if side == "decoder":
+            origins |= _attention(f"{ours}.look", f"{theirs}.enc_attention", size, num_heads, cross=True)
+            origins |= _normed(f"{ours}.look_norm", theirs, "enc_attention", norm)
+        origins |= _normed(f"{ours}.{cell}_norm", theirs, own, norm)
+        origins |= _normed(f"{ours}.network_norm", theirs, "ff", norm)
+        origins |= _network(f"{ours}.network", f"{theirs}.ff", gated=activation == "swiglu")
+    if norm == "before":
+        origins |= plain(f"{side}.last_norm", f"{side}.final_process.layer_norm")
+    dropout = number(section, "dropout_prepost", place, usual=0.0)
+    settings = {
+        "use": "hybrid" if hybrid else "transformer",
+        "size": size,
+        "num_layers": depth,
+        "num_heads": num_heads,
+        "inner": number(section, "feed_forward_num_hidden", place),
+        "norm": norm,
+        "norm_epsilon": NORM_EPSILON,
+        "activation": activation,
+        "positions": "learned",  # sinusoids too are tensors of the checkpoint
+        "max_length": len(model.state.get(positions, ())),
+        "dropout": dropout if "d" in str(section.get("postprocess_sequence")) else 0.0,
+        "attention_dropout": number(section, "dropout_attention", place, usual=0.0),
+    }
+    return settings | ({"cell": "ssru"} if hybrid else {}), origins
+
+
+def _norm(section: dict[str, Any], place: str) -> str:
+    """Where the norms are, from the steps before and after a sublayer: n norm, d dropout, r residual."""
+    steps = tuple(str(section.get(f"{when}process_sequence") or "") for when in ("pre", "post"))
+    if steps not in ORDERS:
+        known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
+        raise ConfigError(
+            f"{place}: preprocess_sequence and postprocess_sequence: expected {known}, got "
+            f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
+        )
+    return ORDERS[steps]
+
+
+def _activation(section: dict[str, Any], place: str) -> str:
+    """The activation; of the gated ones, the one that is SwiGLU."""
+    word = choice(section, "act_type", place, *ACTIVATIONS)
+    if not choice(section, "use_glu", place, False, True):
+        return ACTIVATIONS[word]
+    choice(section, "act_type", f"{place}: with use_glu", "swish1")
+    return "swiglu"
+
+
+def _attention(
+    ours: str, theirs: str, size: int, num_heads: int, *, cross: bool = False
+) -> dict[str, TensorOrigin]:
+    """Attention without biases, whose keys and values are interleaved by heads in a file."""
+
+    def separated(rows: Tensor) -> Tensor:
+        each = rows.view(num_heads, 2, -1, rows.shape[1])  # [H, 2, K, D]
+        return each.transpose(0, 1).reshape(rows.shape)
+
+    inputs = {
+        f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_q.weight",), torch.clone),
+        f"{ours}.key_value.weight": TensorOrigin((f"{theirs}.ff_kv.weight",), separated),
+    }
+    if not cross:
+        inputs = {
+            f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_in.weight",), lambda rows: rows[:size]),
+            f"{ours}.key_value.weight": TensorOrigin(
+                (f"{theirs}.ff_in.weight",), lambda rows: separated(rows[size:])
+            ),
+        }
+    return {
+        **inputs,
+        **zeros(f"{ours}.query.bias", size),
+        **zeros(f"{ours}.key_value.bias", 2 * size),
+        **tensor(f"{ours}.out.weight", f"{theirs}.ff_out.weight"),
+        **zeros(f"{ours}.out.bias", size),
+    }
+
+
+def _network(ours: str, theirs: str, *, gated: bool) -> dict[str, TensorOrigin]:
+    if not gated:
+        return {**plain(f"{ours}.first", f"{theirs}.ff1"), **plain(f"{ours}.second", f"{theirs}.ff2")}
+    first = {
+        f"{ours}.first.{part}": TensorOrigin((f"{theirs}.ff1.{part}", f"{theirs}.linear.{part}"), _joined)
+        for part in ("weight", "bias")
+    }
+    return {**first, **plain(f"{ours}.second", f"{theirs}.ff2")}
+
+
+def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> dict[str, TensorOrigin]:
+    return plain(ours, f"{theirs}.{'pre' if norm == 'before' else 'post'}_{sublayer}.layer_norm")
+
+
+def _joined(*parts: Tensor) -> Tensor:
+    return torch.cat(parts)
+
 
 SETTINGS, BEST = "config", "params.best"
 SYMBOLS = ("<pad>", "<unk>", "<s>", "</s>")
