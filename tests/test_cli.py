@@ -10,6 +10,7 @@ from types import ModuleType
 
 import click
 import pytest
+import torch
 
 from weft import cli
 from weft.errors import DataError
@@ -59,6 +60,13 @@ def test_a_file_that_cannot_be_opened_is_named(fails, capsys) -> None:
 def test_a_full_disk_is_one_sentence(fails, capsys) -> None:
     code, said = fails(OSError(28, "No space left on device"), capsys)
     assert (code, said) == (2, "weft: No space left on device\n")
+
+
+def test_a_gpu_without_enough_memory_is_one_sentence(fails, capsys) -> None:
+    trouble = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has")
+    code, said = fails(trouble, capsys)
+    assert code == 2 and said.count("\n") == 1
+    assert "batches smaller" in said and "Tried to allocate 2.00 GiB" in said
 
 
 def test_ctrl_c_leaves_with_130(fails, capsys) -> None:

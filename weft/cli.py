@@ -144,6 +144,9 @@ def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
         return NO_MEMORY
     if isinstance(trouble, RuntimeError) and "can't allocate memory" in str(trouble):
         return NO_MEMORY  # torch has no exception class for this on a CPU
+    if type(trouble).__name__ == "OutOfMemoryError":  # torch's, of a GPU
+        said = str(trouble).splitlines()[0][:90]
+        return f"{NO_MEMORY}; the GPU says: {said}"
     if isinstance(trouble, OSError) and (trouble.filename is not None or trouble.strerror is not None):
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
         return f"{place}{trouble.strerror}"

@@ -5,8 +5,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from weft.cli import group
 from weft.config.recipe import read_recipe
 from weft.nn import cells
 from weft.run.training import check_recipe
@@ -30,6 +32,19 @@ def test_the_training_is_one_that_weft_begins() -> None:
         recipe, *overrides = shlex.split(line)[2:5]
         settings = check_recipe(read_recipe(recipe, overrides)).settings
         assert settings.cuda_graphs and settings.scale == "gpu"
+
+
+def test_commands_of_the_page_are_spelled_as_they_are_parsed() -> None:
+    lines = re.findall(r"^(?:\$ |!)(.*?)(?:  +#.*)?$", PAGE.replace("\\\n", " "), re.MULTILINE)
+    given = [
+        shlex.split(line.rpartition("weft ")[2]) for line in lines if re.search(r"(^|[ |])weft \w", line)
+    ]
+    assert {words[0] for words in given} == {"doctor", "train", "predict", "compare"}
+    for name, *words in given:
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        found, left, _ = command.make_parser(click.Context(command)).parse_args(list(words))
+        assert not left and " " not in str(found.get("file") or "")  # a text is no file
 
 
 def test_scripts_and_cells_that_the_page_names_are_there() -> None:

@@ -128,3 +128,16 @@ def test_a_short_convolution_is_that_of_torch_twice_differentiated() -> None:
 def test_settings_that_do_not_fit_are_refused(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         make()
+
+
+@every_kind
+@pytest.mark.parametrize("reset", [-1000.0, -1e5])
+def test_a_step_that_forgets_all_drowns_none_after_it(kind: str, reset: float) -> None:
+    asked, exact = (made(kind, CHUNK + 3, 1e-3, 0.1, dtype) for dtype in (torch.float32, torch.float64))
+    for one in (asked, exact):
+        one.decay[:, 17] = reset
+    state = normal(ROWS, HEADS, KEYS, VALUES, seed=8)
+    with choice.use(cells="torch"):
+        found = asked.all(state.float())
+    for one, other in zip(found, stepped(exact, state), strict=True):
+        assert (one.double() - other).norm() <= 2e-6 * other.norm()

@@ -34,7 +34,7 @@ from weft.tasks.labels.base import LabelBatch
 from weft.tasks.language.data import collate_lines
 from weft.tasks.masked.model import hide
 from weft.tasks.seq2seq.encoding import pad
-from weft.train.captured import CapturedUpdates, why_not_captured
+from weft.train.captured import CannotCapture, CapturedUpdates, why_not_captured
 from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.objectives.likelihood import OwnLoss
@@ -185,6 +185,25 @@ def test_a_warm_up_leaves_running_means_as_they_were(tmp_path: Path) -> None:
         run, made = tmp_path / str(captured), Normed()
         ran.append(Trace(run, [], train(made, run, chosen(cuda_graphs=captured), quiet(run))))
     assert ran[1].differs(ran[0]) == []
+
+
+def test_memory_that_ends_while_buffers_are_made_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, rules = Rows(), chosen()
+    model: Any = made.model().train()
+    optimiser = rules.optimiser.build(model)
+    model.loss(made.collate(np.arange(4))).total.backward()
+    optimiser.step()
+    launcher = CapturedUpdates(made, OwnLoss(model), optimiser, rules, torch.device("cpu"))  # type: ignore[arg-type]
+
+    def scarce(batch: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore")
+
+    monkeypatch.setattr("weft.train.captured._cloned", scarce)
+    before = [parameter.clone() for parameter in model.parameters()]
+    with pytest.raises(CannotCapture, match="not enough memory to record one"):
+        launcher.launch(BatchGroup(0, 0, [np.arange(4)], 1, 1, 0), Position(), 1.0)
+    assert all(torch.equal(one, two) for one, two in zip(before, model.parameters(), strict=True))
+    assert launcher.pending == []
 
 
 class Scarce(Rows):

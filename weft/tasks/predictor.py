@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
+import torch
+
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.text.characters import named
@@ -477,7 +479,8 @@ def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> It
 
     Args:
         items: the inputs.
-        answer: answers many at once. If it fails, each half is tried alone, down to single items.
+        answer: answers many at once. If it fails, or a GPU has not enough memory for it, each half is tried
+            alone, down to single items.
 
     Example:
         >>> def halves(numbers):
@@ -493,6 +496,12 @@ def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> It
         if len(items) == 1:
             yield error
             return
+        found = None
+    except torch.OutOfMemoryError:
+        if len(items) < 2:
+            raise
+        found = None
+    if found is None:  # outside of the except block, because the error keeps the tensors of the batch alive
         middle = len(items) // 2
         yield from each(items[:middle], answer)
         yield from each(items[middle:], answer)

@@ -193,7 +193,11 @@ class CapturedUpdates:
         if key not in self._shapes:
             if len(self._shapes) == SHAPES:
                 raise CannotCapture(f"batches have more than {SHAPES} shapes", once=True)
-            self._shapes[key] = self._recorded(batch, group, offset)
+            try:
+                self._shapes[key] = self._recorded(batch, group, offset)
+            except torch.OutOfMemoryError as error:
+                why = f"there is not enough memory to record one ({str(error).splitlines()[0][:90]})"
+                raise CannotCapture(why) from None
         return self._shapes[key]
 
     def _recorded(self, batch: Any, group: BatchGroup, offset: int) -> _Buffers:
@@ -265,9 +269,6 @@ class CapturedUpdates:
             raise CannotCapture(str(error)) from None
         except ShapeError as error:  # such as masked columns beyond the last learned position
             raise CannotCapture(str(error), once=True) from None
-        except torch.OutOfMemoryError as error:
-            why = f"there is not enough memory to record one ({str(error).splitlines()[0][:90]})"
-            raise CannotCapture(why) from None
         return found
 
     def _record(self, run: Replay) -> Replay:
