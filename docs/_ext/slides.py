@@ -22,6 +22,8 @@ from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options, text_of
 HERE = Path(__file__).parent
 LEFT_OUT = {"Exercises", "Read on", "The same on the command line"}
 FORMULA = re.compile(r"\$\$\n?(.+?)\n?\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
+WHOLE = re.compile(r"\$\$|[|#-]|\d+\. ")
+"""How a formula, a table, a heading and a list begin, which a slide shows whole."""
 LINES = 18
 """A cell with more lines is no slide."""
 POINTS = 5
@@ -34,7 +36,7 @@ STYLE = """
 .reveal { font-family: system-ui, sans-serif; font-size: 30px; color: #1c2733; }
 .reveal .slides section .fragment { transition: opacity 0.2s; }
 .reveal .slides { text-align: left; } .reveal h1 { font-size: 2em; } .reveal h2 { font-size: 1.4em; }
-.reveal section > svg, .reveal img { max-height: 60vh; max-width: 100%; display: block; margin: 0 auto; }
+.reveal section > svg, .reveal img { max-height: 432px; max-width: 100%; display: block; margin: 0 auto; }
 .reveal pre { font-size: 0.6em; line-height: 1.35; background: #f4f6f8; padding: 0.6em; }
 .reveal blockquote { border-left: 5px solid #d55e00; margin: 0; padding: 0 1em; }
 .reveal table { border-collapse: collapse; font-size: 0.75em; }
@@ -151,7 +153,7 @@ def _points(text: str, page: Page) -> list[str]:
     """The first sentence of each paragraph; formulas, lists and tables whole."""
     found = []
     for part in re.split(r"\n{2,}", text.strip()):
-        if part and not part.startswith(("$$", "|", "-", "#", "1.")):
+        if part and not WHOLE.match(part):
             part = re.split(r"(?<=[.?])\s", part, maxsplit=1)[0]
         if part:
             found.append(f'<div class="fragment">{markdown(part, page)}</div>')

@@ -54,6 +54,11 @@ def test_a_paragraph_becomes_its_first_sentence_and_a_formula_stays(slides: Modu
     ]
 
 
+def test_a_list_stays_whole_wherever_it_continues(slides: ModuleType) -> None:
+    (found,) = slides._points("3. **One** thing. And another.", slides.Page("course/lstm"))
+    assert '<ol start="3">' in found and "And another." in found
+
+
 def test_a_heading_begins_a_slide_and_a_colon_ends_no_sentence(slides: ModuleType) -> None:
     said = slides._points("A\n\nB: *b*, c. D\n\n### E\n\nF", slides.Page("course/lstm"))
     assert [[re.sub("<[^>]+>|\n", "", one) for one in part] for part in slides._parts(said)] == [
