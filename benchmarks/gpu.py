@@ -14,6 +14,7 @@ cells     every cell, as a multiple of cuDNN's LSTM of the same size
 mixers    cells with a matrix state beside flash-linear-attention's layers
 profile   kernels of one update, and how long the card is busy with them
 
+A line is repeated with every further figure; the last one counts. What an aim needs comes first.
 Each figure is the median of 5 to 20 runs after a warm-up; updates are timed five at a time, as a training
 takes them without waiting. Each section is run in a process of its own, with a time limit. Peers that are not
 installed are named. Read next: gpu_aims.py; ../docs/guides/gpu.md.
@@ -242,7 +243,7 @@ def plain_loop(model: nn.Module, losses: list[Callable[[], Tensor]]) -> Callable
 
 
 def train() -> None:
-    jobs = [("tiny", 300)] if DRY else [("tiny", 2000), ("tiny", 16000), ("base", 4000), ("base", 32000)]
+    jobs = [("tiny", 300)] if DRY else [("tiny", 2000), ("tiny", 16000), ("base", 32000), ("base", 4000)]
     for size, tokens in jobs:
         batches = [pairs(tokens, seed) for seed in range(4)]
         there = [batch.to(DEVICE) for batch in batches]
@@ -273,7 +274,8 @@ def train() -> None:
             time_of = attempt(f"train {name}", lambda: milliseconds(make(), 5, 8, 5))
             if time_of:
                 speed[name] = round(1e3 * tokens_of(batches) / time_of)
-        say(section="train", size=size, tokens=tokens, target_tokens=tokens_of(batches), tokens_per_s=speed)
+            target = tokens_of(batches)
+            say(section="train", size=size, tokens=tokens, target_tokens=target, tokens_per_s=speed)
 
 
 def marian(size: str) -> nn.Module:
@@ -375,7 +377,7 @@ class Tutorial(nn.Module):
 
 
 def rnn() -> None:
-    for width, tokens in [(64, 300)] if DRY else [(256, 2000), (512, 8000), (1024, 16000)]:
+    for width, tokens in [(64, 300)] if DRY else [(512, 8000), (256, 2000), (1024, 16000)]:
         batches = [pairs(tokens, seed) for seed in range(3)]
 
         def tutorial() -> Callable[[], None]:
@@ -400,12 +402,12 @@ def rnn() -> None:
             time_of = attempt(f"rnn {name}", lambda: milliseconds(make(), 5, 6, 5))
             if time_of:
                 speed[name] = round(1e3 * tokens_of(batches) / time_of)
-        say(section="rnn", width=width, tokens=tokens, tokens_per_s=speed)
+            say(section="rnn", width=width, tokens=tokens, tokens_per_s=speed)
 
 
 @torch.inference_mode()
 def search() -> None:
-    for size, rows in [("tiny", 4)] if DRY else [("tiny", 32), ("base", 1), ("base", 64), ("base", 256)]:
+    for size, rows in [("tiny", 4)] if DRY else [("base", 64), ("base", 1), ("tiny", 32), ("base", 256)]:
         batch = pairs(rows * LENGTH).to(DEVICE)
         source, mask = batch.source[:rows], batch.source_mask[:rows]
         speed: dict[str, float] = {}
@@ -414,6 +416,7 @@ def search() -> None:
             time_of = attempt(f"search {name}", lambda: milliseconds(run, 5, 2))
             if time_of:
                 speed[name] = round(1e3 * rows / time_of, 1)
+            say(section="search", size=size, rows=rows, length=LENGTH, sentences_per_s=speed)
 
         ours = transformer(size).eval()
         first = torch.full((rows,), 2, device=DEVICE)
@@ -444,7 +447,6 @@ def search() -> None:
                         max_new_tokens=LENGTH,
                     ),
                 )
-        say(section="search", size=size, rows=rows, length=LENGTH, sentences_per_s=speed)
 
 
 class Pieces(NamedTuple):
@@ -509,13 +511,13 @@ def lm() -> None:
             "weft_graphs_compiled": lambda: ours(True, compiled=True),
             "transformers_compiled": lambda: theirs(True),
         }
+    weights = depth * 12 * width**2 + words * width
     for name, make in ways.items():
         time_of = attempt(f"lm {name}", lambda: milliseconds(make(), 4, 5, 3))
         if time_of:
             speed[name] = round(1e3 * rows * steps / time_of)
-    weights = depth * 12 * width**2 + words * width
-    flops = {name: round(6 * weights * found / 1e12, 1) for name, found in speed.items()}
-    say(section="lm", shape=[rows, steps, width, depth], tokens_per_s=speed, model_teraflops_per_s=flops)
+        flops = {name: round(6 * weights * found / 1e12, 1) for name, found in speed.items()}
+        say(section="lm", shape=[rows, steps, width, depth], tokens_per_s=speed, model_teraflops_per_s=flops)
 
 
 def cell_of(name: str) -> type[Cell]:

@@ -1,6 +1,6 @@
 """Record what Weft does on a GPU, and compare it with the aims: one command, under nine minutes on one card.
 
-    python benchmarks/gpu_aims.py                     every section, then the aims
+    python benchmarks/gpu_aims.py                     every section that an aim needs, then the aims
     python benchmarks/gpu_aims.py --file FILE         resumes FILE: sections that it has are not run again
     python benchmarks/gpu_aims.py --file FILE --only-aims
 
