@@ -206,6 +206,80 @@ def test_memory_that_ends_while_buffers_are_made_changes_nothing(monkeypatch: py
     assert launcher.pending == []
 
 
+class FilledRows(TokenRows):
+    """A batch that is filled up with masked rows and columns."""
+
+    __slots__ = ()
+
+    def filled(self) -> "FilledRows":
+        rows, columns = map(masks.grid, self.tokens.shape)
+        return FilledRows(*(masks.fill(part, rows, columns) for part in self))
+
+
+class Filled(Rows):
+    """The toy with such batches, and a model of one's own that may not know masked rows."""
+
+    def __init__(self, changed: Any = None) -> None:
+        super().__init__()
+        self.changed = changed
+
+    def collate(self, numbers: np.ndarray) -> Any:
+        return FilledRows(*super().collate(numbers))
+
+    def model(self) -> Any:
+        model = super().model()
+        plain, changed = model.loss, self.changed
+        model.loss = plain if changed is None else lambda batch, **more: changed(batch, plain(batch, **more))
+        return model
+
+
+def per_row(batch: Any, found: Loss) -> Loss:
+    """A loss that every row adds to, also a masked one."""
+    return found._replace(total=found.total + 3.0 * len(batch.tokens))
+
+
+def shortest(batch: Any, found: Loss) -> Loss:
+    if not bool(batch.mask.any(1).all()):
+        raise ValueError("a row has no token")
+    return found
+
+
+def infinite(batch: Any, found: Loss) -> Loss:
+    """A loss that is not finite where shapes are static, as of a fault in what was recorded."""
+    return found._replace(total=found.total * (float("inf") if masks.static() else 1.0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [(None, ""), (per_row, "change the loss of this model from"), (shortest, "a row has no token")],
+)
+def test_a_model_that_masked_rows_change_is_not_recorded(changed: Any, why: str) -> None:
+    made, rules = Filled(changed), chosen()
+    model: Any = made.model().train()
+    model.norm.eval()
+    optimiser = rules.optimiser.build(model)
+    model.loss(made.collate(np.arange(4))).total.backward()
+    optimiser.step()
+    launcher = CapturedUpdates(made, OwnLoss(model), optimiser, rules, torch.device("cpu"))  # type: ignore[arg-type]
+    group = BatchGroup(0, 0, [np.arange(4)], 1, 1, 0)
+    with pytest.raises(CannotCapture, match=why) if why else nullcontext():
+        launcher.launch(group, Position(), 1.0)
+    assert launcher.checked == (not why)
+    assert model.training and model.dropout.training and not model.norm.training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", [per_row, shortest, infinite])
+def test_what_must_not_be_recorded_is_trained_as_usual(tmp_path: Path, changed: Any) -> None:
+    traces, note = [], Notes()
+    for graphs in (False, True):
+        run, made = tmp_path / str(graphs), Filled(changed)
+        outcome = train(made, run, chosen(cuda_graphs=graphs), quiet(run, note))
+        traces.append(Trace(run, [], outcome))
+    assert traces[1].differs(traces[0]) == []
+    assert len([text for text in note.warnings if "not recorded from here on" in text]) == 1
+
+
 class Scarce(Rows):
     """Its static batches raise an error until so many were computed."""
 
@@ -267,7 +341,7 @@ def test_a_whole_update_asks_a_gpu_for_nothing(recipe: str) -> None:
             parameter.grad = torch.zeros_like(parameter)
         optimiser.step()
         made: Any = SimpleNamespace(streams=False, collate=lambda numbers: batch)
-        captured = CapturedUpdates(made, OwnLoss(learner), optimiser, rules, GPU)
+        captured = CapturedUpdates(made, OwnLoss(learner), optimiser, rules, GPU, checked=True)
         assert why_not_captured(made, OwnLoss(learner), optimiser, rules) == ""
         group, before = BatchGroup(0, 0, [np.arange(2)] * 2, 2, 1, 0), Graph.replays
         captured.launch(group, Position(), 1.0)

@@ -14,7 +14,9 @@ Source: PyTorch, "CUDA semantics: CUDA Graphs"; its gradient scalers skip steps 
 Read next: update.py, the same arithmetic; training_state.py, which reads the results.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, NamedTuple
@@ -42,6 +44,9 @@ PENDING = 100
 
 SHAPES = 512
 """Shapes of batches that are recorded, at most."""
+
+SAME = 0.02
+"""Relative difference of two losses that bfloat16 explains."""
 
 Replay = Callable[[], None]
 
@@ -95,6 +100,7 @@ class CapturedUpdates:
         optimiser: a fused Adam or AdamW that has taken a step.
         settings: training settings.
         device: of the model.
+        checked: whether masked rows and columns are known to leave the loss of the model as it is.
     """
 
     training: Training
@@ -102,6 +108,7 @@ class CapturedUpdates:
     optimiser: torch.optim.Optimizer
     settings: TrainingSettings
     device: torch.device
+    checked: bool = False
     pending: list[Launch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -177,10 +184,36 @@ class CapturedUpdates:
         if batch is None:
             share = Share(offset, group.numbers[offset])
             batch = made_batch(self.training, self.settings.seed, group, share)
-        batch = batch.filled() if hasattr(batch, "filled") else batch
-        if hasattr(batch, "_fields"):
-            batch = masks.to_device(batch, torch.device("cpu"))  # some parts add their masks
-        return batch
+        filled = batch.filled() if hasattr(batch, "filled") else batch
+        if hasattr(filled, "_fields"):
+            filled = masks.to_device(filled, torch.device("cpu"))  # some parts add their masks
+        if not self.checked and hasattr(batch, "filled") and not _same_shapes(batch, filled):
+            self._check_filling(batch, filled)
+        return filled
+
+    def _check_filling(self, batch: Any, filled: Any) -> None:
+        """See once that masked rows and columns change no loss, as they might in a model of one's own.
+
+        Raises:
+            CannotCapture: they do, or the model cannot read them.
+        """
+        bfloat16 = devices.uses_bfloat16(self.settings.precision, self.device)
+        with _evaluating(self.criterion.learner), torch.no_grad(), devices.autocast(bfloat16, self.device):
+            want = self.criterion.loss(batch.to(self.device))
+            try:
+                with static_shapes():
+                    found = self.criterion.loss(masks.to_device(filled, self.device))
+            except (NotImplementedError, ShapeError, torch.OutOfMemoryError):
+                return  # as recording says it
+            except Exception as error:  # noqa: BLE001  a model of one's own may raise anything
+                said = (str(error).splitlines() or [type(error).__name__])[0][:120]
+                raise CannotCapture(f"the model cannot read masked rows and columns ({said})") from None
+        totals, counts = ([float(getattr(one, name)) for one in (want, found)] for name in ("total", "count"))
+        same = math.isclose(*totals, rel_tol=SAME) or not math.isfinite(totals[0])
+        if counts[0] != counts[1] or not same:
+            changed = f"{totals[0]:.4g} nats of {counts[0]:g} targets to {totals[1]:.4g} of {counts[1]:g}"
+            raise CannotCapture(f"masked rows and columns change the loss of this model from {changed}")
+        self.checked = True
 
     def _seed(self, group: BatchGroup, offset: int) -> None:
         number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)
@@ -291,6 +324,22 @@ class CapturedUpdates:
         number = torch.cuda.current_device() if self.device.index is None else self.device.index
         other = torch.Generator(self.device)
         torch.cuda.default_generators[number].graphsafe_set_state(other.graphsafe_get_state())
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode, and each part in its own mode again afterwards."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _same_shapes(batch: Any, filled: Any) -> bool:
+    return [one.shape for one in _tensors(batch)] == [one.shape for one in _tensors(filled)]
 
 
 def why_not_captured(

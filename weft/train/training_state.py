@@ -250,14 +250,7 @@ class TrainingState:
         try:
             tokens = self.captured.launch(group, self.position, factor)
         except CannotCapture as why:
-            self.settle()
-            said = f"training.cuda_graphs: {why}; such updates are taken as usual"
-            if not why.once:
-                self.captured = None
-                said = f"training.cuda_graphs: {why}; updates are not recorded from here on"
-            if said not in self.notes:
-                self.notes += (said,)
-                self.session.report.warned(said)
+            self._cannot_record(why)
             return None
         rate = self.session.settings.optimiser.lr * factor
         return UpdateResult(0.0, 0.0, tokens, 0.0, rate, 1.0, True)
@@ -300,16 +293,46 @@ class TrainingState:
         """Take an update that was not finite as update.py does, and launch those after it again."""
         assert self.captured is not None
         first, *others = launches
+        taken = self._as_usual(first)
+        self.captured.forget_step()  # a roll-back gives the optimiser other tensors
+        if taken.stepped:
+            self._stop_recording("a recorded update was not finite, but is when it is taken as usual")
+        for launch in others:
+            try:
+                if self.captured is not None:
+                    self.captured.launch(launch.group, launch.position, launch.factor)
+                    continue
+            except CannotCapture as why:
+                self._cannot_record(why)
+            taken = self._as_usual(launch)
+        return taken
+
+    def _as_usual(self, launch: Launch) -> UpdateResult:
+        """Take an update that was launched and changed nothing."""
         known = {name: getattr(self.position, name) for name in ("total", "count", "skipped")}
         after = self.position
-        taken = self._update(first.group, replace(first.position, **known), first.factor)
+        taken = self._update(launch.group, replace(launch.position, **known), launch.factor)
         self.position = after
-        self._account(first.position.update + 1, first.group, taken)
+        self._account(launch.position.update + 1, launch.group, taken)
         self._add(taken)
-        self.captured.forget_step()  # a roll-back gives the optimiser other tensors
-        for launch in others:
-            self.captured.launch(launch.group, launch.position, launch.factor)
         return taken
+
+    def _cannot_record(self, why: CannotCapture) -> None:
+        """Read what was launched, and say what is taken as usual."""
+        self.settle()
+        if why.once:
+            self._note(f"training.cuda_graphs: {why}; such updates are taken as usual")
+        else:
+            self._stop_recording(str(why))
+
+    def _stop_recording(self, why: str) -> None:
+        self.captured = None
+        self._note(f"training.cuda_graphs: {why}; updates are not recorded from here on")
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes += (sentence,)
+            self.session.report.warned(sentence)
 
     def _add(self, taken: UpdateResult) -> None:
         """Add the results of an update whose position was passed already."""
