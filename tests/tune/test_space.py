@@ -121,6 +121,14 @@ def test_a_batch_is_searched_only_if_a_larger_one_does_not_train_longer() -> Non
     assert (found.low, found.high) == (15, 60)
 
 
+def test_what_a_gpu_trains_with_is_searched_and_not_enlarged_again(tmp_path: Path) -> None:
+    ready = plan(Path("adding-lstm"), ["training.scale=gpu"], tmp_path)
+    assert ready.plain["data"]["batch_rows"] == 80  # 80 x 200 tokens instead of 50 x 200
+    trial = {"training.optimiser.lr": 0.01, "data.batch_rows": 40}
+    found = check_recipe(ready.table(trial)).plain
+    assert found["training"]["optimiser"]["lr"] == 0.01 and found["data"]["batch_rows"] == 40
+
+
 def test_a_file_names_settings_with_ranges_or_values(tmp_path: Path) -> None:
     path = tmp_path / "space.yaml"
     path.write_text("training.optimiser.lr: {low: 1e-4, high: 0.01, log: true}\nmodel.pool: [mean, max]\n")

@@ -3,7 +3,7 @@
 A resumed run keeps its recipe, apart from what may change. Read next: ../train/loop.py, which trains it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ class CheckedRecipe(NamedTuple):
     settings: TrainingSettings
     plain: dict[str, Any]  # the recipe with every default
     note: str = ""  # what the user should know before training
+    scaled: Sequence[str] = ()  # overrides that training.scale: gpu stands for
 
 
 def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedRecipe:
@@ -58,7 +59,8 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
         return checked
     for change in changes:
         recipe = changed(recipe, change)
-    return _checked(recipe, plugins)._replace(note=f"training.scale: gpu: {', '.join(changes)}")
+    note = f"training.scale: gpu: {', '.join(changes)}"
+    return _checked(recipe, plugins)._replace(note=note, scaled=changes)
 
 
 def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:

@@ -110,6 +110,9 @@ def plan(
     given = [*found.overrides, *given]
     bare = SearchPlan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
     checked = check_recipe(bare.table({}), plugins=plugins)
+    if checked.settings.scale == "gpu":  # a trial's numbers are those it trains with, not to be scaled again
+        bare = bare._replace(given=[*given, *checked.scaled, "training.scale=cpu"])
+        checked = check_recipe(bare.table({}), plugins=plugins)
     chosen = checked.task.search_space(checked.plain) if space is None else spaces.read_space(space)
     chosen = spaces.around(chosen, checked.plain)
     searched = {name: one for name, one in chosen.items() if name.startswith(DECODING)}
