@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.metrics.temperature import fitted
+from weft.metrics.calibration import fitted
 from weft.run import open_run
 
 

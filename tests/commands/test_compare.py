@@ -11,11 +11,18 @@ from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
 from weft.commands.variants import asked, planned
 from weft.figures.picture import save
-from weft.inspect.comparing.evidence import Evidence
-from weft.inspect.comparing.grid import folder_name, split, variants
-from weft.inspect.comparing.measured import RunFacts
+from weft.inspect.comparing.measured import Evidence, RunFacts
 from weft.inspect.comparing.report import markdown
-from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
+from weft.inspect.comparing.tables import (
+    figures,
+    folder_name,
+    latex,
+    scores_csv,
+    significance_csv,
+    split,
+    summary,
+    variants,
+)
 from weft.inspect.comparing.variants import VariantRuns, columns, gathered, holm, significance
 
 SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedule.warmup=1")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
-from weft.commands.slurm import first_host, join
+from weft.commands.launch import first_host, join_slurm
 from weft.errors import ConfigError
 
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm.sh"
@@ -26,12 +26,12 @@ STEP = {
 
 def test_the_processes_of_srun_become_ranks() -> None:
     found = dict(STEP)
-    assert join(4, found)
+    assert join_slurm(4, found)
     port = found.pop("MASTER_PORT")
     assert 20_000 <= int(port) < 40_000
     assert found == STEP | {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "node07"}
     again, other = dict(STEP) | {"SLURM_PROCID": "0"}, dict(STEP) | {"SLURM_JOB_ID": "124"}
-    assert join(4, again) and join(4, other)
+    assert join_slurm(4, again) and join_slurm(4, other)
     assert again["MASTER_PORT"] == port != other["MASTER_PORT"]  # all of a step agree, jobs differ
 
 
@@ -47,14 +47,14 @@ def test_the_processes_of_srun_become_ranks() -> None:
 )
 def test_other_processes_stay_as_they_are(processes: int | None, variables: dict[str, str]) -> None:
     found = dict(variables)
-    assert not join(processes, found) and found == variables
+    assert not join_slurm(processes, found) and found == variables
 
 
 def test_what_the_user_has_set_wins_and_other_numbers_are_refused() -> None:
     found = STEP | {"MASTER_ADDR": "here", "MASTER_PORT": "1"}
-    assert join(4, found) and (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("here", "1")
+    assert join_slurm(4, found) and (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("here", "1")
     with pytest.raises(ConfigError, match=r"--processes 2: srun has started 4; pass --processes 4"):
-        join(2, dict(STEP))
+        join_slurm(2, dict(STEP))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import weft
-from weft.data.check import check_pairs
-from weft.data.drift import first_skip
+from weft.data.check import check_pairs, first_skip
 
 WORDS = {"the": "der", "dog": "Hund", "runs": "rennt", "house": "Haus", "old": "alt", "green": "gruen",
          "sees": "sieht", "and": "und", "not": "nicht", "is": "ist", "a": "ein", "to": "zu"}  # fmt: skip

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.data import model_one
-from weft.data.model_one import probabilities
-from weft.data.shortlist import Shortlist
+from weft.data import shortlist
+from weft.data.shortlist import Shortlist, probabilities
 
 
 class Listed(list[tuple[np.ndarray, np.ndarray]]):
@@ -43,10 +42,10 @@ def by_hand(pairs: Listed, num_source: int, num_target: int, rounds: int) -> np.
 
 @pytest.mark.parametrize("chunk", [7, 2_000_000])
 def test_the_probabilities_are_those_of_the_equations(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    monkeypatch.setattr(model_one, "CHUNK", chunk)
+    monkeypatch.setattr(shortlist, "CHUNK", chunk)
     pairs, nothing = corpus(29), np.array([], np.int64)
     pairs += [(np.array([0]), np.array([0]))]
-    true = by_hand(pairs, 11, 23, model_one.ROUNDS)
+    true = by_hand(pairs, 11, 23, shortlist.ROUNDS)
     pairs += [(nothing, np.array([4])), (np.array([4]), nothing)]
     found = np.zeros((11, 23))
     source, target, prob = probabilities(pairs, 11, 23)
@@ -56,9 +55,9 @@ def test_the_probabilities_are_those_of_the_equations(monkeypatch: pytest.Monkey
 
 def test_of_many_pairs_some_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = corpus(300)
-    monkeypatch.setattr(model_one, "LINKS", sum((len(s) + 1) * len(t) for s, t in pairs) // 2)
+    monkeypatch.setattr(shortlist, "LINKS", sum((len(s) + 1) * len(t) for s, t in pairs) // 2)
     half = Listed(pairs[::2])
-    monkeypatch.setattr(model_one, "LINKS", model_one.LINKS + 1000)
+    monkeypatch.setattr(shortlist, "LINKS", shortlist.LINKS + 1000)
     for mine, true in zip(probabilities(pairs, 11, 23), probabilities(half, 11, 23), strict=True):
         np.testing.assert_array_equal(mine, true)
 

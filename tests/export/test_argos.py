@@ -11,8 +11,7 @@ import pytest
 from tests.commands.shell import refused, weft
 from tests.export import runs
 from tests.export.report import report
-from weft.export.sentence_splitter import sentence_splitter
-from weft.export.sentencepiece_model import sentencepiece_model
+from weft.export.formats.argos import sentence_splitter, sentencepiece_model
 from weft.run import open_run
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.text.vocabulary import UNK, Vocabulary

@@ -18,8 +18,7 @@ from onnx import TensorProto, helper, save
 from tests.export import pages
 from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
 from weft.errors import ConfigError
-from weft.export.graphs import TOLERANCE, largest_difference, open_session, write_graph
-from weft.export.operators import OPSET
+from weft.export.graphs import OPSET, TOLERANCE, largest_difference, open_session, write_graph
 from weft.models import Generator
 from weft.nn.cells.cell import Cell
 from weft.nn.embed.tokens import Tokens

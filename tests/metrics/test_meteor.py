@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from weft.errors import ConfigError
-from weft.metrics.align import align, chunks
-from weft.metrics.meteor import Meteor
+from weft.metrics.meteor import Meteor, align, chunks
 
 
 class NoSynonyms:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.metrics.temperature import fitted, heated
-from weft.metrics.threshold import best_f1, kept
+from weft.metrics.calibration import best_f1, fitted, heated, kept
 
 
 def loss(logits: np.ndarray, targets: np.ndarray, temperature: float) -> float:

@@ -17,7 +17,7 @@ from tests.commands.shell import Answer, weft
 from tests.tasks.agreement import agree_to_the_bit
 from tests.tasks.every import KINDS, Kind
 from weft import rooms, tasks
-from weft.inspect.comparing.evidence import Evidence, evidence
+from weft.inspect.comparing.measured import Evidence, evidence
 from weft.run import LoadedRun, open_run
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train.checkpoints import Checkpoints

@@ -5,11 +5,10 @@ from pathlib import Path
 import torch
 
 from tests.train.toy import Model, Task
-from weft.train.checkpoints import Checkpoints
+from weft.train.checkpoints import Checkpoints, taken
 from weft.train.history import History
 from weft.train.optimisers import AdamW
 from weft.train.position import Position
-from weft.train.snapshot import taken
 
 HISTORY = History("loss", False)
 

@@ -9,7 +9,7 @@ from tests.laws.members import normal
 from weft import native
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
-from weft.train import batch, optimisers
+from weft.train import optimisers, update
 from weft.train.optimisers import Adagrad
 
 needs = pytest.mark.skipif(
@@ -81,7 +81,7 @@ def test_gradients_of_rows_add_up() -> None:
     parts = [rows([2, 7], 1), rows([0, 7, 11], 2), rows([7], 3)]
     total = sum(part.to_dense() for part in parts)
     for part in parts:
-        batch.add([table.weight], (part.clone(),))
+        update.add([table.weight], (part.clone(),))
     assert table.weight.grad is not None and table.weight.grad.is_coalesced()
     torch.testing.assert_close(table.weight.grad.to_dense(), total)
 

@@ -16,7 +16,7 @@ from weft.nn import devices
 from weft.train import kernels, training_state
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
-from weft.train.precision import decide
+from weft.train.ready import decide_precision
 from weft.train.resume import about
 from weft.train.saved import About
 
@@ -97,7 +97,7 @@ def test_auto_means_bfloat16_where_the_processor_multiplies_it(
 ) -> None:
     monkeypatch.setattr(devices, "fast_bfloat16", lambda device: fast)
     settings = replace(BUSY, precision="auto", deterministic=deterministic)
-    assert decide(settings, CPU, None) == want
-    assert decide(settings, CPU, About(precision="bfloat16")) == "bfloat16"
-    assert decide(settings, CPU, About(kernels={"precision": "bfloat16"})) == "bfloat16"
-    assert decide(replace(settings, precision="float32"), CPU, None) == "float32"
+    assert decide_precision(settings, CPU, None) == want
+    assert decide_precision(settings, CPU, About(precision="bfloat16")) == "bfloat16"
+    assert decide_precision(settings, CPU, About(kernels={"precision": "bfloat16"})) == "bfloat16"
+    assert decide_precision(replace(settings, precision="float32"), CPU, None) == "float32"

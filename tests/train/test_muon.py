@@ -13,8 +13,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.lstm import LSTM
 from weft.nn.heads.categorical import Categorical
 from weft.train import optimiser_state, optimisers
-from weft.train.muon import POLYNOMIALS, orthogonal
-from weft.train.optimisers import AdamW, Muon
+from weft.train.optimisers import POLYNOMIALS, AdamW, Muon, orthogonal
 
 
 class Small(nn.Module):

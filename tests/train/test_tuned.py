@@ -15,7 +15,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.train import model_parts
+from weft.train import tuned
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 from weft.train.optimisers import SGD
@@ -181,6 +181,6 @@ def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any], word: 
 
 def test_a_part_is_found_by_the_end_of_its_path() -> None:
     model = nn.ModuleDict({"predictor": pair()})
-    assert model_parts.find_part(model, "encoder", "x") == "predictor.encoder"
-    assert model_parts.find_part(model, "encoder.blocks.1", "x") == "predictor.encoder.blocks.1"
-    assert "source_embed" in model_parts.names(model)
+    assert tuned.find_part(model, "encoder", "x") == "predictor.encoder"
+    assert tuned.find_part(model, "encoder.blocks.1", "x") == "predictor.encoder.blocks.1"
+    assert "source_embed" in tuned.names(model)

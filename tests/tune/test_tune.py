@@ -23,7 +23,7 @@ from weft.train.loop import train
 from weft.train.outcome import Outcome
 from weft.tune import trial as trials
 from weft.tune.plan import keep, plan
-from weft.tune.retrain import retrain, retrained
+from weft.tune.report import retrain, retrained
 from weft.tune.search import search
 
 

@@ -20,10 +20,10 @@ from weft.config import read_recipe
 from weft.run.training import check_recipe
 from weft.train.loop import train
 from weft.train.outcome import Outcome
-from weft.tune import retrain as retraining
+from weft.tune import report as retraining
 from weft.tune import space as spaces
 from weft.tune import trial as trials
-from weft.tune.retrain import retrain
+from weft.tune.report import retrain
 from weft.tune.search import search
 
 ROOT = Path(__file__).resolve().parents[2]

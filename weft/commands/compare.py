@@ -88,8 +88,8 @@ def command(
           --budget updates=1000 --budget parameters=100k
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
+    from weft.commands.outputs import folder_for
     from weft.commands.variants import asked, train_missing
-    from weft.commands.views import folder_for
     from weft.inspect.comparing.report import markdown, page
     from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
 
@@ -132,8 +132,8 @@ def _measured(
     runs: "Sequence[NamedRun]", folder: Path, text: str | None, device: str, plugins: Sequence[str]
 ) -> "list[RunFacts]":
     from weft.errors import ConfigError
-    from weft.inspect.comparing.grid import folder_name
     from weft.inspect.comparing.measured import measured
+    from weft.inspect.comparing.tables import folder_name
     from weft.inspect.inspection import examples
     from weft.run import open_run
 

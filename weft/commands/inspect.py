@@ -104,7 +104,7 @@ def command(**given: Any) -> None:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.asked import settings_for
-    from weft.commands.views import folder_for
+    from weft.commands.outputs import folder_for
     from weft.config.plugins import named_part
     from weft.errors import ConfigError
     from weft.inspect.inspection import inspection_of, name_of, page_of, views_of, write_views

@@ -79,3 +79,17 @@ def begin(recipe: Path, text: str, *steps: Sequence[str], plugin: Sequence[str] 
     click.echo(text)
     shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe), *plugin]))
     click.echo(f"recipe: {recipe}\nnext:\n{shown}", nl=False)
+
+
+def folder_for(path: Path) -> None:
+    """Create a directory if it does not exist.
+
+    Raises:
+        DataError: it cannot be created.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"cannot be created ({error.strerror or error}); choose another directory", path=path
+        ) from error

@@ -65,8 +65,7 @@ def command(
       srun --ntasks=8 weft train my.yaml --run runs/my --processes 8
       torchrun --nproc-per-node 8 --no-python -- weft train my.yaml --run runs/my
     """  # noqa: D301  click reads the \b
-    from weft.commands.launch import LOST, launch
-    from weft.commands.slurm import join
+    from weft.commands.launch import LOST, join_slurm, launch
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
@@ -81,7 +80,7 @@ def command(
     run = run or Path("runs") / recipe.stem
     overrides = (*overrides, *(["training.deterministic=true"] if deterministic else []))
     table = read_recipe(recipe, overrides)
-    join(processes)
+    join_slurm(processes)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)

@@ -144,7 +144,7 @@ def _searched(study: "Study", given: Mapping[str, Any]) -> int:
 
 def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
     """Do the part of a phase that falls to this process."""
-    from weft.tune.retrain import retrain
+    from weft.tune.report import retrain
     from weft.tune.search import search
 
     if phase == "retrain":

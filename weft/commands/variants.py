@@ -1,6 +1,6 @@
 """The runs that weft compare needs: given ones, and the variants and seeds that it trains.
 
-Read next: compare.py; ../inspect/comparing/grid.py, the combinations; ../inspect/comparing/budget.py.
+Read next: compare.py; ../inspect/comparing/tables.py, the combinations; ../inspect/comparing/budget.py.
 """
 
 from collections import defaultdict
@@ -94,8 +94,8 @@ def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tupl
 
     Every mistake in a recipe is reported before any training starts.
     """
-    from weft.commands.views import folder_for
-    from weft.inspect.comparing.grid import folder_name
+    from weft.commands.outputs import folder_for
+    from weft.inspect.comparing.tables import folder_name
 
     runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
     if plan:
@@ -125,11 +125,11 @@ def _train(one: Missing, run: Path, plugins: Collection[str]) -> int:
 
 def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:
     """Every recipe with every combination of the grid and every seed, with the budget."""
-    from weft.commands.views import folder_for
+    from weft.commands.outputs import folder_for
     from weft.config import read_recipe
     from weft.config.shipped import find_recipe
     from weft.inspect.comparing.budget import fitted
-    from weft.inspect.comparing.grid import GridVariant, variants
+    from weft.inspect.comparing.tables import GridVariant, variants
     from weft.run.training import check_recipe
 
     found = []

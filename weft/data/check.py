@@ -9,17 +9,101 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from math import exp, log
 from pathlib import Path
 from statistics import median
 
-from weft.data.drift import first_skip
+import numpy as np
+
+from weft.data.language_guess import code_of, share
 from weft.data.lines import raw_lines, wrong_bytes
 from weft.data.report import COMMON, MOST, Finding, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts
-from weft.data.swapped import SwappedPairs
 from weft.errors import ConfigError
+
+LEARNT = 5_000
+"""Number of pairs used to count words."""
+
+SURE = 4.0
+"""Evidence in nats for the other side's language that each side must show."""
+
+FEW = 30
+"""Fewer words than this are too few to tell a side's language."""
+
+
+class SwappedPairs:
+    """Word statistics of two sides, and the pairs that seem swapped.
+
+    A naive Bayes model learns each side's words from the first pairs, and each pair is judged without its own
+    words. Word lists of languages are needed only to detect that a whole text is swapped.
+
+    Args:
+        source, target: names of the sides.
+    """
+
+    def __init__(self, source: str, target: str) -> None:
+        self.source, self.target = source, target
+        self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        self._pending: list[tuple[int, set[str], set[str]]] = []
+        self._learnt = False
+        self._sizes = [1.0, 1.0]
+        self._found: list[int] = []
+        self._judged = 0
+
+    def see(self, number: int, source: str, target: str) -> None:
+        """Add one pair by its line number."""
+        pair = set(source.lower().split()), set(target.lower().split())
+        if self._learnt:
+            self._judge(number, *pair, own=0)
+            return
+        self._pending.append((number, *pair))
+        for counts, words in zip(self._counts, pair, strict=True):
+            counts.update(words)
+        if len(self._pending) >= LEARNT:
+            self._settle()
+
+    def end(self) -> tuple[list[int], int]:
+        """End a text: the lines that seem swapped, and the number of pairs judged."""
+        if not self._learnt:
+            self._settle()
+        found, judged = self._found, self._judged
+        self._found, self._judged = [], 0
+        return found, judged
+
+    def names_swapped(self) -> bool:
+        """Whether the sides of the first text are in each other's language, judging by their names."""
+        codes = code_of(self.source), code_of(self.target)
+        if codes[0] is None or codes[1] is None or codes[0] == codes[1]:
+            return False
+        if min(counts.total() for counts in self._counts) < FEW:
+            return False
+        first, second = self._counts
+        named = share(first, codes[0]) + share(second, codes[1])
+        other = share(first, codes[1]) + share(second, codes[0])
+        return other > 0.2 and other > 2 * named
+
+    def _settle(self) -> None:
+        self._learnt = True
+        self._sizes = [counts.total() + len(counts) / 2 + 1 for counts in self._counts]
+        for number, source, target in self._pending:
+            self._judge(number, source, target, own=1)
+        self._pending.clear()
+
+    def _judge(self, number: int, source: set[str], target: set[str], *, own: int) -> None:
+        self._judged += 1
+        left, right = source - target, target - source  # shared words are no evidence
+        if sum(self._evidence(left, own, 0)) > SURE and sum(self._evidence(right, 0, own)) < -SURE:
+            self._found.append(number)
+
+    def _evidence(self, words: set[str], first: int, second: int) -> Iterator[float]:
+        """Each word's evidence for the target side in nats; `first`, `second` are the pair's own counts."""
+        for word in words:
+            left, right = self._counts[0][word] - first, self._counts[1][word] - second
+            if left or right:
+                yield log((right + 0.5) / self._sizes[1]) - log((left + 0.5) / self._sizes[0])
+
 
 OUT_OF_PROPORTION = 4.0
 """Maximum factor between a pair's length ratio and the text's median."""
@@ -238,3 +322,104 @@ def _digest(text: str) -> bytes:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 50 else f"{text[:47]}...")
+
+
+MOST_LINES = 50_000
+WIDEST = 200
+"""Maximum difference of the line counts."""
+
+SKIP = 8.0
+"""Cost of skipping a line, in nats."""
+
+_VARIANCE = 6.8  # of a translation's length, per character (Gale & Church)
+_NUMBERS = re.compile(r"\d+")
+_ENDS = ".?!:;…"
+
+
+def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
+    """The first line, counted from 1, where two files no longer match; None if no place is clear.
+
+    Lines are compared by length, numbers and final punctuation; the cheapest alignment, which skips as few
+    lines as possible, shows the first skipped line.
+
+    Args:
+        first, second: the lines of both files, of different number.
+
+    Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
+
+    Example:
+        >>> german = [f"Zeile {n}" + " und mehr" * (n % 5) for n in range(40)]
+        >>> english = [f"line {n}" + " and more" * (n % 5) for n in range(40) if n != 20]
+        >>> first_skip(german, english)
+        21
+    """
+    difference = abs(len(first) - len(second))
+    if not 0 < difference <= WIDEST or not first or not second or max(map(len, (first, second))) > MOST_LINES:
+        return None
+    wide = difference + 8
+    marks = _Marks(first, second)
+    offsets = np.arange(-wide, wide + 1)  # offset = j - i for line j of the second file
+    best = np.where(offsets >= 0, SKIP * offsets, np.inf)
+    moves = np.zeros(
+        (len(first) + 1, len(offsets)), dtype=np.int8
+    )  # 0: matched, 1: skip in the first file, 2: skip in the second
+    moves[0, offsets > 0] = 2
+    for i in range(1, len(first) + 1):
+        matched = best + marks.costs(i - 1, i - 1 + offsets)
+        skipped = np.append(best[1:], np.inf) + SKIP
+        moves[i] = skipped < matched
+        reached = np.minimum(matched, skipped)
+        reached[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
+        ladder = SKIP * np.arange(len(offsets))
+        best = np.minimum.accumulate(reached - ladder) + ladder
+        moves[i, best < reached - 1e-9] = 2
+    return _first(moves, len(first), len(second), wide)
+
+
+def _first(moves: np.ndarray, first: int, second: int, wide: int) -> int | None:
+    """Trace the cheapest alignment back to its first skip."""
+    i, j, found = first, second, None
+    while i > 0 or j > 0:
+        step = moves[i, j - i + wide]
+        if step == 0:
+            i, j = i - 1, j - 1
+        else:
+            i, j = (i - 1, j) if step == 1 else (i, j - 1)
+            found = min(i, j) + 1
+    return found
+
+
+class _Marks:
+    """The features by which lines are compared."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self.lengths = [np.array([len(line) + 1.0 for line in side]) for side in (first, second)]
+        kinds: dict[object, int] = {}
+        self.numbers = [
+            np.array([kinds.setdefault(tuple(_NUMBERS.findall(line)), len(kinds)) for line in side])
+            for side in (first, second)
+        ]
+        self._none = kinds.get((), -1)
+        self.ends = [
+            np.array([_ENDS.find(line.rstrip()[-1:] or "x") for line in side]) for side in (first, second)
+        ]
+        self.usual = self.lengths[1].sum() / self.lengths[0].sum() * len(first) / len(second)
+        logs = [np.log(side) for side in self.lengths]
+        self.spread = max(
+            0.1, float(np.var(logs[0]) + np.var(logs[1]))
+        )  # variance of the log ratio of unrelated lines
+
+    def costs(self, i: int, j: np.ndarray) -> np.ndarray:
+        """Costs of matching line i with lines j: negative log-likelihood ratios of pair against unrelated."""
+        real = (j >= 0) & (j < len(self.lengths[1]))
+        at = np.clip(j, 0, len(self.lengths[1]) - 1)
+        first, second = self.lengths[0][i], self.lengths[1][at]
+        ratio = np.log(second / first / self.usual)
+        variance = np.minimum(_VARIANCE / ((first + second) / 2), self.spread)
+        cost = (ratio**2) * (1 / variance - 1 / self.spread) / 2 + np.log(variance / self.spread) / 2
+        cost = np.minimum(cost, 4.0)  # do not skip because of one free translation
+        equal = self.numbers[0][i] == self.numbers[1][at]
+        some = (self.numbers[0][i] != self._none) | (self.numbers[1][at] != self._none)
+        cost = cost + np.where(some, np.where(equal, -3.0, 2.0), 0.0)
+        cost = cost + np.where(self.ends[0][i] == self.ends[1][at], -0.2, 0.8)
+        return np.where(real, cost, np.inf)

@@ -1,7 +1,7 @@
 """Tell which of two languages a text is in by its most frequent words.
 
 This is enough to notice that two files were swapped, but it is not language identification.
-Read next: swapped.py.
+Read next: check.py.
 """
 
 import re

@@ -10,8 +10,10 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +258,28 @@ def _alive(process: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+class JoinedStores:
+    """Concatenated stores with consecutive example numbers.
+
+    Args:
+        stores: one or more.
+    """
+
+    def __init__(self, stores: Sequence[TokenStore]) -> None:
+        self.stores = list(stores)
+        self._first = [0, *accumulate(map(len, self.stores))]  # number of each store's first example
+
+    def __len__(self) -> int:
+        return self._first[-1]
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of source and target, two read-only int32 arrays."""
+        place = bisect_right(self._first, number) - 1
+        return self.stores[place][number - self._first[place]]
+
+    @property
+    def lengths(self) -> list[np.ndarray]:
+        """Lengths [N, 2] of each store."""
+        return [store.lengths for store in self.stores]

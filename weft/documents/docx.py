@@ -1,14 +1,17 @@
 """Word documents (.docx): paragraphs as segments, runs of another format than the paragraph's as marks.
 
-Until the document is written, runs are text and elements (runs.py). Read next: runs.py; markup.py.
+Until the document is written, runs are text and elements. Read next: markup.py.
 """
 
+import copy
 import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from weft.documents import runs
 from weft.documents.archive import packed, unpacked
-from weft.documents.markup import MarkupTexts
+from weft.documents.library import library
+from weft.documents.markup import MarkupTexts, Role
 from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
@@ -35,9 +38,9 @@ class Docx:
         parts = [part for part in self._files if _PARTS.fullmatch(part)]
         self._roots = {part: parsed(self._files[part], name, part) for part in parts}
         self._paragraphs = [
-            runs.Paragraph(one) for root in self._roots.values() for one in list(root.iter(runs.PARAGRAPH))
+            Paragraph(one) for root in self._roots.values() for one in list(root.iter(PARAGRAPH))
         ]
-        self._texts = MarkupTexts([one.element for one in self._paragraphs], runs.role)
+        self._texts = MarkupTexts([one.element for one in self._paragraphs], role)
 
     @property
     def segments(self) -> list[Segment]:
@@ -50,3 +53,157 @@ class Docx:
         for one in self._paragraphs:
             one.restore()
         return packed({**self._files, **{part: written(root) for part, root in self._roots.items()}})
+
+
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+PARAGRAPH = f"{W}p"
+RUN = "run"
+"""The element of a run of another format, as long as the document is not restored."""
+
+_AROUND = {
+    f"{W}{name}" for name in ("hyperlink", "ins", "smartTag", "sdt", "sdtContent", "dir", "bdo", "moveTo")
+}
+_BREAKS = {f"{W}{name}" for name in ("br", "cr", "tab", "ptab")}
+_SIGNS = {f"{W}noBreakHyphen": "\u2011", f"{W}softHyphen": "\u00ad"}
+_IGNORED = {f"{W}{name}" for name in ("lang", "noProof", "webHidden")}
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+class Paragraph:
+    """A paragraph whose runs are text, until it is restored.
+
+    Args:
+        element: the w:p.
+    """
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        self._etree = library("lxml.etree")
+        self._formats: dict[str, Any] = {}
+        """w:rPr by its text."""
+        self._fields = 0  # open complex fields; what is inside them is not translated
+        sizes: Counter[str] = Counter()
+        for run in _runs(element):
+            sizes[self._format(run)] += sum(len(text.text or "") for text in run.iter(f"{W}t"))
+        self._usual = sizes.most_common(1)[0][0] if sizes else ""
+        self._open(element)
+
+    def restore(self) -> None:
+        """Make runs of all texts again."""
+        self._close(self.element, self._usual)
+
+    def _format(self, run: Any) -> str:
+        given = run.find(f"{W}rPr")
+        if given is None:
+            return ""
+        kept = copy.deepcopy(given)
+        for one in list(kept):
+            if one.tag in _IGNORED:
+                kept.remove(one)
+        kept.tail = None
+        key = self._etree.tostring(kept, method="c14n").decode() if len(kept) else ""
+        self._formats.setdefault(key, kept)
+        return key
+
+    def _open(self, element: Any) -> None:
+        """Replace the runs of a paragraph, or of an element around runs, by their texts."""
+        for child in list(element):
+            child.tail = None
+            if child.tag == f"{W}r":
+                for part in self._parts(child):
+                    child.addprevious(part)
+                element.remove(child)
+            elif child.tag in _AROUND:
+                self._open(child)
+        _merge(element, self._usual)
+
+    def _parts(self, run: Any) -> list[Any]:
+        """A run as elements: `RUN` for texts, w:r for anything else."""
+        key, found = self._format(run), list[Any]()
+        for child in list(run):
+            if child.tag == f"{W}rPr":
+                continue
+            if child.tag == f"{W}fldChar":
+                kind = child.get(f"{W}fldCharType")
+                self._fields += {"begin": 1, "end": -1}.get(kind, 0)
+            text = _SIGNS.get(child.tag, child.text or "" if child.tag == f"{W}t" else None)
+            if text is not None and not self._fields:
+                part = self._etree.Element(RUN, format=key)
+                part.text = text
+            else:
+                part = self._run(key)
+                part.append(child)  # moved: a text box has paragraphs of its own
+                child.tail = None
+            found.append(part)
+        return found
+
+    def _run(self, key: str) -> Any:
+        run = self._etree.Element(f"{W}r")
+        if key:
+            run.append(copy.deepcopy(self._formats[key]))
+        return run
+
+    def _close(self, element: Any, key: str) -> None:
+        """Make runs of the texts of an element; those of `RUN` take its place."""
+        parts = [*self._texts(element.text, key)]
+        for child in list(element):
+            tail = child.tail
+            child.tail = None
+            if child.tag == RUN:
+                self._close(child, child.get("format"))
+                parts += list(child)
+            else:
+                if child.tag in _AROUND:
+                    self._close(child, key)
+                parts.append(child)
+            parts += self._texts(tail, key)
+        element.text = None
+        element[:] = parts
+
+    def _texts(self, text: str | None, key: str) -> list[Any]:
+        if not text:
+            return []
+        run = self._run(key)
+        run.append(self._etree.Element(f"{W}t", {_SPACE: "preserve"}))
+        run[-1].text = text
+        return [run]
+
+
+def role(element: Any) -> Role:
+    """What an element of a paragraph is, see markup.py."""
+    if element.tag == RUN or element.tag in _AROUND:
+        return "inline"
+    return "break" if element.tag == f"{W}r" and any(one.tag in _BREAKS for one in element) else "point"
+
+
+def _runs(element: Any) -> list[Any]:
+    """The runs of a paragraph, without those of text boxes in it."""
+    found = []
+    for child in element:
+        if child.tag == f"{W}r":
+            found.append(child)
+        elif child.tag in _AROUND:
+            found += _runs(child)
+    return found
+
+
+def _merge(element: Any, usual: str) -> None:
+    """Join neighbouring runs of one format, and make plain text of those of the usual format."""
+    parts: list[Any] = []
+    for child in list(element):
+        same = parts and child.tag == RUN and not isinstance(parts[-1], str) and parts[-1].tag == RUN
+        if child.tag == RUN and child.get("format") == usual:
+            parts.append(child.text or "")
+        elif same and parts[-1].get("format") == child.get("format"):
+            parts[-1].text += child.text or ""
+        else:
+            parts.append(child)
+    element[:] = []
+    element.text = None
+    for part in parts:
+        if not isinstance(part, str):
+            element.append(part)
+        elif len(element):
+            element[-1].tail = (element[-1].tail or "") + part
+        else:
+            element.text = (element.text or "") + part

@@ -1,5 +1,10 @@
-"""Calibration of a classifier: 80 % of the answers with probability 0.8 should be right."""
+"""Calibration of a classifier: 80 % of the answers with probability 0.8 should be right.
 
+The temperature of its softmax, one number, makes its probabilities honest; advice about thresholds says how
+many answers are left if unsure ones are not given, and where F1 is highest. Read next: f1.py.
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,3 +40,122 @@ def calibration(probs: np.ndarray, right: np.ndarray, bins: int = 10) -> Calibra
             rows.append((float(probs[in_bin].mean()), float(right[in_bin].mean()), int(in_bin.sum())))
     error = sum(count * abs(sure - share) for sure, share, count in rows) / max(1, len(probs))
     return Calibration(float(probs.mean()), float(error), rows)
+
+
+COLDEST, HOTTEST = 0.25, 20.0
+"""The ends of the search: a few texts that are all right would ask for certainty."""
+
+STEPS = 60  # bisections, which end below the precision of float64
+
+
+def fitted(logp: np.ndarray, targets: np.ndarray) -> float:
+    """The temperature T for which softmax(logp / T) gives the targets the highest probability.
+
+    The derivative of the loss by b = 1 / T is sum_n (E_b[logp_n] - logp_n[target]), which grows with b, so
+    its zero is found by bisection.
+
+    Args:
+        logp: [N, C] log-probabilities or logits.
+        targets: [N] classes.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logp = np.log([[0.9, 0.1]] * 4)
+        >>> round(fitted(logp, np.array([0, 0, 0, 1])), 2)  # 3 of 4 are right: log 9 / log 3
+        2.0
+    """
+    logp = logp.astype(np.float64)
+    low, high = np.log(1 / HOTTEST), np.log(1 / COLDEST)
+    own = logp[np.arange(len(logp)), targets].sum()
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        probs = heated(logp, np.exp(-middle))
+        if (probs * np.where(probs > 0, logp, 0.0)).sum() > own:
+            high = middle
+        else:
+            low = middle
+    return float(np.exp(-(low + high) / 2))
+
+
+def heated(logp: np.ndarray, temperature: float) -> np.ndarray:
+    """softmax(logp / T): probabilities [N, C] in float64.
+
+    Example:
+        >>> heated(np.log([[0.8, 0.2]]), 2.0).round(4).tolist()
+        [[0.6667, 0.3333]]
+    """
+    scaled = logp.astype(np.float64) / temperature
+    raised = np.exp(scaled - scaled.max(-1, keepdims=True))
+    probs: np.ndarray = raised / raised.sum(-1, keepdims=True)
+    return probs
+
+
+CONFIDENCES = (0.5, 0.7, 0.9, 0.95, 0.99)
+
+
+class ThresholdAnswers(NamedTuple):
+    """The answers with at least some probability."""
+
+    least: float  # probability
+    share: float  # of all answers
+    accuracy: float  # of those; NaN if there are none
+
+
+def kept(
+    probs: np.ndarray, right: np.ndarray, confidences: Sequence[float] = CONFIDENCES
+) -> list[ThresholdAnswers]:
+    """The share of answers that are at least so probable, and how many of them are right.
+
+    Args:
+        probs: [N] probability of each answer.
+        right: [N] bool.
+        confidences: the least probabilities.
+
+    Example:
+        >>> kept(np.array([0.6, 0.8, 0.9]), np.array([False, True, True]), [0.7])
+        [ThresholdAnswers(least=0.7, share=0.6666666666666666, accuracy=1.0)]
+    """
+    rows = []
+    for least in confidences:
+        chosen = probs >= least
+        accuracy = float(right[chosen].mean()) if chosen.any() else float("nan")
+        rows.append(ThresholdAnswers(least, float(chosen.mean()) if len(probs) else 0.0, accuracy))
+    return rows
+
+
+class Threshold(NamedTuple):
+    """From which probability on a class should be answered."""
+
+    value: float
+    f1: float
+    usual: float  # F1 at 0.5
+
+
+def best_f1(probs: np.ndarray, true: np.ndarray) -> Threshold:
+    """The threshold with the highest F1 of one class: answer it where its probability is at least that.
+
+    F1 = 2 TP / (answered + true), which changes only where a threshold passes a probability. The value is the
+    middle between the last probability that is answered and the next one; ties go to the higher value.
+
+    Args:
+        probs: [N] probability of the class.
+        true: [N] bool, whether it is the right class; at least one is.
+
+    Example:
+        >>> best_f1(np.array([0.9, 0.4, 0.3, 0.1]), np.array([True, True, False, False]))
+        Threshold(value=0.35, f1=1.0, usual=0.6666666666666666)
+    """
+    order = np.argsort(-probs, kind="stable")
+    hits = np.cumsum(true[order])
+    f1 = 2 * hits / (np.arange(1, len(probs) + 1) + true.sum())
+    last = np.append(probs[order][1:] != probs[order][:-1], True)  # equal ones are answered together
+    place = int(np.argmax(np.where(last, f1, -1.0)))
+    answered = probs >= 0.5
+    usual = 2 * (answered & true).sum() / max(1, answered.sum() + true.sum())
+    least = probs[order][place]
+    middle = (least + probs[order][min(place + 1, len(probs) - 1)]) / 2
+    value = (
+        middle if (probs >= middle).sum() == place + 1 else least
+    )  # two numbers may have none between them
+    return Threshold(float(value), float(f1[place]), float(usual))

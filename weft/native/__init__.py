@@ -31,24 +31,33 @@ from weft.native.jobs import (
     PRODUCTS,
     SEARCHED,
     VERSION,
+    AdagradJob,
+    Attend,
     Backward,
     Choose,
     Decode,
     DecoderLayer,
+    Drop,
     Energies,
     Forward,
+    Light,
+    LightBack,
     Look,
+    Losses,
+    Matrix,
+    MatrixBack,
+    NeighboursJob,
     PredictJob,
     Product,
     ReadingJob,
     Recurrent,
     SearchedCell,
     Searching,
+    Selective,
+    SelectiveBack,
     WriterJob,
 )
 from weft.native.library import NO_TILES, LoadedLibrary, int8, loaded, narrow, narrow_cells, tiles
-from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
-from weft.native.training import AdagradJob, Attend, Drop, Losses, NeighboursJob
 
 __all__ = [
     "ACTIVATIONS",

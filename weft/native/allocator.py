@@ -1,7 +1,7 @@
 """Keep the memory of freed tensors, which the C library otherwise returns to the system.
 
 Word vectors get new gradients of whole tables in every update. glibc maps such large blocks each time, and
-clearing their pages takes longer than computing the gradients. Read next: openmp.py.
+clearing their pages takes longer than computing the gradients. Read next: library.py.
 """
 
 import ctypes

@@ -1,13 +1,127 @@
 """The arguments of compiled functions: for each function a struct of sizes and addresses.
 
 Each struct has the fields of the C++ struct in the same order. Changing either needs a new VERSION in both.
-Read next: training.py, those that only training uses; library.py.
+Read next: library.py.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
 
-from weft.native.scans import Light, LightBack, Matrix, MatrixBack, Selective, SelectiveBack
-from weft.native.training import AdagradJob, Attend, Drop, Losses, NeighboursJob
+
+class Light(Structure):
+    """As struct Light in light.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["kind", "T", "B", "H", "slabs", "z_row", "z_step"]),
+        *((name, c_longlong) for name in ["past_row", "past_step", "c_row", "c_step"]),
+        *((name, c_void_p) for name in ["bounds", "z", "past", "peep", "mask", "first", "c", "y"]),
+    ]
+
+
+class LightBack(Structure):
+    """As struct LightBack in light.cpp."""
+
+    _fields_ = [
+        ("f", Light),
+        *((name, c_longlong) for name in ["slabs", "dz_row", "dz_step", "dpast_row", "dpast_step"]),
+        *((name, c_void_p) for name in ["dy", "dc", "dz", "dpast", "dpeep"]),
+    ]
+
+
+class Selective(Structure):
+    """As struct Selective in selective.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["T", "B", "E", "N", "slabs"]),
+        *((f"{name}_{part}", c_longlong) for name in ["u", "dt", "b", "c"] for part in ["row", "step"]),
+        *((name, c_void_p) for name in ["bounds", "u", "dt", "a", "b", "c", "h", "kept", "y"]),
+    ]
+
+
+class SelectiveBack(Structure):
+    """As struct SelectiveBack in selective.cpp."""
+
+    _fields_ = [
+        ("f", Selective),
+        ("slabs", c_longlong),
+        *((name, c_void_p) for name in ["dy", "dh", "du", "ddt", "db", "dc", "da"]),
+    ]
+
+
+class Matrix(Structure):
+    """As struct Matrix in matrix.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["T", "B", "H", "K", "V", "decays", "slabs", "room_size"]),
+        *((name, c_void_p) for name in ["bounds", "strides", "q", "k", "v", "a", "e", "w"]),
+        *((name, c_void_p) for name in ["s", "kept", "found", "o", "room"]),
+    ]
+
+
+class MatrixBack(Structure):
+    """As struct MatrixBack in matrix.cpp."""
+
+    _fields_ = [
+        ("f", Matrix),
+        ("slabs", c_longlong),
+        *((name, c_void_p) for name in ["do", "ds", "dq", "dk", "dv", "da", "de", "dw"]),
+    ]
+
+
+AXES = ("row", "head", "step")
+
+
+class Attend(Structure):
+    """As struct Attend in attention.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "heads", "queries", "places", "size", "slabs", "causal"]),
+        *((f"{name}_{part}", c_longlong) for name in ["q", "k", "v", "dy"] for part in AXES),
+        ("mask_row", c_longlong),
+        *((name, c_void_p) for name in ["q", "k", "v", "mask", "weights", "y", "dy", "dq", "dk", "dv"]),
+    ]
+
+
+class Drop(Structure):
+    """As struct Drop in dropping.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["count", "slabs", "key", "level"]),
+        ("scale", c_double),
+        *((name, c_void_p) for name in ["x", "onto", "y"]),
+    ]
+
+
+class Losses(Structure):
+    """As struct Losses in losses.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
+        ("smoothing", c_double),
+        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
+    ]
+
+
+class NeighboursJob(Structure):
+    """As struct Neighbours in neighbours.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
+        ("share", c_double),
+        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise"]),
+        *((name, c_void_p) for name in ["index_to", "words_to", "noise_to", "u", "v", "du", "dv"]),
+        *((name, c_void_p) for name in ["room", "sums"]),
+    ]
+
+
+class AdagradJob(Structure):
+    """As struct Adagrad in neighbours.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "size", "slabs"]),
+        *((name, c_double) for name in ["rate", "epsilon"]),
+        *((name, c_void_p) for name in ["index", "gradient", "weight", "sum"]),
+    ]
+
 
 VERSION = 4  # of these structs
 VERSIONS = {

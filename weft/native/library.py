@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft.native import openmp
 from weft.native.jobs import CALLS, NARROW_CALLS, VERSION, VERSIONS
 
 FOLDER = Path(__file__).parent
@@ -108,7 +107,7 @@ def _load(path: Path, source: str) -> LoadedLibrary:
         return LoadedLibrary(None, NO_TILES)
     if instructions == "bf16" and not library.weft_narrow_allowed():  # tiles look themselves
         return LoadedLibrary(None, "the processor has no AVX512_BF16 or no VNNI")
-    start = openmp.parallel()
+    start = parallel()
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
     return LoadedLibrary(library, f"{DISPLAY_NAMES[instructions]}{threads}", WIDTHS[instructions], start)
 
@@ -139,3 +138,17 @@ def _declare(library: Any, source: str, instructions: str) -> bool:
         library.weft_tiles_room.argtypes = [c_longlong, c_longlong]
         library.weft_tiles_room.restype = library.weft_tiles_group.restype = c_longlong
     return bool(version() == VERSIONS.get(source, VERSION))
+
+
+def parallel() -> int | None:
+    """The address of GOMP_parallel, or None if torch does not ship it."""
+    libraries = [None, *sorted((Path(torch.__file__).parent / "lib").glob("libgomp*"))]
+    folder = Path(torch.__file__).parent.parent / "torch.libs"
+    libraries += sorted(folder.glob("libgomp*")) if folder.is_dir() else []
+    for path in libraries:
+        try:
+            found = ctypes.CDLL(str(path) if path else None).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(found, ctypes.c_void_p).value
+    return None

@@ -1,4 +1,4 @@
-"""Choose the device and the precision of a training. Read next: ../train/precision.py."""
+"""Choose the device and the precision of a training. Read next: ../train/ready.py."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext

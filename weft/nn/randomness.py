@@ -3,7 +3,7 @@
 Dropout and teacher forcing draw from it, so that batches in parallel threads draw their own numbers, whatever
 the order of the threads. Without an open generator torch's global one is used, as on a GPU. If a batch is
 computed in parts, each part draws the numbers of the whole batch and takes its rows.
-Read next: nn/kernels/dropout.py, train/batch.py.
+Read next: nn/kernels/dropout.py, train/update.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence

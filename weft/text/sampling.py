@@ -2,7 +2,7 @@
 
 A model that always sees a word as the same pieces never learns what its parts mean. With a few of its
 merges left out at random (bpe), or pieces drawn by their probability (unigram), it sees the word in several
-ways. Read next: vocabulary.py; unigram.py, which learns the probabilities.
+ways. Read next: vocabulary.py; learn.py, which learns the probabilities.
 
 Source: Provilkov, Emelianenko and Voita 2020, "BPE-Dropout", algorithm 1; Kudo 2018, "Subword
 Regularization", section 3.3, with all segmentations (l = ∞).

@@ -6,8 +6,7 @@ appears atomically and no process sends its rows to another. All processes must 
 
 torch.distributed.checkpoint does the same, but stores .metadata as a pickle and exchanges plans as pickles,
 even with its safetensors writer; Weft uses no pickle. The sizes of the parts show where a tensor was cut, so
-any number of processes, even one, can read the checkpoint. Read next: sharding.py, snapshot.py,
-checkpoints.py.
+any number of processes, even one, can read the checkpoint. Read next: sharding.py, checkpoints.py.
 """
 
 import hashlib

@@ -3,7 +3,7 @@
 An update on a GPU spends most of its time waiting for the card, and a batch is made on the CPU meanwhile. On
 a CPU the thread would take a core from the model, so batches are made when they are due. A batch depends on
 its place alone (../nn/randomness.py), so it is the same either way, also where a training resumes.
-Read next: batch.py and captured.py, which take the batches; loop.py.
+Read next: update.py and captured.py, which take the batches; loop.py.
 """
 
 import threading

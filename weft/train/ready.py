@@ -4,6 +4,7 @@ Read next: resume.py; training_state.py, the result.
 """
 
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import carry, compiling, precision, seeds, sharding, transfer
+from weft.train import carry, compiling, seeds, sharding, transfer
 from weft.train.captured import CapturedUpdates, why_not_captured
 from weft.train.clock import TrainingClock
 from weft.train.data_files import DataFiles
@@ -91,7 +92,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         if session.processes.first:
             session.checkpoints.write_index(history)
     frozen.at(position.update)
-    settings = replace(settings, precision=precision.decide(settings, session.device, before))
+    settings = replace(settings, precision=decide_precision(settings, session.device, before))
     session = replace(session, settings=settings)
     carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
@@ -204,3 +205,31 @@ def _introduction(session: Session, model: nn.Module, position: Position) -> str
             f"learning rates are {settings.start_rate:g} times those of the recipe (training.start_rate)"
         )
     return said
+
+
+TrainedPrecision = Literal["float32", "bfloat16"]
+
+
+def decide_precision(
+    settings: TrainingSettings, device: torch.device, before: About | None
+) -> TrainedPrecision:
+    """The precision of a training: `auto` is bfloat16 where the processor multiplies it in hardware.
+
+    Nothing is timed, so that one recipe and seed give one model on one kind of processor. Checkpoints store
+    the answer, and a resumed run keeps it, also on another machine; docs/reference/kernels.md has the
+    figures.
+
+    Args:
+        settings: settings of the training.
+        device: where it trains.
+        before: what the checkpoint says from which it resumes, or None at the start.
+    """
+    if settings.precision != "auto":
+        return settings.precision
+    match "" if before is None else before.precision or before.kernels.get("precision"):
+        case "float32":
+            return "float32"
+        case "bfloat16":
+            return "bfloat16"
+    exact = settings.deterministic and device.type == "cpu"
+    return "bfloat16" if devices.fast_bfloat16(device) and not exact else "float32"

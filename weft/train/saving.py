@@ -1,7 +1,7 @@
 """Write checkpoints in the background: training waits for a copy in memory, not for the disk.
 
 One checkpoint is written at a time: the next save, the index entry of a validation and the end of training
-wait for it, and raise its errors. Read next: snapshot.py, training_state.py.
+wait for it, and raise its errors. Read next: checkpoints.py, training_state.py.
 """
 
 import threading
@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from weft.train.checkpoints import Checkpoints
-from weft.train.snapshot import Snapshot
+from weft.train.checkpoints import Checkpoints, Snapshot
 from weft.wording import plural
 
 

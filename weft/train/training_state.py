@@ -12,25 +12,29 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.tasks.task import Pipeline, Training
-from weft.train import compiling, kernels
+from weft.rooms import wrong_result
+from weft.tasks.evaluation import Validation
+from weft.tasks.task import Pipeline, Training, training_of
+from weft.train import compiling, kernels, seeds, sharding
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
+from weft.train.checkpoints import taken as snapshot_of
 from weft.train.clock import Moment, TrainingClock, now
 from weft.train.divergence import Divergence
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
 from weft.train.history import History, finite
+from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion
 from weft.train.outcome import Outcome, outcome
 from weft.train.position import BatchGroup, BatchOrder, Position
+from weft.train.processes import Processes
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
-from weft.train.snapshot import taken as snapshot_of
+from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
 from weft.train.update import UpdateResult, update
-from weft.train.validation import scored, validate
 from weft.tree import State
 
 
@@ -417,3 +421,67 @@ def too_small(tokens: int, session: Session) -> str:
         f"an update has {share:,} target tokens for each GPU, too few to keep it busy; set "
         f"training.scale: gpu for larger ones{graphs}"
     )
+
+
+def validate(
+    pipeline: Pipeline,
+    model: nn.Module,
+    settings: TrainingSettings,
+    processes: Processes,
+    interrupts: Interrupts,
+    number: int,
+) -> Validation:
+    """Validate a model and return the task's scores and samples.
+
+    The first process validates the whole model in float32; the others receive its scores, or learn that a
+    signal interrupted it. A repeated validation uses the same random numbers.
+
+    Args:
+        pipeline: makes and validates models.
+        model: temporarily put into evaluation mode.
+        settings: training settings, for the seed.
+        processes: processes of the training.
+        interrupts: signals of this process.
+        number: number of the update.
+
+    Raises:
+        Interrupted: a signal arrived during validation.
+    """
+    whole: nn.Module | None = model
+    if any(map(sharding.is_sharded, model.parameters())):
+        whole = sharding.gathered(model, pipeline.model, wanted=processes.first)
+    if whole is None or not processes.first:
+        answer = processes.told()
+        if answer["signal"]:
+            interrupts.agree(answer["signal"])
+            raise Interrupted
+        return Validation(answer["scores"], [])
+    try:
+        with interrupts.alone():
+            validation: Validation = scored(training_of(pipeline), whole, settings, number)
+    except Interrupted:
+        processes.told({"signal": interrupts.asked})
+        raise
+    processes.told({"signal": 0, "scores": validation.scores})
+    return validation
+
+
+def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:
+    """The scores and samples of a model, computed in this process.
+
+    Args:
+        training: validates.
+        model: whole model; in training mode afterwards.
+        settings: training settings, for the seed.
+        number: number of the update.
+    """
+    seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
+    model.eval()
+    try:
+        with torch.no_grad():
+            found = training.validate(model)
+            if not isinstance(found, Validation):
+                raise wrong_result(training, "validate", "a Validation", type(found).__name__)
+            return found.with_metrics(settings.metrics)
+    finally:
+        model.train()

@@ -2,7 +2,7 @@
 
 When a run begins, the parts are written into it (`pack`), so that the other run is not needed again; when the
 model is built, they are copied into it (`take`). The rows of a table are found by the names of their pieces:
-the vocabularies may differ. Read next: model_parts.py; ../store/weights.py; ../tasks/task.py, `rows`.
+the vocabularies may differ. Read next: tuned.py; ../store/weights.py; ../tasks/task.py, `rows`.
 """
 
 import json
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.tokens import Tokens
 from weft.store import jsonfile, weights
-from weft.train.model_parts import find_part
+from weft.train.tuned import find_part
 from weft.wording import plural
 
 SETTING = "training.start_parts"

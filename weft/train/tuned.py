@@ -1,17 +1,16 @@
 """Freeze parts of a model, or give parts and layers learning rates of their own.
 
 The settings are `freeze`, `freeze_updates`, `part_rates` and `layer_decay` of settings.py.
-Read next: model_parts.py; update.py, which multiplies the rate of each group by its `scale`.
+Read next: update.py, which multiplies the rate of each group by its `scale`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.train.model_parts import find_part, inside
 
 LAYER = re.compile(r"^(.*\b(?:blocks|forwards|backwards|layers|stages|convolutions))\.(\d+)\.")
 """A stack of layers in the path of a weight, and the number of the layer."""
@@ -25,7 +24,7 @@ class FrozenParts:
 
     Args:
         model: the model; nothing is frozen before `at` is called.
-        parts: their names; see model_parts.py.
+        parts: their names.
         updates: number of updates after which they are trained too; 0 for never.
 
     Raises:
@@ -114,3 +113,44 @@ def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[s
             by_scale.setdefault(known.get(id(parameter), 1.0), []).append(parameter)
         groups += [{**group, "params": own, "scale": scale} for scale, own in by_scale.items()]
     optimiser.param_groups = groups
+
+
+def find_part(model: nn.Module, name: str, setting: str) -> str:
+    """The path of a part in a model: the module of that path, or the outermost one whose path ends with it.
+
+    Args:
+        model: the model.
+        name: such as `encoder`.
+        setting: the setting that names it, for the error.
+
+    Raises:
+        ConfigError: there is no such part, or it has no weights.
+
+    Example:
+        >>> wrapped = nn.Sequential(nn.ModuleDict({"encoder": nn.Linear(2, 3)}))
+        >>> find_part(wrapped, "encoder", "training.freeze")
+        '0.encoder'
+    """
+    paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
+    found = [path for path in paths if path == name or path.endswith(f".{name}")]
+    chosen = min(found, key=lambda path: path.count("."), default="")
+    if not chosen or not model.get_submodule(chosen).state_dict():
+        raise ConfigError(f"{setting}: expected one of {', '.join(names(model))}, got {name[:80]!r}")
+    return chosen
+
+
+def names(model: nn.Module) -> list[str]:
+    """The parts that a user may want to name: the modules with weights, without a wrapper around all."""
+    while len(children := [one for one in model.named_children() if one[1].state_dict()]) == 1:
+        model = children[0][1]
+    return [name for name, _ in children]
+
+
+def inside(path: str, parts: Collection[str]) -> str:
+    """The longest of these parts that a weight lies in; "" if it lies in none.
+
+    Example:
+        >>> inside("encoder.blocks.0.weight", ["encoder", "encoder.blocks", "enc"])
+        'encoder.blocks'
+    """
+    return max((part for part in parts if path == part or path.startswith(f"{part}.")), key=len, default="")

@@ -6,5 +6,5 @@
     STUDY/trials.tsv, pictures, and the best recipe
 
 Trial 0 is the recipe as it is. The test split is never read. Read next: plan.py, what is searched; search.py,
-the loop; trial.py, one training; retrain.py; decoding.py; report.py.
+the loop; trial.py, one training; decoding.py; report.py.
 """

@@ -1,4 +1,4 @@
-"""The search: train trials until time is up or there are enough of them. Read next: trial.py, retrain.py."""
+"""The search: train trials until time is up or there are enough of them. Read next: trial.py, report.py."""
 
 import time
 from typing import Any

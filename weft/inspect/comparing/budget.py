@@ -1,6 +1,6 @@
 """Equal budgets: the end that every variant gets, the width that fits a number of parameters, what was spent.
 
-Read next: grid.py, the variants; measured.py, where the spent numbers come from.
+Read next: tables.py, the variants; measured.py, where the spent numbers come from.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Measure one run: size, speed, memory, scores, scores by length, learning curves, gradient reach.
 
 Results are stored as JSON next to the report, with a fingerprint of the model, so that a comparison can
-resume. Read next: evidence.py, report.py.
+resume. Read next: report.py.
 """
 
 import hashlib
@@ -14,18 +14,60 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+import weft.metrics
+from weft import rooms
 from weft.errors import WeftError
-from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import inspection_of
 from weft.inspect.views.curves import Points, read_curves
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
+from weft.metrics.means import Form, form_of, ratio
+from weft.metrics.metric import Metric
 from weft.metrics.scored import as_json
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
+from weft.tasks.evaluation import Items
 from weft.tasks.inspection import Inspection
 from weft.train.checkpoints import Checkpoints
+
+
+class Evidence(NamedTuple):
+    """The statistics of the main score on the items of a split."""
+
+    kind: str  # name of the metric's file in weft/metrics; empty for a ratio
+    name: str
+    form: Form  # of a ratio only
+    higher_is_better: bool
+    statistics: list[list[float]]  # [N, K]
+    items: str  # fingerprint of the items; only runs on the same items are tested
+
+    @property
+    def metric(self) -> Metric:
+        """Computes the score from sums of statistics."""
+        if not self.kind:
+            return ratio(self.name, "", higher_is_better=self.higher_is_better, form=self.form)
+        return rooms.find(weft.metrics, Metric, self.kind)()  # type: ignore[no-any-return]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The statistics as an array, [N, K]."""
+        return np.asarray(self.statistics, np.float64)
+
+
+def evidence(items: Items | None) -> Evidence | None:
+    """The evidence of these items; None without items, or if their metric is not in weft/metrics."""
+    if items is None:
+        return None
+    metric, rows = items.metric, items.statistics.tolist()
+    form = form_of(metric)
+    kind = type(metric).__module__.removeprefix("weft.metrics.")
+    if form is None and rooms.get(weft.metrics, Metric, kind) is not type(metric):
+        return None
+    return Evidence(
+        "" if form else kind, metric.name, form or "mean", metric.higher_is_better, rows, items.fingerprint
+    )
+
 
 VERSION = 5
 """Version of the stored facts; older ones are measured again."""

@@ -1,7 +1,7 @@
 """Recurrences while torch exports a graph: an operator of ONNX if there is one, else a scan over the steps.
 
 A loop in Python would fix the number of steps of the graph. Read next: cells/layer.py and light.py, which
-come here; ../../export/operators.py, which writes the operator.
+come here; ../../export/graphs.py, which writes the operator.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def recurrent_layer(
     peep: Tensor,
     lengths: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One node of the graph; export/operators.py translates it.
+    """One node of the graph; export/graphs.py translates it.
 
     Args:
         cell: one of OPERATORS.

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.masks import positions, summed
-from weft.metrics.threshold import best_f1
+from weft.metrics.calibration import best_f1
 from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import GramTable

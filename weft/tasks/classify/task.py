@@ -20,10 +20,10 @@ from weft.data.labelled import LabelledExample
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
+from weft.metrics.calibration import fitted
 from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.label_sets import by_label
 from weft.metrics.naive_bayes import NaiveBayes
-from weft.metrics.temperature import fitted
 from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams, GramTable

@@ -2,7 +2,7 @@
 
 `weft evaluate --calibrate` fits a temperature, or a threshold for each label, to the validation part and
 keeps it in RUN/calibration.json. It belongs to one model: after more training it no longer counts.
-Read next: ../../metrics/temperature.py; ../../metrics/calibration.py.
+Read next: ../../metrics/calibration.py.
 """
 
 import hashlib
@@ -13,9 +13,17 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from weft.metrics.calibration import Calibration, calibration
-from weft.metrics.temperature import COLDEST, HOTTEST, heated
-from weft.metrics.threshold import Threshold, ThresholdAnswers, best_f1, kept
+from weft.metrics.calibration import (
+    COLDEST,
+    HOTTEST,
+    Calibration,
+    Threshold,
+    ThresholdAnswers,
+    best_f1,
+    calibration,
+    heated,
+    kept,
+)
 from weft.store import files, jsonfile
 
 FILE = "calibration.json"

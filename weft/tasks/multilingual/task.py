@@ -17,11 +17,10 @@ import numpy as np
 from torch import nn
 
 from weft.data.check import check_pairs
-from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.report import Report
-from weft.data.store import TokenStore, content_key
+from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf

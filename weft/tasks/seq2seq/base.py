@@ -18,10 +18,10 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.joined import JoinedStores
 from weft.data.mixture import Mixture
 from weft.data.parallel import ParallelText, complete
 from weft.data.shortlist import Shortlist
+from weft.data.store import JoinedStores
 from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.compared import of_lines

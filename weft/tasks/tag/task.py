@@ -20,9 +20,9 @@ from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.metrics.calibration import fitted
 from weft.metrics.f1 import by_class
 from weft.metrics.span_f1 import are_spans, by_type
-from weft.metrics.temperature import fitted
 from weft.models import Labeller
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.contextual import Context, InContext
