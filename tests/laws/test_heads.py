@@ -25,7 +25,7 @@ from tests.laws.members import (
 )
 from weft import masks
 from weft.nn.heads.head import Head
-from weft.nn.pointed import CopySource, PointerFeatures
+from weft.nn.heads.pointer import CopySource, PointerFeatures
 from weft.testing.values import every_parameter_reached
 
 every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tests.laws.members import normal
 from weft import native
-from weft.native import calls as native_calls
+from weft.native import library as native_calls
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.kernels import choice

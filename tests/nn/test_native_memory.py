@@ -9,7 +9,7 @@ import pytest
 FAULTS = """
 import json, resource, sys
 import torch
-from weft.native.allocator import keep_freed
+from weft.native.library import keep_freed
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

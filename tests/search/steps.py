@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from weft.search.normalisation import norm
+from weft.search.hypotheses import norm
 from weft.search.step import Step
 
 NOTHING = -float("inf")

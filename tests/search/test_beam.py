@@ -12,8 +12,7 @@ from tests.search.steps import Calls, as_found, first, gru_step, plain_beam, ran
 from weft.errors import ConfigError, ShapeError
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
-from weft.search.hypotheses import Hypotheses, best, to_lists
-from weft.search.normalisation import norms
+from weft.search.hypotheses import Hypotheses, best, norms, to_lists
 from weft.search.step import Step
 
 EOS = 3

@@ -26,7 +26,7 @@ from weft.search.beam import beam_search
 from weft.search.diverse import diverse_search
 from weft.search.ensemble import ensemble
 from weft.search.greedy import greedy_search
-from weft.search.normalisation import norm
+from weft.search.hypotheses import norm
 from weft.search.required import required
 from weft.search.rules import ruled
 from weft.search.sampling import sample

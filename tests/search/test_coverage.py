@@ -10,7 +10,7 @@ from weft.errors import ConfigError
 from weft.probe import record
 from weft.search.beam import beam_search
 from weft.search.coverage import coverage_penalty, covering
-from weft.search.normalisation import norm
+from weft.search.hypotheses import norm
 from weft.search.trace import Trace
 
 EOS, LIMIT, BETA = 2, 5, 0.7

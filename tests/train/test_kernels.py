@@ -13,7 +13,7 @@ from tests.commands.shell import weft
 from tests.train.toy import Notes, Task, quiet
 from tests.train.traces import BUSY, terminate
 from weft.nn import devices
-from weft.train import kernels, training_state
+from weft.train import resume, training_state
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 from weft.train.ready import decide_precision
@@ -62,7 +62,7 @@ def test_a_disturbed_training_with_an_empty_cache_gives_the_same_model(
 def test_a_run_that_moves_to_another_machine_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
     notes = Notes()
-    monkeypatch.setattr(kernels, "machine", lambda: "a slide rule")
+    monkeypatch.setattr(resume, "machine", lambda: "a slide rule")
     train(Task(), tmp_path, BUSY, quiet(tmp_path, notes))
     (said,) = [warning for warning in notes.warnings if "slide rule" in warning]
     assert "torch" in said and "last digits" in said
@@ -72,7 +72,7 @@ def test_checkpoints_name_the_machine_and_no_kernels(tmp_path: Path) -> None:
     train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path))
     saved = Checkpoints(tmp_path, print).newest()
     assert saved is not None
-    assert saved.state.about.machine == kernels.machine()
+    assert saved.state.about.machine == resume.machine()
     assert saved.state.about.precision == "float32" and saved.state.about.kernels == {}
 
 

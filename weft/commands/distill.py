@@ -161,7 +161,7 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
         DataError: a file of sources is missing or has no text.
     """
     from weft.config import read_recipe
-    from weft.config.compared import at
+    from weft.config.recipe import at
     from weft.data.lines import read_lines
     from weft.errors import ConfigError, DataError
     from weft.run.training import foreign

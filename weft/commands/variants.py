@@ -163,7 +163,7 @@ def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missi
 def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]:
     """The grid over seeds, from the recipe's own one upwards."""
     from weft.config import read_recipe
-    from weft.config.compared import at
+    from weft.config.recipe import at
 
     if wanted.seeds == 1:
         return []

@@ -15,11 +15,10 @@ choosing.cpp   the best continuations           search/candidates.py
 searching.cpp  greedy and beam search           search/compiled.py
 
 Every caller has a plain twin in torch, which is used where nothing was compiled. Read next: library.py, which
-finds and loads the libraries; jobs.py, the arguments of their functions; calls.py, the calls; build.py, which
+finds and loads the libraries; jobs.py, the arguments of their functions; build.py, which
 compiles.
 """
 
-from weft.native.calls import WholeStep, address, call, pointer, slabs
 from weft.native.jobs import (
     ACTIVATIONS,
     CALLS,
@@ -57,7 +56,20 @@ from weft.native.jobs import (
     SelectiveBack,
     WriterJob,
 )
-from weft.native.library import NO_TILES, LoadedLibrary, int8, loaded, narrow, narrow_cells, tiles
+from weft.native.library import (
+    NO_TILES,
+    LoadedLibrary,
+    WholeStep,
+    address,
+    call,
+    int8,
+    loaded,
+    narrow,
+    narrow_cells,
+    pointer,
+    slabs,
+    tiles,
+)
 
 __all__ = [
     "ACTIVATIONS",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.config import Table, build, changed, dump, read_recipe, resolved
-from weft.config.compared import at, difference
+from weft.config.recipe import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn import devices

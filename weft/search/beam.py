@@ -5,7 +5,7 @@ those among the first W that choose eos have finished, and the first W that do n
 beam. 2W are always enough: each of the W hypotheses has only one continuation with eos, so at least W of the
 2W continue.
 
-Order of the result: first the hypotheses that ended, by score = logp / norm(length) (normalisation.py),
+Order of the result: first the hypotheses that ended, by score = logp / norm(length) (hypotheses.py),
 where the length includes eos; then those cut at max_length, by score. An unfinished hypothesis never ranks
 before a finished one, because repetitive loops get the highest scores.
 
@@ -41,8 +41,7 @@ from weft.search.candidates import INFINITY, best_candidates
 from weft.search.captured import whole_search
 from weft.search.compiled import SearchRequest
 from weft.search.finished import BeamAdditions, as_hypotheses, write
-from weft.search.hypotheses import Hypotheses, best
-from weft.search.normalisation import Normalisation, norms_for
+from weft.search.hypotheses import Hypotheses, Normalisation, best, norms_for
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
 from weft.tree import State, fan, keep_sources, reorder, take
@@ -82,7 +81,7 @@ def beam_search(
         max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
         width: W, hypotheses kept per source.
         nbest: N, hypotheses returned per source, at most W.
-        length_penalty, normalisation: alpha, 0 for none; "length" or "gnmt" (normalisation.py).
+        length_penalty, normalisation: alpha, 0 for none; "length" or "gnmt" (hypotheses.py).
         patience: a source may be done when patience * W hypotheses have finished.
         stop: the second condition of rule 2.
         banned: tokens never chosen; other probabilities are not renormalised.

@@ -11,8 +11,7 @@ from weft.errors import ConfigError
 from weft.search.beam import beam_search
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.grouped import Choices, GroupSettings, grouped
-from weft.search.hypotheses import Hypotheses, distinct
-from weft.search.normalisation import Normalisation, norms_for
+from weft.search.hypotheses import Hypotheses, Normalisation, distinct, norms_for
 from weft.search.step import Step, source_limits
 from weft.tree import State, keep_sources
 

@@ -17,8 +17,7 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.grouped import Choices, GroupSettings, grouped
-from weft.search.hypotheses import Hypotheses
-from weft.search.normalisation import Normalisation, norms_for
+from weft.search.hypotheses import Hypotheses, Normalisation, norms_for
 from weft.search.step import Step, source_limits
 from weft.tree import State
 

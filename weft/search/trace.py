@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError, DataError
 from weft.search.candidates import INFINITY, Candidates
-from weft.search.normalisation import Normalisation, norm
+from weft.search.hypotheses import Normalisation, norm
 from weft.store import jsonfile
 
 FATES = ("pruned", "kept", "finished", "stopped", "cut")

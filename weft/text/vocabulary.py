@@ -8,6 +8,8 @@ loading.py, the file.
 
 import copy
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -18,11 +20,10 @@ from tokenizers import Tokenizer, models
 
 from weft.errors import DataError
 from weft.store import jsonfile
-from weft.text import places
 from weft.text.bounds import guarded, half_pair
 from weft.text.characters import Alphabet
 from weft.text.learn import learn
-from weft.text.normalise import normalise, words_of
+from weft.text.normalise import in_form, normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter, listed
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
@@ -167,7 +168,7 @@ class Vocabulary:
                 found = [begin - 1 for begin, _ in self._segment.encode(" " + word).offsets]
             # A character vocabulary has no space before the first word.
             words.append(found[1:] if self.kind == "character" and not number else found)
-        return places.begins(text, words, form=self.form, lowercase=self.lowercase)
+        return begins(text, words, form=self.form, lowercase=self.lowercase)
 
     def numbered(self, ids: Iterable[int]) -> list[int]:
         """Numbers of the file tokenizer.json as numbers of this vocabulary; the same unless imported.
@@ -307,3 +308,56 @@ class Vocabulary:
             positions = list(islice(places, count))
             if positions:
                 yield Word(word, positions)
+
+
+def begins(text: str, words: list[list[int]], *, form: str, lowercase: bool) -> list[int]:
+    r"""The place of each piece's first character; spaces belong to the piece after them.
+
+    Args:
+        text: as it was given.
+        words: for each word of the normalised text, the place in it where each piece begins; -1 for the space
+            before the word.
+        form, lowercase: see `normalise`.
+
+    Example:
+        >>> begins("e\u0301te\u0301,  oui", [[-1, 3], [-1, 1]], form="nfc", lowercase=False)
+        [0, 5, 6, 9]
+    """
+    normal, origins = _origins(text, form=form, lowercase=lowercase)
+    found: list[int] = []
+    end = 0
+    for word, places in zip(re.finditer(r"\S+", normal), words, strict=True):
+        found += [end if place < 0 else origins[word.start() + place] for place in places]
+        end = origins[word.end()]
+    return [0, *found[1:]] if found else []
+
+
+def _origins(text: str, *, form: str, lowercase: bool) -> tuple[str, list[int]]:
+    """The normalised text, and for each of its characters, and its end, a place in the text."""
+    parts: list[str] = []
+    origins: list[int] = []
+    for begin, end in _clusters(text, form):
+        part = in_form(text[begin:end], form)
+        part = in_form(part.lower(), form) if lowercase else part
+        parts.append(part)
+        origins += [begin] * len(part)
+    return "".join(parts), [*origins, len(text)]
+
+
+def _clusters(text: str, form: str) -> Iterator[tuple[int, int]]:
+    """Parts of a text that are normalised without regard to each other."""
+    begin = 0
+    for place in range(1, len(text)):
+        mark = text[place]
+        if mark.isascii():
+            apart = True
+        elif unicodedata.combining(in_form(mark, form)[0]):  # an accent
+            apart = False
+        else:  # letters that unite, such as those of a Korean syllable
+            so_far = text[begin:place]
+            apart = in_form(so_far + mark, form) == in_form(so_far, form) + in_form(mark, form)
+        if apart:
+            yield begin, place
+            begin = place
+    if text:
+        yield begin, len(text)

@@ -1,14 +1,17 @@
 """Resume from the newest checkpoint of a run, if the recipe still fits it. Read next: ready.py."""
 
+import os
 from typing import Any
 
 import torch
 from torch import nn
 
+from weft import native
 from weft.errors import CheckpointError
+from weft.nn.kernels import choice, rules
 from weft.store import weights
 from weft.store.digests import check_kept
-from weft.train import kernels, optimiser_state, sharding
+from weft.train import optimiser_state, sharding
 from weft.train.checkpoints import Checkpoints, LoadedCheckpoint
 from weft.train.guard import NonFinite
 from weft.train.history import History
@@ -61,7 +64,7 @@ def resume(
                 f"{place}: expected {key} {then}, as in the earlier training, got {now}; set it back or "
                 "use another --run"
             )
-    if warning := kernels.moved(saved.state.about):
+    if warning := moved(saved.state.about):
         checkpoints.warn(warning)
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
@@ -121,3 +124,40 @@ def _fill(
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
     optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state.optimiser, place)
+
+
+SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
+"""Environment variables that limit the instruction sets of the libraries."""
+
+
+def machine() -> str:
+    """What the rounding of a training depends on, as text for people.
+
+    Example:
+        >>> "torch" in machine()
+        True
+    """
+    compiled = native.loaded()
+    code = compiled.reason if compiled.library else "none"
+    limits = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]
+    return ", ".join(
+        [
+            rules.processor()["model name"],
+            f"torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()})",
+            f"compiled code: {code}",
+            *limits,
+            f"threads: {torch.get_num_threads()}",
+            *choice.switched(),
+        ]
+    )
+
+
+def moved(about: About) -> str:
+    """A warning if a checkpoint is from a machine that may round differently, else ""."""
+    then, now = about.machine, machine()
+    if then in ("", now):
+        return ""
+    return (
+        f"this run was trained on {then} and resumes on {now}; the result may differ from an uninterrupted "
+        "run in the last digits"
+    )

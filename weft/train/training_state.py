@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training, training_of
-from weft.train import compiling, kernels, seeds, sharding
+from weft.train import compiling, resume, seeds, sharding
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.checkpoints import taken as snapshot_of
 from weft.train.clock import Moment, TrainingClock, now
@@ -108,7 +108,7 @@ class TrainingState:
             return
         if session.processes.first or session.sharded:
             known = about(self.optimiser, session.settings) | {
-                "machine": kernels.machine(),
+                "machine": resume.machine(),
                 "precision": session.settings.precision,
             }
             copy = partial(

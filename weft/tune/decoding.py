@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.config.compared import at
+from weft.config.recipe import at
 from weft.run import open_run
 from weft.store import files, jsonfile
 from weft.tune import space as spaces

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.config import read_recipe
-from weft.config.compared import at, difference
+from weft.config.recipe import at, difference
 from weft.errors import ConfigError
 from weft.metrics.trainings import MeanOfTrainings, mean_of
 from weft.run import open_run

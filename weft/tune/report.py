@@ -7,8 +7,8 @@ import shutil
 from typing import Any
 
 from weft.config import Table, dump, parse, read_recipe
-from weft.config.compared import at
 from weft.config.edited import edited
+from weft.config.recipe import at
 from weft.errors import CheckpointError
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.config import build, dump, read_recipe
-from weft.config.compared import at
+from weft.config.recipe import at
 from weft.errors import ConfigError
 from weft.tasks.space import Range
 

@@ -15,9 +15,9 @@ from weft.nn.attention import Attention, Source, Weights, mixed, weights_of
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.heads.pointer import CopySource, PointerFeatures
 from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
-from weft.nn.pointed import CopySource, PointerFeatures
 from weft.nn.scores import Additive, Score
 from weft.probe import edited, record, watching
 from weft.setting_types import DropoutRate, Size

@@ -1,12 +1,12 @@
 """n-grams of embeddings: each position with the ones before it."""
 
+import torch
 from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.ops import Linear
-from weft.nn.windows import windows
 from weft.setting_types import Size
 
 
@@ -46,3 +46,20 @@ class NgramEncoder(Encoder):
         x, mask = self.check(x, mask)
         states = self.hidden(windows(x, x.new_zeros(x.shape[0], self.length - 1, x.shape[2])))
         return Memory(states, mask, masks.last(states, mask))
+
+
+def windows(x: Tensor, before: Tensor) -> Tensor:
+    """Concatenate each input with the n - 1 inputs before it, the oldest first.
+
+    Args:
+        x: [B, T, D].
+        before: [B, n - 1, D], the inputs before x.
+
+    Returns:
+        [B, T, n D].
+
+    Example:
+        >>> windows(torch.tensor([[[1.0], [2.0]]]), torch.zeros(1, 2, 1)).tolist()
+        [[[0.0, 0.0, 1.0], [0.0, 1.0, 2.0]]]
+    """
+    return torch.cat([before, x], 1).unfold(1, before.shape[1] + 1, 1).transpose(2, 3).flatten(2)

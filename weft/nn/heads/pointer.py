@@ -3,6 +3,8 @@
 Read next: ../decoders/pointer.py; ../../tasks/seq2seq/encoding.py, which numbers unknown words.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,9 +13,25 @@ from weft.masks import positions, summed
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
-from weft.nn.pointed import PointerFeatures
 from weft.probe import record, watching
 from weft.shapes import exporting
+
+
+class CopySource(NamedTuple):
+    """The source symbols, shared by all hypotheses of a source."""
+
+    tokens: Tensor | None  # [B, S] int64; V and above are unknown source words; None if not known
+    per_source = True
+
+
+class PointerFeatures(NamedTuple):
+    """N = W B rows of T steps."""
+
+    h: Tensor  # [N, T, D] features for the vocabulary's distribution
+    gate: Tensor  # [N, T, 1] logit of p_gen, the probability of generating
+    weights: Tensor  # [N, T, S] attention, the copy distribution
+    again: Tensor | None  # [N, T, 1] coverage loss; None without coverage
+    source: CopySource
 
 
 class Pointer(Head):

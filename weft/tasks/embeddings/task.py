@@ -16,7 +16,7 @@ from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError
-from weft.native.allocator import keep_freed
+from weft.native.library import keep_freed
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.embed.subwords import Subwords, WordTable

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from weft.errors import ConfigError
 from weft.search.beam import Stop
 from weft.search.ensemble import Mean
-from weft.search.normalisation import Normalisation
+from weft.search.hypotheses import Normalisation
 from weft.search.settings import BeamWidth, OneOrMore, SearchSettings, TokenCount, check_sampled
 from weft.setting_types import Bounds, Whole
 from weft.tasks.task import EvaluationSettings, OtherRun, RequestSettings, SamplingSettings
@@ -40,7 +40,7 @@ class Decoding(SearchSettings):
         stop: when a plain beam search ends, once as many hypotheses as the beam is wide have ended: "best",
             when no unfinished one scores better than the best of them; "full", at once; "worst", when none
             scores better than the worst of them; "never", when no better one can come.
-        normalisation: "length", or "gnmt" for Wu et al.'s gentler one (search/normalisation.py).
+        normalisation: "length", or "gnmt" for Wu et al.'s gentler one (search/hypotheses.py).
         coverage: beta of Wu et al.'s coverage penalty; 0 is none.
         diverse: groups of the beam that avoid each other's tokens (Vijayakumar et al. 2016); 1 is none.
         diversity: nats that a token costs for each earlier group that chose it at the same step.

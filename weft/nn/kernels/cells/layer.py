@@ -2,7 +2,7 @@
 
 native      compiled code, in float32 on the CPU                           compiled.py
 narrow      compiled code that multiplies in bfloat16, under autocast      compiled.py
-operation   torch's own operation: oneDNN, MKL, cuDNN                      operations.py, reset_before.py
+operation   torch's own operation: oneDNN, MKL, cuDNN                      operations.py
 tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py, ../tiles.py
 triton      GPU kernels for cells that torch has no operation for          on_gpu.py
 steps       the plain loop                                                 steps.py
