@@ -49,7 +49,8 @@ def test_a_sentence_is_translated_looked_at_and_forced(page: Browser, address: s
     assert len(weights) == 3
     assert sum(weights) <= 100.5  # the rest looked at the end
     page.point(".target .word:nth-child(2)", click=True)
-    page.wait("document.querySelector('.force button')")
+    page.wait("document.querySelector('.force .row button')")  # whole words, in place of the chosen one
+    assert "due" not in page.run("document.querySelector('.force').textContent").partition(":")[2].split()
     page.type("nove")
     page.press("Enter", 13, "\r")
     page.wait("document.querySelectorAll('.target .word')[1]?.textContent === 'nove'")

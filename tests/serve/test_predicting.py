@@ -228,3 +228,16 @@ def test_a_class_comes_with_the_weight_of_each_word(address: str) -> None:
     )
     assert found["source"] == ["this", "was", "great"]
     assert len(found["weights"][0]) == 3 and sum(found["weights"][0]) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_word_is_replaced_by_whole_words(address: str) -> None:
+    asked = {"run": "toy", "text": "alpha beta gamma", "prefix": "uno"}
+    found = post(f"{address}/api/words", asked).body
+    first, *rest = found["words"]
+    assert found["run"] == "toy" and first["text"] == "due"
+    assert all(" " not in one["text"] and one["prob"] <= first["prob"] for one in rest)
+    continued = {"run": "prose", "text": "the cat sat", "prefix": " on"}
+    prose = [one["text"] for one in post(f"{address}/api/words", continued).body["words"]]
+    assert prose and prose == [f" {one.strip()}" for one in prose]
+    assert post(f"{address}/api/words", {"run": "label", "text": "this"}).status == 400
+    assert post(f"{address}/api/words", asked | {"prefix": "Ж"}).body["words"]  # read as an unknown word

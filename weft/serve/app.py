@@ -116,6 +116,7 @@ class Application:
         self._add("/api/runs", pages.listed, list[schemas.Run])
         self._add("/api/curves", pages.curves, schemas.Curves, may(404, 409))
         self._add("/api/watch", pages.watch, None, events | may(404, 409, 429), POST)
+        self._add("/api/words", pages.words, schemas.ProbableWords, may(404, 409, 429), POST)
         self._add("/inspect", pages.inside, str, may(404, 409, 429), BOTH, kind=HTMLResponse)
         self._add("/health/ready", self.ready, schemas.Health, trouble)
         self._add("/metrics", self.metrics, str, shown, kind=PlainTextResponse)

@@ -52,6 +52,7 @@ MANY_FORMS: dict[str, type[schemas.Fields]] = {
 WORDS = {"type": "string", "pattern": r"\S"}
 FILE = {"type": "string", "contentEncoding": "base64", "minLength": 1}
 NUMERIC = ("integer", "number")
+EMPTY = {"const": ""}
 NULL = {"type": "null"}
 REQUESTS = ("Translate", "Complete", "Watch")
 NUMBERS = {"anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 1}, WORDS]}
@@ -185,12 +186,13 @@ def _narrow(components: dict[str, Any], runs: Mapping[str, ServedRun], items: in
 
 
 def _as_text(form: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a form or query string: it has no null, and a list of one text is a text."""
+    """The schema of a form or query: without null; an empty number is missing, a list of one is one."""
     fields = {}
     for name, schema in form["properties"].items():
         first, *others = schema.get("anyOf", [schema])
         if "type" in first:
-            others = [one for one in others if one != NULL]
+            empty = [EMPTY] if first["type"] in NUMERIC and NULL in others else []
+            others = [one for one in others if one != NULL] + empty
         if "minLength" in first and others and others[0].get("type") == "array":
             others[0] = {**others[0], "items": {**others[0]["items"], "minLength": 1}}
         about = {key: value for key, value in schema.items() if key != "anyOf"}

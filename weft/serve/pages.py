@@ -9,12 +9,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from weft.serve.alternatives import alternatives
 from weft.serve.batcher import BatchJob, Emit, Stopped
 from weft.serve.continuing import CHARACTERS
 from weft.serve.forms import Json, answered, client_of, fields_of, streamed
 from weft.serve.limits import BEAM, Refusal
 from weft.serve.predicting import inputs_of, inside, predicting
-from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, Predicted, Run, Watch
+from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, ProbableWords, Run, Watch
 from weft.serve.served import Backend, ServedRun, find_run
 from weft.serve.watching import cells_of, edits_of, several, watch
 from weft.tasks.seq2seq.glossary import Glossary
@@ -86,6 +87,21 @@ class Pages:
         client = client_of(request.scope)
         events = self.streams.stream(work, [checked], seconds, size=size, check=check, client=client)
         return streamed(events, lambda refusal: {"event": "error", "error": refusal.sentence})
+
+    async def words(self, request: Request, given: Watch) -> Response:
+        """The likeliest whole words after the prefix of an answer, for the page."""
+        run = find_run(self.runs, given.run)
+        _answering(run)
+        if not (run.rewriter or run.continues):
+            raise Refusal(400, f"{run.name}: expected a run that writes words, got the task {run.kind}")
+        checked = await asyncio.to_thread(self._checked, run, given)
+
+        def work(items: list[Any], stopped: Stopped) -> list[Any]:
+            return [alternatives(run, items[0], stopped)]
+
+        check, seconds = self._tokens(run, [checked["text"]], "text"), self.limits.deadline_seconds
+        job = BatchJob(object(), work, [checked], seconds, check=check)
+        return Json(ProbableWords(run=run.name, words=(await answered(request, self.streams, job))[0]))
 
     async def inside(
         self, request: Request, given: Annotated[InspectFile, Depends(fields_of(InspectFile))]

@@ -422,6 +422,20 @@ class Watched(TypedDict):
     error: NotRequired[str]
 
 
+class ProbableWord(TypedDict):
+    """A whole word and its probability."""
+
+    text: str
+    prob: float
+
+
+class ProbableWords(TypedDict):
+    """The likeliest next words of an answer after its prefix."""
+
+    run: str
+    words: list[ProbableWord]
+
+
 class Curves(TypedDict):
     """Points [update, value] of each curve of a run's training."""
 

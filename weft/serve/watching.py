@@ -42,7 +42,6 @@ from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.vocabulary import EOS, SOS, Word
 
 STEPS = 1000  # of a search, whose attention can be moved
-ALTERNATIVES = 8
 SHOWN = 1200  # maximum number of candidates in the tree
 
 
@@ -238,17 +237,7 @@ def _translate(
         prefix=given["prefix"],
     )
     edits = given["edits"]
-    model: Any = without(run, edits)
-    found = translator(run, given["target"], plain, stopped, model)
-    text = found.readable(given["text"])
-    found = found.copying(text)
-    source = found.source.encode(text)
-    if not source:
-        raise Refusal(400, "text: expected words that the model can read, got none")
-    if edits.looks:
-        words = found.source.words(source, text)
-        model = _moved(model, edits, words, len(source))
-        found = translator(run, given["target"], plain, stopped, model).copying(text)
+    found, text, source = reading(run, plain, given, stopped)
 
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
@@ -273,10 +262,33 @@ def _translate(
             "notes": notes,
             "others": [{"text": row.text, "score": row.score} for row in rows],
             **_looked(found, source, best[0], text, bool(edits.looks)),
-            "steps": _steps(path, found),
+            "pieces": len(best[0]),
             "tree": _tree(trace, path, found),
         }
     )
+
+
+def reading(
+    run: ServedRun, decoding: Decoding, given: dict[str, Any], stopped: Stopped
+) -> tuple[Translator, str, list[int]]:
+    """The translator with the changes of a request, the text as it reads it, and the text's tokens.
+
+    Raises:
+        Refusal: the model can read no word of it, or attention is moved to a word that it lacks.
+    """
+    edits = given["edits"]
+    model: Any = without(run, edits)
+    found = translator(run, given["target"], decoding, stopped, model)
+    text = found.readable(given["text"])
+    found = found.copying(text)
+    source = found.source.encode(text)
+    if not source:
+        raise Refusal(400, "text: expected words that the model can read, got none")
+    if edits.looks:
+        words = found.source.words(source, text)
+        model = _moved(model, edits, words, len(source))
+        found = translator(run, given["target"], decoding, stopped, model).copying(text)
+    return found, text, source
 
 
 def _terms(found: Translator, given: dict[str, Any]) -> tuple[str, ...]:
@@ -373,19 +385,6 @@ def _path(trace: Trace, best: list[int]) -> list[list[Candidate]]:
     return path
 
 
-def _steps(path: list[list[Candidate]], found: Translator) -> list[dict[str, Any]]:
-    """The best hypothesis token by token, with its alternatives."""
-    return [
-        {
-            "piece": _piece(found, here[0].token),
-            "choices": [
-                {"piece": _piece(found, one.token), "prob": round(float(np.exp(one.logp)), 4)} for one in here
-            ],
-        }
-        for here in path
-    ]
-
-
 def _piece(found: Translator, token: int) -> str:
     return "</s>" if token == EOS else spaced(found.target.pieces([token])[0])
 
@@ -415,7 +414,6 @@ def _continue(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stoppe
         temperature=given["temperature"],
         seed=given["seed"],
         ends=writer.ends,
-        logprobs=ALTERNATIVES,
     )
     row = None
     for (row,) in go_on(writer, [Ask(given["text"] + given["prefix"], how)], stopped):
@@ -427,14 +425,7 @@ def _continue(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stoppe
             "kind": run.kind,
             "text": given["prefix"] + row.text,
             "steps": [
-                {
-                    "piece": token.piece,
-                    "prob": round(float(np.exp(token.logp or 0.0)), 4),
-                    "choices": [
-                        {"piece": piece, "prob": round(float(np.exp(logp)), 4)}
-                        for piece, logp in list((token.top or {}).items())[:ALTERNATIVES]
-                    ],
-                }
+                {"piece": token.piece, "prob": round(float(np.exp(token.logp or 0.0)), 4)}
                 for token, _ in zip(row.tokens, row.added, strict=False)  # without the end
             ],
         }

@@ -24,6 +24,7 @@ from weft.text.vocabulary import EOS, UNK, Vocabulary, Word
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
+_LINE_ENDS = ("\n", "Ċ")
 
 
 class ImportedVocabulary(Vocabulary):
@@ -199,6 +200,13 @@ class ImportedVocabulary(Vocabulary):
                 found.append([])
             found[-1].append(place)
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
+
+    def edges(self) -> tuple[list[bool], list[bool]]:
+        pieces = [self._piece(number) for number in range(len(self))]
+        if self._ending:
+            return [False] * len(pieces), [piece.endswith(" ") for piece in pieces]
+        begins = [self._whole or piece.startswith((" ", *_LINE_ENDS)) for piece in pieces]
+        return begins, [False] * len(pieces)
 
     def save(self, path: str | Path) -> None:
         about: dict[str, Any] = {"order": self.order, "framed": self._framed}

@@ -209,6 +209,16 @@ class Vocabulary:
             found[-1] = Word(text_so_far + piece.removeprefix(" "), [*places, place])
         return found
 
+    def edges(self) -> tuple[list[bool], list[bool]]:
+        """Which pieces begin a word if another piece is before them, and which end their word.
+
+        Example:
+            >>> Vocabulary.train(["a cat,"], kind="word", size=None).edges()[0][4:]  # ' a', ' cat', ','
+            [True, True, False]
+        """
+        begins = [piece.startswith(" ") for piece in self._pieces]
+        return begins, [False] * len(begins)
+
     def unknown(self, text: str) -> list[str]:
         """The pieces of a text that this vocabulary lacks, one for each unknown symbol, in order.
 

@@ -31,10 +31,8 @@ const DRAW = {
       };
       for (const name of ["mouseenter", "focus"]) button.addEventListener(name, () => look(true));
       for (const name of ["mouseleave", "blur"]) button.addEventListener(name, () => look(false));
-      button.addEventListener("click", () => {
-        const step = done.steps[done.begins[number]];
-        force(panel, words, one, done.words.slice(0, number).join(" "), word, step ? step.choices : [], " ", lookers(done, number));
-      });
+      button.addEventListener("click", () =>
+        force(panel, words, one, done.words.slice(0, number).join(" "), word, " ", lookers(done, number)));
       words.append(button);
     });
     const note = done.weights.length ? `Hover over a word to see its attention (${done.shown}); click it to replace it.`
@@ -53,12 +51,11 @@ const DRAW = {
   language(panel, shown, done, one) {
     shown.hidden = true;
     const words = make("div", { className: "words prose target", dir: "auto" });
-    done.steps.forEach((step, number) => {
-      const button = make("button", { type: "button", className: "word", textContent: step.piece.replaceAll("\n", "⏎"), title: percent(step.prob) });
-      tint(button, (1 - step.prob) * 0.5);
-      button.addEventListener("click", () =>
-        force(panel, words, one, done.steps.slice(0, number).map((each) => each.piece).join(""), step.piece, step.choices, ""));
-      words.append(button, ...(step.piece.includes("\n") ? [make("br")] : []));
+    whole_words(done.steps).forEach((word) => {
+      const button = make("button", { type: "button", className: "word", textContent: word.text.replaceAll("\n", "⏎"), title: percent(word.prob) });
+      tint(button, (1 - word.prob) * 0.5);
+      button.addEventListener("click", () => force(panel, words, one, word.before, word.text, ""));
+      words.append(button, ...(word.text.includes("\n") ? [make("br")] : []));
     });
     words.addEventListener("keydown", walk);
     if (!done.steps.length) words.append("(the line ends here)");
@@ -152,19 +149,45 @@ function walk(event) {
   if (next) { event.preventDefault(); next.focus(); }
 }
 
-function force(panel, words, one, before, word, choices, between = " ", looks = []) {
+// The pieces of a continuation as words, each with its probability and the text before it.
+function whole_words(pieces) {
+  const words = [];
+  let before = "";
+  for (const { piece, prob } of pieces) {
+    const last = words.at(-1);
+    if (!last || /^\s/.test(piece) || last.text.endsWith("\n")) words.push({ text: piece, prob, before });
+    else { last.text += piece; last.prob *= prob; }
+    before += piece;
+  }
+  return words;
+}
+
+async function alternatives(one, prefix) {
+  const came = await request("/api/words", { method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...await question(one), ...wanted(one), prefix }) });
+  const found = await came.json();
+  say(found.error || "", !came.ok);
+  return found.words || [];
+}
+
+// A box to replace a word by a likely one or one's own; `between` stands between words.
+async function force(panel, words, one, before, word, between = " ", looks = []) {
+  say("searching words …");
+  const found = await alternatives(one, before);
+  if (!words.isConnected) return;
   panel.querySelector(".force")?.remove();
-  const go = (piece) => ask((before && between ? `${before}${piece.startsWith(" ") ? "" : between}${piece}` : before + piece).trimStart(), one);
+  const go = (next) => ask((before ? `${before}${between}${next}` : next).trimStart(), one);
   const own = make("input", { type: "text", dir: "auto", ariaLabel: "Another word" });
   own.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && own.value) { event.preventDefault(); go((between ? "" : " ") + own.value.trim()); }
   });
+  const likely = found.filter((each) => each.text.trim() !== word.trim()).map((each) => {
+    const button = make("button", { type: "button", textContent: `${each.text.trim()} ${percent(each.prob)}` });
+    button.addEventListener("click", () => go(each.text));
+    return button;
+  });
   const box = make("div", { className: "force" }, make("p", { className: "hint", textContent: `Instead of “${word.trim()}”:` }),
-    make("div", { className: "row" }, ...choices.filter((each) => each.piece !== "</s>").slice(0, 10).map((each) => {
-      const button = make("button", { type: "button", textContent: `${each.piece.trim() || "␣"} ${percent(each.prob)}` });
-      button.addEventListener("click", () => go(each.piece));
-      return button;
-    }), own));
+    make("div", { className: "row" }, ...likely, own));
   if (looks.length) box.append(make("p", { className: "hint", textContent: "or move its attention to:" }),
     make("div", { className: "row looks" }, ...looks.map(({ name, steps }) => {
       const button = make("button", { type: "button", textContent: name });

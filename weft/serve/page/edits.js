@@ -34,7 +34,7 @@ function change(one, asked, next) {
 // For an output word: each source word, with the steps whose attention would move to it.
 function lookers(done, number) {
   if (!done.weights.length) return [];
-  const begin = done.begins[number], end = done.begins[number + 1] ?? Math.max(begin + 1, done.steps.length - 1);
+  const begin = done.begins[number], end = done.begins[number + 1] ?? Math.max(begin + 1, done.pieces);
   return done.source.map((name, place) => ({ name, steps: Array.from({ length: end - begin }, (_, n) => [begin + n + 1, place]) }));
 }
 
