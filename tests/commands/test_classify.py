@@ -40,8 +40,11 @@ def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
     assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
 
 
-def test_an_empty_line_has_an_answer_too(run: Path) -> None:
-    assert len(weft("predict", run, stdin=b"\nfine\n\n").lines) == 3
+def test_an_empty_line_is_named_and_its_answer_is_empty(run: Path) -> None:
+    answer = weft("predict", run, stdin=b"\nfine\n \n")
+    (first, second, third) = answer.lines
+    assert (first, third) == ("", "") and second in ("good", "bad") and answer.code == 3
+    assert answer.err.count("the text is empty; write one") == 2
 
 
 def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Path) -> None:

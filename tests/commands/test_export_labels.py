@@ -12,7 +12,7 @@ from tests.commands.exporting import answers, exported, run_program
 from tests.commands.shell import weft
 from tests.shared import quick_first, shared_run
 
-ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
+ODD = ["", "a great film", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
 
 
 def trained(recipe: Path, run: Path, old: str = "", new: str = "", *changes: str) -> Path:
@@ -47,7 +47,7 @@ def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
     recipe = labelled.make_texts(tmp_path / "toy")
     run = shared_run("classify") if plain else trained(recipe, tmp_path / "run", *changes)
     exported(run, tmp_path / "out")
-    texts = [*ODD, *(text for _, text in labelled.texts(60, 7))]
+    texts = [*ODD[1:], *(text for _, text in labelled.texts(60, 7))]
     given = "".join(f"{text}\n" for text in texts)
     found = run_program(tmp_path / "out", given, "--scores")
     assert found == weft("predict", run, "--scores", stdin=given.encode()).lines
@@ -55,6 +55,9 @@ def test_a_classifier(changes: tuple[str, str], tmp_path: Path) -> None:
     other = answers(tmp_path / "out", "a great film\n", "--beam", "2", without=())
     assert other.returncode == 2 and other.stdout == ""
     assert other.stderr.endswith("error: --beam: a model of this kind has no such option\n")
+    empty = answers(tmp_path / "out", " \na great film\n", without=())
+    assert empty.returncode == 3 and empty.stdout.startswith("\n") and len(empty.stdout.splitlines()) == 2
+    assert empty.stderr == "line 1: the text is empty; write one\n"
 
 
 @pytest.mark.slow
@@ -63,7 +66,7 @@ def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
     new = "dropout: 0.0\n  bag: {ngrams: 1, weight: tfidf}\ntraining" if old else ""
     changes = [*several_labels.CHANGES, f"data.folder={tmp_path / 'toy'}"]
     run = trained(several_labels.make(tmp_path / "toy"), tmp_path / "run", old, new, *changes)
-    texts = "".join(f"{text}\n" for text in [*ODD, *(text for _, text in several_labels.texts(60, 7))])
+    texts = "".join(f"{text}\n" for text in [*ODD[1:], *(text for _, text in several_labels.texts(60, 7))])
     seen = set()
     for calibrated in (False, True):
         if calibrated:

@@ -15,7 +15,17 @@ from weft.serve.continuing import CHARACTERS
 from weft.serve.forms import Json, answered, client_of, fields_of, streamed
 from weft.serve.limits import BEAM, Refusal
 from weft.serve.predicting import inputs_of, inside, predicting
-from weft.serve.schemas import Chosen, Curves, InspectFile, Loaded, Predict, ProbableWords, Run, Watch
+from weft.serve.schemas import (
+    Chosen,
+    Curves,
+    InspectFile,
+    Loaded,
+    Predict,
+    Predicted,
+    ProbableWords,
+    Run,
+    Watch,
+)
 from weft.serve.served import Backend, ServedRun, find_run
 from weft.serve.watching import cells_of, edits_of, several, watch
 from weft.tasks.seq2seq.glossary import Glossary

@@ -73,6 +73,7 @@ export class Classifier {
   }
 
   async answer(text, options) {
+    if (!text.trim()) throw new Error('The text is empty; write one.');
     let tokens = this.vocabulary.encode(text).slice(0, this.about.max_length), weights = [0];
     const pieces = tokens.map((number) => this.vocabulary.piece(number));
     if (this.about.bag) {

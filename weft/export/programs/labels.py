@@ -78,7 +78,13 @@ class Classifier:
             )
 
     def __call__(self, text: str, scores: bool = False) -> str:
-        """The class or the labels; with scores also the probability of each, the likeliest first."""
+        """The class or the labels; with scores also the probability of each, the likeliest first.
+
+        Raises:
+            ValueError: the text is empty.
+        """
+        if not text.strip():
+            raise ValueError("the text is empty; write one")
         probs = self.probabilities(text)
         chosen = [probs.argmax()] if self.separator is None else np.flatnonzero(probs >= self.thresholds)
         label = (self.separator or "").join(self.classes[int(number)] for number in chosen)

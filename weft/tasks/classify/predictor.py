@@ -248,9 +248,15 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> ClassifyInput:
-        """A text; a `__label__x` in a line of a file is left out."""
-        text = str(raw)
-        return ClassifyInput(MARKED.sub("", text) if place.line else text)
+        """A text; a `__label__x` in a line of a file is left out.
+
+        Raises:
+            DataError: the text is empty: training leaves such texts out, so a class would be a guess.
+        """
+        text = MARKED.sub("", str(raw)) if place.line else str(raw)
+        if not text.strip():
+            raise DataError(EMPTY)
+        return ClassifyInput(text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
         """The lines of a file, or the header (where there is one) and the rows of a table.
@@ -267,7 +273,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, LabelledExample):
                 row = TableRow(table, one.row, number) if table.headed else None
-                empty = "" if one.text.strip() else f"{source}:{one.number}: the text is empty; write one"
+                empty = "" if one.text.strip() else f"{source}:{one.number}: {EMPTY}"
                 if empty and row is None:
                     yield ParsedInput(Place(str(source), one.number), DataError(empty))
                 else:
@@ -556,4 +562,5 @@ def _of_tokens(
     return share
 
 
+EMPTY = "the text is empty; write one"
 PREDICTED = "predicted"
