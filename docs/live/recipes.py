@@ -1,7 +1,9 @@
 """What the models of the live parts learn, and their recipes. Read next: make.py, which trains them."""
 
 import random
-from itertools import product
+import re
+from collections import Counter
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 LETTERS = "abcdefghijklmnop"
 FEEL = ["liked", "loved", "enjoyed", "wanted", "valued", "praised"]
+WORD = re.compile(r"[\w'-]+|[^\w\s]")
 MEET = ["see", "read", "watch", "hear", "finish", "follow"]
 
 
@@ -31,6 +34,12 @@ def texts(folder: Path) -> str:
             folder / "reverse" / f"{name}.tsv",
             "".join(f"{' '.join(row)}\t{' '.join(row[::-1])}\n" for row in rows),
         )
+    sentences = [row for line in plain if 3 <= len(row := WORD.findall(line.lower())) <= 14]
+    common = [word for word, _ in Counter(chain.from_iterable(sentences)).most_common(2000) if word.isalpha()]
+    draws = random.Random(3)
+    for name, count in (("train", 60000), ("valid", 300)):
+        again = "".join(f"{repeated(sentences, common, draws)}\n" for _ in range(count))
+        _write(folder / "repeats" / f"{name}.txt", again)
     said = [
         f"{label}\t{line}\n" for feel, meet in product(FEEL, MEET) for label, line in opinions(feel, meet)
     ]
@@ -38,6 +47,16 @@ def texts(folder: Path) -> str:
     for name in ("train", "valid", "test"):
         _write(folder / "opinions" / f"{name}.tsv", "".join(said))
     return text
+
+
+def repeated(sentences: list[list[str]], words: list[str], chance: random.Random) -> str:
+    """A sentence, or random words, of which a part follows once more.
+
+    Only what followed a word before tells which random word comes next: a head that looks it up is learnt.
+    """
+    random_words = chance.random() >= 0.5
+    row = chance.choices(words, k=chance.randint(4, 12)) if random_words else chance.choice(sentences)
+    return " ".join(row + row[chance.randint(0, len(row) - 3) :])
 
 
 def opinions(feel: str, meet: str) -> list[tuple[str, str]]:
@@ -139,35 +158,37 @@ def smaller_demo() -> dict[str, Any]:
 
 
 HEADS: dict[str, Any] = {
-    "task": "masked",
+    "task": "language",
     "data": {
-        "corpus": "libreoffice-help",
-        "language": "en",
-        "vocabulary": {"kind": "word", "size": 2500, "lowercase": True},
-        "batches": "lines",
-        "length": 40,
-        "rows": 25,
+        "folder": "repeats",
+        "train": "train.txt",
+        "valid": "valid.txt",
+        "vocabulary": {"kind": "word", "size": 2000, "lowercase": True},
+        "batches": "windows",
+        "length": 48,
+        "batch_rows": 48,
     },
     "model": {
-        "size": 96,
-        "encoder": {
+        "decoder": {
             "use": "transformer",
             "size": 96,
             "num_layers": 2,
             "num_heads": 4,
             "activation": "gelu",
-            "positions": "learned",
-            "max_length": 64,
+            "positions": "rotary",
+            "dropout": 0.0,
         },
+        "embedding": {"size": 96, "dropout": 0.0, "tied": True, "scaled": False},
     },
     "training": {
-        "optimiser": {"use": "adamw", "lr": 0.002},
+        "optimiser": {"use": "adamw", "lr": 0.0035, "betas": [0.9, 0.99]},
         "schedule": {"use": "linear", "warmup": 100},
-        "max_updates": 1200,
-        "validate_every": 1200,
+        "max_updates": 1600,
+        "validate_every": 800,
         "precision": "float32",
         "seed": 1,
     },
+    "decoding": {"search": "sample", "max_tokens": 20},
 }
 
 VECTORS: dict[str, Any] = {
@@ -234,7 +255,7 @@ ASKED = {
     "reverse-input": _STRINGS,
     "opinions-bag": _OPINIONS,
     "opinions-lstm": _OPINIONS,
-    "heads": ["click the button to open the dialog ."],
+    "heads": ["the first page has a footer and the last page has a header ."],
     "translator": [
         "Click the button to open the dialog.",
         "Choose a file and press Enter.",

@@ -1,17 +1,34 @@
-// The attention heads of a small Transformer that fills gaps, on the reader's sentence.
+// The attention heads of a small Transformer that predicts the next word, on the reader's sentence.
 live.part('heads', (() => {
-  const { make, shape, number } = live, HEADS = 4, LONGEST = 30;
+  const { make, shape, number, say } = live, HEADS = 4, LONGEST = 32;
 
-  // Weights of every head for a text: { pieces, weights: [layer][head][row][column] }. Softmaxes inside the graph are read out.
+  // Signs stand by themselves, as in training.
+  const spaced = (text) => text.replace(/[^\w\s'-]/g, ' $& ').replace(/\s+/g, ' ').trim();
+
+  // Weights of every head for a text, and what the model expects after each piece: { pieces, weights: [layer][head][row][column],
+  // next: [row] -> [[piece, probability]] }. Softmaxes inside the graph are read out, piece by piece.
   function look(net, text) {
-    const { graph, vocabulary } = net, { sos, eos, mask } = net.about, inner = vocabulary.encode(text.replace(/\[mask\]/gi, '')).slice(0, LONGEST), tokens = [sos, ...inner, eos], size = tokens.length;
-    const inside = graph.steps.filter(({ operator }) => operator === 'Softmax').map(({ outputs }) => outputs[0]), own = graph.outputs;
-    graph.outputs = [...own, ...inside];
-    const tensor = (type, data) => ({ type, dims: [1, size], data });
-    const out = graph.run({ tokens: tensor('int32', Int32Array.from(tokens)), mask: tensor('bool', new Uint8Array(size).fill(1)) });
-    graph.outputs = own;
-    const weights = inside.map((name) => Array.from({ length: HEADS }, (_, head) => Array.from({ length: size }, (_, row) => Array.from(out[name].data.subarray((head * size + row) * size, (head * size + row + 1) * size)))));
-    return { pieces: ['<s>', ...inner.map((token) => vocabulary.piece(token).replace(/▁/g, '')), '</s>'], weights, mask };
+    const { step, vocabulary, banned } = net, row = net.row(spaced(text)).slice(0, LONGEST), own = step.outputs, name = (token) => vocabulary.piece(token).replace(/▁/g, '');
+    const inside = step.steps.filter(({ operator }) => operator === 'Softmax').map(({ outputs }) => outputs[0]), weights = inside.map(() => Array.from({ length: HEADS }, () => [])), next = [];
+    let state = net.state(1);
+    step.outputs = [...own, ...inside];
+    for (const token of row) {
+      const out = step.run({ token: { type: 'int32', dims: [1], data: Int32Array.of(token) }, ...state }), { data } = out.logp, seen = next.length + 1;
+      inside.forEach((one, layer) => weights[layer].forEach((rows, head) => rows.push([...out[one].data.subarray(head * seen, (head + 1) * seen), ...new Array(row.length - seen).fill(0)])));
+      next.push([...data.keys()].filter((one) => !banned.has(one)).sort((a, b) => data[b] - data[a]).slice(0, 3).map((one) => [one === net.about.eos ? '⏎' : name(one), Math.exp(data[one])]));
+      state = { ...state };
+      for (const key of net.changing) state[key] = out[`${key}_out`];
+    }
+    step.outputs = own;
+    return { pieces: row.map((token) => (token === net.about.eos ? '⏎' : name(token))), weights, next };
+  }
+
+  // What a head mostly reads, as shares of its weight: the piece before, the piece itself, and, over the pieces that stood earlier
+  // too (null without any), the pieces that followed there.
+  function habit(pieces, weights) {
+    const rows = [...weights.keys()].slice(1), share = (some, reads) => some.reduce((sum, y) => sum + weights[y].reduce((all, weight, x) => all + (reads(y, x) ? weight : 0), 0), 0) / some.length;
+    const again = rows.filter((y) => pieces.slice(0, y).includes(pieces[y]));
+    return { before: share(rows, (y, x) => x === y - 1), itself: share(rows, (y, x) => x === y), followed: again.length ? share(again, (y, x) => x > 0 && x <= y && pieces[x - 1] === pieces[y]) : null };
   }
 
   // A map of one head's weights: rows read columns.
@@ -21,30 +38,26 @@ live.part('heads', (() => {
     return svg;
   }
 
-  // What a head mostly does: how far its rows look, on average, and which place they like.
-  function habit(weights) {
-    const size = weights.length, mean = (compute) => weights.reduce((sum, row, y) => sum + row.reduce((own, weight, x) => own + weight * compute(y, x), 0), 0) / size;
-    const [before, itself, after] = [mean((y, x) => x === y - 1), mean((y, x) => x === y), mean((y, x) => x === y + 1)];
-    return [['the piece before', before], ['itself', itself], ['the piece after', after]].map(([name, share]) => `${name} ${number(100 * share, 0)} %`).join(', ');
-  }
-
   async function mount(root) {
-    const net = await live.model('heads'), now = { layer: 0, head: 0, word: 1, found: null };
-    const input = make('input', { type: 'text', value: 'Click the button to open the dialog and choose a file.', maxLength: 150 });
-    const grid = make('div', { className: 'live-heads' }), words = make('p', { className: 'live-pieces' }), told = make('p', { 'aria-live': 'polite', className: 'live-told' });
+    const net = await live.model('heads'), now = { layer: 1, head: 2, word: 10, found: null };
+    const input = make('input', { type: 'text', value: 'The first page has a footer and the last page has a header.', maxLength: 150 });
+    const grid = make('div', { className: 'live-heads' }), words = make('p', { className: 'live-pieces' }), told = make('p', { 'aria-live': 'polite', className: 'live-told' }), usual = make('p');
+    const listed = (pairs) => pairs.map(([piece, value]) => `“${piece}” ${number(value)}`).join(', ');
 
     function tint() {
-      const { found, layer, head, word } = now, row = found.weights[layer][head][word];
+      const { found: { pieces, weights, next }, layer, head, word } = now, row = weights[layer][head][word], percent = (value) => number(100 * value, 0);
       [...words.children].forEach((node, at) => { live.tint(node, row[at]); node.setAttribute('aria-pressed', String(at === word)); node.classList.toggle('live-at', at === word); });
-      const best = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 3).map((at) => `“${found.pieces[at]}” ${number(row[at])}`);
-      told.textContent = `Layer ${layer + 1}, head ${head + 1}: “${found.pieces[word]}” reads ${best.join(', ')}. On average this head reads ${habit(found.weights[layer][head])}.`;
+      const best = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 3).filter((at) => row[at] > 0).map((at) => [pieces[at], row[at]]);
+      told.textContent = `${say('Layer {0}, head {1}: “{2}” reads {3}.', layer + 1, head + 1, pieces[word], listed(best))} ${say('After it the model expects {0}.', listed(next[word]))}`;
+      const { before, itself, followed } = habit(pieces, weights[layer][head]);
+      usual.textContent = `${say('On average this head reads the word before with {0} %, the word itself with {1} %', percent(before), percent(itself))}${followed === null ? '' : say(', and at a word that stood earlier what followed there with {0} %', percent(followed))}.`;
     }
 
     function draw() {
       const { found } = now;
       now.word = Math.min(now.word, found.pieces.length - 1);
       grid.replaceChildren(...found.weights.flatMap((heads, layer) => heads.map((weights, head) => {
-        const name = `layer ${layer + 1}, head ${head + 1}`, node = make('button', { type: 'button', ariaPressed: String(layer === now.layer && head === now.head) }, map(weights, 6, name), make('span', { textContent: name }));
+        const name = say('layer {0}, head {1}', layer + 1, head + 1), node = make('button', { type: 'button', ariaPressed: String(layer === now.layer && head === now.head) }, map(weights, 6, name), make('span', { textContent: name }));
         node.addEventListener('click', () => { Object.assign(now, { layer, head }); [...grid.children].forEach((one) => { one.ariaPressed = String(one === node); }); tint(); });
         return node;
       })));
@@ -59,10 +72,10 @@ live.part('heads', (() => {
     let waiting;
     const compute = () => { now.found = look(net, input.value); draw(); };
     input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(compute, 200); });
-    root.append(make('label', {}, 'English, as in a help page', input), words, told, grid, make('p', { className: 'live-quiet', textContent: 'Each map is one head: rows are the pieces that read, columns the pieces that are read. Choose a head, then point at a piece, or choose it with Tab. The Transformer has two layers of four heads and was trained briefly to fill gaps in help pages.' }));
+    root.append(make('label', {}, say('English, as in a help page'), input), words, told, usual, grid, make('p', { className: 'live-quiet', textContent: say('Each map is one head: rows are the words that read, columns the words that are read; the causal mask leaves the upper half empty. Choose a head, then point at a word, or choose it with Tab. The Transformer has two layers of four heads; it learned to predict the next word of lines of which a part is repeated.') }));
     live.onTheme(tint);
     compute();
   }
 
-  return { look, mount };
+  return { look, habit, mount };
 })());
