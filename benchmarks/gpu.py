@@ -579,10 +579,10 @@ def mixers() -> None:
         "retention": "MultiScaleRetention",
     }
     for name in (
-        "retention",
         "gla",
-        "delta",
         "gated_delta",
+        "retention",
+        "delta",
         "rwkv7",
         "hgrn2",
         "ssd",
@@ -599,12 +599,17 @@ def mixers() -> None:
             found = {"weft": milliseconds(run, 5, 2)}
             replayed = attempt(f"mixer {name} as a graph", lambda: milliseconds(recorded(run), 5, 2))
             found |= {"weft_graph": replayed} if replayed else {}
-            if theirs is not None and name in known:
-                other = getattr(theirs, known[name])(hidden_size=width, num_heads=heads).to(
-                    DEVICE, torch.bfloat16
-                )
-                found["fla"] = milliseconds(lambda: there_and_back(other, x.bfloat16(), False), 5, 3)
             say(section="mixers", cell=name, shape=[rows, steps, width], **found)
+            if theirs is None or name not in known:
+                return
+
+            def peer() -> float:
+                layer = getattr(theirs, known[name])(hidden_size=width, num_heads=heads)
+                layer = layer.to(DEVICE, torch.bfloat16)
+                return milliseconds(lambda: there_and_back(layer, x.bfloat16(), False), 5, 3)
+
+            if (time_of := attempt(f"mixer {name} of flash-linear-attention", peer)) is not None:
+                say(section="mixers", cell=name, shape=[rows, steps, width], **found, fla=time_of)
 
         attempt(f"mixer {name}", one)
 
