@@ -133,8 +133,6 @@ LONG: set[str] = set()
 """Functions above 60 lines that are still to be split; the list may only get shorter."""
 
 SHARED = {
-    # exported models are run by programs of their own, with the names of what they replace
-    *("Captioner", "Continuer", "Forecaster", "Graph", "Refused", "Transcriber", "Vocabulary"),
     # a schema of the server's answers, named in its OpenAPI description
     "Cell",
     # drop-in replacements for torch.nn's

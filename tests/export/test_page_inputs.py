@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime", reason="pip install -e .[export]")
 from tests.export.pages import NODE, node
 from tests.export.runs import TEXTS
 from weft.export import page, tokenizer
-from weft.export.programs.recordings import Transcriber, samples_of
+from weft.export.programs.recordings import RecordingTranscriber, samples_of
 from weft.export.programs.tables import TableForecaster
 from weft.text.pieces import KINDS
 from weft.text.portable import portable
@@ -252,7 +252,7 @@ def test_recordings(normalise: bool, tmp_path: Path) -> None:
     settings = {"rate": 8000, "window": 200, "hop": 80, "least": 1e-10, "normalise": normalise}
     filters = draw.uniform(0, 1, (13, 129))
     np.save(tmp_path / "filters.npy", filters)
-    model = Transcriber.__new__(Transcriber)
+    model = RecordingTranscriber.__new__(RecordingTranscriber)
     model.sound, model.filters = settings, filters
     given = {"settings": settings, "filters": str(tmp_path / "filters.npy"), "files": list(map(str, files))}
     for path, (dims, data) in zip(files, in_node(SOUND, given, tmp_path), strict=True):

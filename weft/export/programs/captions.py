@@ -11,7 +11,7 @@ from weft.export.programs.picture_files import Given, picture, read_file
 from weft.export.programs.writers import SourceWriter
 
 
-class Captioner(SourceWriter):
+class PictureCaptioner(SourceWriter):
     """A caption for a picture."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
@@ -46,4 +46,4 @@ class Captioner(SourceWriter):
         return found.astype(np.float32)
 
 
-KINDS |= {"captions": Captioner}
+KINDS |= {"captions": PictureCaptioner}

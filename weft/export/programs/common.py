@@ -15,7 +15,7 @@ KINDS: dict[str, Any] = {}
 """The class of each kind of model."""
 
 
-class Graph:
+class OnnxGraph:
     """A graph on one thread; call it with its inputs by name, it returns its outputs by name."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
@@ -41,7 +41,7 @@ def spelled(words: Sequence[str], numbers: dict[str, int], longest: int) -> np.n
     return letters
 
 
-class Vocabulary:
+class VocabularyFile:
     """Text to numbers and back."""
 
     def __init__(self, path: Path) -> None:

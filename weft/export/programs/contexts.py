@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph, Vocabulary, spelled
+from weft.export.programs.common import KINDS, OnnxGraph, VocabularyFile, spelled
 
 
 class InSentence(NamedTuple):
@@ -20,8 +20,8 @@ class Comparer:
     """The vectors of a sentence, or of one word in two sentences."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "layers.onnx")
-        self.vocabulary = Vocabulary(folder / about["vocabulary"])
+        self.graph = OnnxGraph(folder / "layers.onnx")
+        self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.letter = {letter: number for number, letter in enumerate(about["letters"], 2)}
         self.about = about
 

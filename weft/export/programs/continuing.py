@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Arrays, Vocabulary
+from weft.export.programs.common import KINDS, Arrays, VocabularyFile
 from weft.export.programs.writers import Writer
 
 
-class Continuer(Writer):
+class TextContinuer(Writer):
     """Continues a text: a language model."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
-        self.vocabulary = Vocabulary(folder / about["vocabulary"])
+        self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.given: list[int] = []
         self.past = 0
 
@@ -128,4 +128,4 @@ def shaped(logits: np.ndarray, how: dict[str, Any]) -> np.ndarray:
     return probs
 
 
-KINDS |= {"continue": Continuer}
+KINDS |= {"continue": TextContinuer}

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph, Vocabulary
+from weft.export.programs.common import KINDS, OnnxGraph, VocabularyFile
 
 
 class Filler:
     """The likeliest pieces for each gap of a text, each by itself."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "pieces.onnx")
-        self.vocabulary = Vocabulary(folder / about["vocabulary"])
+        self.graph = OnnxGraph(folder / "pieces.onnx")
+        self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.about = about
 
     def __call__(self, text: str, nbest: int = 1, scores: bool = False) -> str:

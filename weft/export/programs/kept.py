@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from weft.export.programs.common import Vocabulary
+from weft.export.programs.common import VocabularyFile
 
 SIGNS = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
 
@@ -12,7 +12,7 @@ SIGNS = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "''
 class KeptSource:
     """Text without letters; in translations also placeholders, and characters that the vocabulary lacks."""
 
-    def __init__(self, forms: str, vocabulary: Vocabulary, *, parts: bool) -> None:
+    def __init__(self, forms: str, vocabulary: VocabularyFile, *, parts: bool) -> None:
         self.parts = parts  # whether parts of a text with letters are kept too
         self.forms = re.compile(forms)
         self.vocabulary = vocabulary

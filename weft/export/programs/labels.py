@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph, Vocabulary, spelled
+from weft.export.programs.common import KINDS, OnnxGraph, VocabularyFile, spelled
 
 
 class Tagger:
     """A tag for each word of a sentence."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "scores.onnx")
+        self.graph = OnnxGraph(folder / "scores.onnx")
         lexicon = json.loads((folder / about["lexicon"]).read_text("utf-8"))
         self.tags, self.lowercase = lexicon["tags"], lexicon["lowercase"]
         self.word = {word: number for number, word in enumerate(lexicon["words"], 2)}
@@ -62,8 +62,8 @@ class Classifier:
     """The class of a text, or its labels."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "scores.onnx")
-        self.vocabulary = Vocabulary(folder / about["vocabulary"])
+        self.graph = OnnxGraph(folder / "scores.onnx")
+        self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.classes, self.longest, self.bag = about["classes"], about["max_length"], about["bag"]
         self.separator, self.thresholds = about["separator"], np.array(about["thresholds"])
         if self.bag is not None:

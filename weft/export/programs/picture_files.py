@@ -40,7 +40,7 @@ Given = str | Path | bytes
 """The name of a file, also inside a .zip (photos.zip/cat.png), or a file's content."""
 
 
-class Refused(ValueError):
+class PixelError(ValueError):
     """A file that is intact but of the wrong size."""
 
 
@@ -60,7 +60,7 @@ def read_file(given: Given, shape: Sequence[int], read: Callable[[Any], np.ndarr
             warnings.simplefilter("ignore")  # most are about metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             found = read(given if isinstance(given, bytes) else Path(name))
-    except Refused as error:
+    except PixelError as error:
         raise ValueError(f"{name}: {error}") from None
     except (*DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(f"{name}: missing, damaged, or not a picture ({error})") from None
@@ -102,7 +102,7 @@ def eight_bits(image: Any) -> Any:
     least, most = float(values.min()), float(values.max())
     white = 65535 if image.mode != "F" else 1 if most <= 1 else 255
     if not 0 <= least <= most <= white:
-        raise Refused(f"expected grey values from 0 to {white}, got {least:g} to {most:g}; scale them")
+        raise PixelError(f"expected grey values from 0 to {white}, got {least:g} to {most:g}; scale them")
     grey = Image.fromarray(np.round(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8))
     hidden = image.info.get("transparency")
     if isinstance(hidden, int):
@@ -119,6 +119,6 @@ def opened(given: Path | bytes) -> Path | io.BytesIO:
             with zipfile.ZipFile(parent) as whole, whole.open(given.relative_to(parent).as_posix()) as file:
                 content = file.read(LARGEST_MEMBER + 1)
             if len(content) > LARGEST_MEMBER:
-                raise Refused(f"larger than {LARGEST_MEMBER // 2**20} MiB; unpack the archive")
+                raise PixelError(f"larger than {LARGEST_MEMBER // 2**20} MiB; unpack the archive")
             return io.BytesIO(content)
     return given

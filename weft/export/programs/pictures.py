@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph
-from weft.export.programs.picture_files import Given, Refused, opened, picture, pixels, read_file
+from weft.export.programs.common import KINDS, OnnxGraph
+from weft.export.programs.picture_files import Given, PixelError, opened, picture, pixels, read_file
 
 LARGEST_CLIP = 256 * 2**20
 """Maximum bytes of all frames of a .gif, three per pixel."""
@@ -16,7 +16,7 @@ class PictureClassifier:
     """The class of a picture or a clip."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "scores.onnx")
+        self.graph = OnnxGraph(folder / "scores.onnx")
         self.classes, self.shape = about["classes"], about["shape"]
         self.size, self.frames = about["size"], about["frames"]
 
@@ -53,7 +53,7 @@ class PictureClassifier:
         if self.frames is None:
             return clip
         if len(clip) < self.frames:
-            raise Refused(f"expected at least {self.frames} frames, got {len(clip)}; use longer clips")
+            raise PixelError(f"expected at least {self.frames} frames, got {len(clip)}; use longer clips")
         return clip[np.linspace(0, len(clip) - 1, self.frames).round().astype(int)]
 
     def _frames(self, given: Path | bytes) -> np.ndarray:
@@ -65,7 +65,7 @@ class PictureClassifier:
                 found.append(pixels(frame, self.size))
                 total += found[-1].nbytes
                 if total > LARGEST_CLIP:
-                    raise Refused(f"more than {LARGEST_CLIP // 2**20} MiB of frames; shorten the clip")
+                    raise PixelError(f"more than {LARGEST_CLIP // 2**20} MiB of frames; shorten the clip")
         return np.stack(found)
 
     def _scaled(self, frame: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ LOWEST_RATE = 1000
 UNKNOWN = 0x7FFF0000  # a wav file from a pipe states such a length
 
 
-class Transcriber(SourceWriter):
+class RecordingTranscriber(SourceWriter):
     """The text of a recording."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
@@ -119,4 +119,4 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     return found
 
 
-KINDS |= {"recordings": Transcriber}
+KINDS |= {"recordings": RecordingTranscriber}

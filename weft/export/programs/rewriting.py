@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Vocabulary
+from weft.export.programs.common import KINDS, VocabularyFile
 from weft.export.programs.kept import KeptSource
 from weft.export.programs.writers import SourceWriter
 
@@ -15,7 +15,7 @@ class Rewriter(SourceWriter):
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
-        self.source = Vocabulary(folder / about["source"])
+        self.source = VocabularyFile(folder / about["source"])
         forms, parts = about["kept"], about["keeps_parts"]
         self.kept = KeptSource(forms, self.source, parts=parts) if forms else None
         self.note = ""

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import KINDS, Graph
+from weft.export.programs.common import KINDS, OnnxGraph
 
 
 class Scaled:
     """A graph of scaled windows, and the scales of the series that it learnt from."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
-        self.graph = Graph(folder / "forecast_values.onnx")
+        self.graph = OnnxGraph(folder / "forecast_values.onnx")
         self.about = about
 
     def check(self, raw: np.ndarray, called: str = "") -> None:
@@ -32,7 +32,7 @@ class Scaled:
         return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
 
 
-class Forecaster(Scaled):
+class GraphForecaster(Scaled):
     """The next values of a series."""
 
     def __call__(self, text: str | Sequence[float], series: str | None = None) -> str:
@@ -62,4 +62,4 @@ def filled(values: np.ndarray) -> np.ndarray:
     return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
 
 
-KINDS |= {"forecaster": Forecaster}
+KINDS |= {"forecaster": GraphForecaster}

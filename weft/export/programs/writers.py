@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.export.programs.common import Arrays, Graph, Vocabulary
+from weft.export.programs.common import Arrays, OnnxGraph, VocabularyFile
 
 
 class Writer:
@@ -14,7 +14,7 @@ class Writer:
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.about = about
-        self.step = Graph(folder / "step.onnx")
+        self.step = OnnxGraph(folder / "step.onnx")
         self.changing = [one["name"] for one in about["state"] if one["changes"]]
         self.fixed = [one["name"] for one in about["state"] if not one["changes"]]
 
@@ -103,8 +103,8 @@ class SourceWriter(Writer):
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
-        self.start = Graph(folder / "start.onnx")
-        self.target = Vocabulary(folder / about["target"])
+        self.start = OnnxGraph(folder / "start.onnx")
+        self.target = VocabularyFile(folder / about["target"])
 
     def write(self, source: Arrays, length: int, beam: int | None = None) -> tuple[list[int], float]:
         """The best token sequence for a source, and its score.
