@@ -256,7 +256,44 @@ class RNN(DropIn, nn.RNN):
         return y, (h,)
 
 
-class LSTM(DropIn, nn.LSTM):
+class _GatedDropIn(DropIn):
+    """Base of the LSTM and the GRU, whose constructors take the same arguments."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        *,
+        join: Join = "concatenate",
+        residual: bool = False,
+        nan: Nan = "refuse",
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
+
+
+class LSTM(_GatedDropIn, nn.LSTM):
     """torch.nn.LSTM: the same arguments, inputs, state_dict and numbers; computed by Weft's kernels on a CPU.
 
     An input is [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence:
@@ -290,39 +327,6 @@ class LSTM(DropIn, nn.LSTM):
         (torch.Size([9, 10]), torch.Size([2, 2, 5]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-        *,
-        join: Join = "concatenate",
-        residual: bool = False,
-        nan: Nan = "refuse",
-    ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers=num_layers,
-            bias=bias,
-            batch_first=batch_first,
-            dropout=dropout,
-            bidirectional=bidirectional,
-            proj_size=proj_size,
-            device=device,
-            dtype=dtype,
-            join=join,
-            residual=residual,
-            nan=nan,
-        )
-
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
@@ -333,7 +337,7 @@ class LSTM(DropIn, nn.LSTM):
         return y, (h, c)
 
 
-class GRU(DropIn, nn.GRU):
+class GRU(_GatedDropIn, nn.GRU):
     """torch.nn.GRU, the reset gate after the recurrent product: the same arguments and state_dict.
 
     An input is [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence:
@@ -365,39 +369,6 @@ class GRU(DropIn, nn.GRU):
         >>> y.shape, h.shape
         (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]))
     """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-        *,
-        join: Join = "concatenate",
-        residual: bool = False,
-        nan: Nan = "refuse",
-    ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers=num_layers,
-            bias=bias,
-            batch_first=batch_first,
-            dropout=dropout,
-            bidirectional=bidirectional,
-            proj_size=proj_size,
-            device=device,
-            dtype=dtype,
-            join=join,
-            residual=residual,
-            nan=nan,
-        )
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
