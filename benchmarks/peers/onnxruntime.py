@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from peers.engine import EOS, PAD, SOS, UNK, Engine, Sizes, until_eos
-from weft.export.programs.common import Graph
+from weft.export.programs.common import OnnxGraph
 from weft.export.programs.writers import Writer
 
 
@@ -31,7 +31,8 @@ class OnnxRuntime(Engine):
         about = json.loads((folder / "weft.json").read_text())
         self.writer = Writer(folder, about | {"banned": [PAD, UNK, SOS]})
         threads = torch.get_num_threads()
-        self.start, self.writer.step = (Graph(folder / f"{name}.onnx", threads) for name in ("start", "step"))
+        names = ("start", "step")
+        self.start, self.writer.step = (OnnxGraph(folder / f"{name}.onnx", threads) for name in names)
 
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
