@@ -326,6 +326,7 @@ def test_further_shapes_are_trained_as_usual(tmp_path: Path, monkeypatch: pytest
     outcome = train(made, run, chosen(), quiet(run, note))
     assert Trace(run, plain.ids, outcome).differs(plain) == []
     assert [text for text in note.warnings if "more than 1 shapes" in text]
+    assert "training.cuda_graphs: a CPU takes the same steps without graphs" in note.texts
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,8 @@ def _captured(
     why = why_not_captured(training, criterion, optimiser, settings)
     if session.processes.count > 1:
         why = why or "several processes add their gradients"
-    session.report.said(f"training.cuda_graphs: {why or 'updates are recorded and replayed'}")
+    on_cpu = "a CPU takes the same steps without graphs" if session.device.type == "cpu" else ""
+    session.report.said(f"training.cuda_graphs: {why or on_cpu or 'updates are recorded and replayed'}")
     return None if why else CapturedUpdates(training, criterion, optimiser, settings, session.device)
 
 
