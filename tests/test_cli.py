@@ -130,3 +130,16 @@ def test_an_exit_of_other_code_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SystemExit) as found:
         cli.main([])
     assert found.value.code == 7
+
+
+@pytest.mark.parametrize(("lacking", "extra"), [("starlette.exceptions", "serve"), ("onnx", "export")])
+def test_a_missing_library_of_an_extra_is_named_with_what_to_install(
+    lacking: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent(**asked: object) -> None:
+        raise ModuleNotFoundError(f"No module named {lacking!r}", name=lacking)
+
+    monkeypatch.setattr(cli.group, "main", absent)
+    assert cli._run(["export"]) == 2
+    said = capsys.readouterr().err
+    assert f"needs {lacking.partition('.')[0]};" in said and f"pip install 'weft-seq[{extra}]'" in said

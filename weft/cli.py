@@ -52,6 +52,20 @@ NO_MEMORY = (
 )
 
 
+EXTRAS = {
+    "serve": "fastapi starlette pydantic uvicorn python_multipart prometheus_client",
+    "export": "onnx onnxscript onnxruntime onnx_ir",
+    "documents": "sentencex lxml polib markdown_it",
+    "tune": "optuna",
+    "pandas": "pandas",
+    "parquet": "pyarrow",
+    "tables": "python_calamine",
+    "zstd": "zstandard",
+    "ray": "ray",
+}
+"""The modules that come with each extra, or with its packages."""
+
+
 class Commands(Lazy):
     """The group `weft`: lists all commands, imports only the one that is called."""
 
@@ -150,6 +164,10 @@ def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
     if isinstance(trouble, OSError) and (trouble.filename is not None or trouble.strerror is not None):
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
         return f"{place}{trouble.strerror}"
+    if isinstance(trouble, ModuleNotFoundError):
+        lacking = (trouble.name or "").partition(".")[0]
+        if extra := next((name for name, modules in EXTRAS.items() if lacking in modules.split()), None):
+            return f"this needs {lacking}; install Weft with its extra: pip install 'weft-seq[{extra}]'"
     if not plugins:
         return ""
     from weft.config.plugins import explained_failure
