@@ -29,8 +29,8 @@ class ForecastInit(Init):
     about: ClassVar[str] = "A forecaster for series in tables."
     examples: ClassVar = (
         "sales.csv --horizon 28",
-        "sales.csv --horizon 28 --known holiday,promotion --past temperature",
-        "shops.csv --horizon 28 --id shop --time date --target sales",
+        "sales.csv --horizon 28 --known holiday --past rain",
+        "shops.csv --horizon 28 --id shop --time day --target sold",
     )
     options: ClassVar = (
         TRAIN._replace(help="Table: a column for each series, or unique_id, ds and y.", old="file"),
