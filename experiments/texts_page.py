@@ -18,6 +18,8 @@ HEAD = """# What each cell makes of language
 Written by `python experiments/texts.py --write`; the runs are in `docs/pictures/memory/texts.jsonl`. The texts are read from files
 that you give and are not kept. Processor: {machine}, one thread, shared with other work.
 
+{summary}
+
 Every decoder has two layers and at most {budget:,} parameters without embeddings and encoder; its width is found by bisection. A layer
 is a Transformer block (`transformer`, with rotary positions, a small GPT), the same block with a cell in place of self-attention, or
 an LSTM alone (`lstm, no block`). Only `mamba`, `ssd` and the delta rules have a convolution, which is part of the cell. Embeddings are
@@ -152,6 +154,27 @@ def counted(runs: Sequence[Mapping[str, Any]], score: Score) -> str:
     )
 
 
+def summary(
+    runs: Sequence[Mapping[str, Any]], counts: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> str:
+    """A row for each text: the cell with the best mean, the cell to compare with, and counting n-grams."""
+    lines = [f"| text | best mean | `{BESIDE}` | n-grams |", "|---|---|---|---|"]
+    for text, part in PARTS.items():
+        mine, score = [one for one in runs if one["text"] == text], part.scores[0]
+        if not mine:
+            continue
+        best = by_score(mine, names, score)[0]
+        cells = [
+            shown(*interval(np.array([*values(mine, name, score.name).values()]))) for name in (best, BESIDE)
+        ]
+        gram = min(
+            (one for one in counts if one["text"] == text), key=lambda one: one[score.name], default=None
+        )
+        beside = "" if gram is None else f"{gram[score.name]:.4g} ({gram['model']})"
+        lines.append(f"| {part.title}, {score.heading} | `{best}` {cells[0]} | {cells[1]} | {beside} |")
+    return "\n".join(lines)
+
+
 def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) -> None:
     """Write docs/appendix/texts.md and the picture.
 
@@ -166,7 +189,7 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
     assert runs, f"no model with {FEWEST} seeds; train first"
     budgets = {one["budget"] for one in runs}
     assert len(budgets) == 1, f"runs with different --parameters: {budgets}; give --runs with one of them"
-    lines = [HEAD.format(machine=machine, budget=runs[0]["budget"])]
+    lines = [HEAD.format(machine=machine, budget=runs[0]["budget"], summary=summary(runs, counts, names))]
     for text, part in PARTS.items():
         mine = [one for one in runs if one["text"] == text]
         if not mine:
