@@ -74,7 +74,7 @@ def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Pa
 def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
     text = b"a film\n\nit was dull\n"
     answer = weft("predict", run, "--plot", tmp_path / "plots", stdin=text)
-    assert answer.code == 0, answer.err
+    assert answer.code == 3 and "standard input:2: the text is empty; write one" in answer.err
     names = sorted(path.name for path in (tmp_path / "plots").iterdir())
     assert names == ["1.png", "1.svg", "3.png", "3.svg"]
     svg = (tmp_path / "plots" / "3.svg").read_text("utf-8")
