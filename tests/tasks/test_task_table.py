@@ -47,10 +47,11 @@ def row(name: str, folder: Path) -> str:
     scores = predicted(opened, "--scores")
     drawn = predicted(opened, "--plot", folder / "drawn", "--plot-limit", 1)
     aligned = predicted(opened, "--alignments", folder / "aligned.txt")
+    checks = vars(type(opened.task)).get("check") or name in ("masked", "elmo", "language")
     cells = [
         f"`{name}`",
         ", ".join(init().files) or "nothing",
-        "yes" if vars(type(opened.task)).get("check") or name in ("masked", "elmo", "language") else "",
+        "yes" if checks and init().files else "",
         held[0] if held else "generated" if "problem" in data else "",
         opened.pipeline.predictor(opened.model).reads,
         scores and form(scores),
