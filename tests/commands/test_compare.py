@@ -243,6 +243,14 @@ def test_tables_for_a_paper_hold_what_was_measured() -> None:
     assert max(map(len, shown.split("\n"))) <= 80
 
 
+def test_the_summary_says_why_there_are_no_scores() -> None:
+    runs = [run_of("a", GOOD), run_of("b", BAD)]
+    why = "the recipe names no test set (data.test)"
+    bare = [one._replace(scores=[], evidence=None, tested=why) for one in runs]
+    assert f"no scores, and no figure of them: {why}" in summary(bare, "t")
+    assert "no scores" not in summary(runs, "t")
+
+
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_figures_show_every_variant(count: int, tmp_path: Path) -> None:
     curves = {"loss": [[1.0, 2.0], [0.5, 0.25]]}

@@ -154,7 +154,7 @@ def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
 
 def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
     model, events = opened.model, read_curves(opened.path / "metrics.jsonl")
-    tested, proof = "no test split", None
+    tested, proof = "the recipe names no test set (data.test)", None
     scores: list[dict[str, Any]] = []
     lengths: Sequence[LengthRow] = ()
     if opened.task.has("test"):

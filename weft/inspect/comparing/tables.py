@@ -101,6 +101,9 @@ def summary(runs: Sequence[RunFacts], title: str, budget: str = "", width: int =
             lines += _row(group.name, cell.shown + mark, width)
         for name, value in one.baselines.items():
             lines += _row(f"baseline: {name}", f"{value:.4g}", width)
+    untested = "; ".join(dict.fromkeys(run.tested for run in runs if not run.scores))
+    if untested:
+        lines += ["", *textwrap.wrap(f"no scores, and no figure of them: {untested}", width)]
     lines += ["", *textwrap.wrap(budgets(runs, budget), width)]
     repeated = max(len(group.runs) for group in groups)
     if repeated > 1:
