@@ -82,7 +82,7 @@ def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_calibrated_classifier(tmp_path: Path) -> None:
     run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run")
-    given = "".join(f"{text}\n" for text in ODD)
+    given = "".join(f"{text}\n" for text in ODD[1:])
     before = weft("predict", run, "--scores", stdin=given.encode()).lines
     assert weft("evaluate", run, "--split", "valid", "--calibrate").code == 0
     exported(run, tmp_path / "out")

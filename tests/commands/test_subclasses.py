@@ -104,7 +104,7 @@ def test_an_exported_model_answers_the_same(tmp_path: Path, model: str) -> None:
     assert answer.code == 0, answer.err
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     exported(tmp_path / "run", tmp_path / "onnx")
-    words = "my refund please\nthe password\n\nmy my where\n"
+    words = "my refund please\nthe password\nmy my where\n"
     ours = weft("predict", tmp_path / "run", "--scores", stdin=words.encode()).lines
     assert run_program(tmp_path / "onnx", words, "--scores") == ours
 
