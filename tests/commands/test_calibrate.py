@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
+from tests.slow import leading
 from weft.metrics.calibration import fitted
 from weft.run import open_run
 
@@ -75,7 +76,7 @@ def test_thresholds_are_advised(made: Path) -> None:
     assert "is highest with the threshold" in answer.out
 
 
-@pytest.mark.parametrize("crf", ["false", "true"])
+@pytest.mark.parametrize("crf", leading(["true", "false"]))
 def test_a_tagger_answers_with_calibrated_probabilities_of_the_same_tags(crf: str, tmp_path: Path) -> None:
     recipe, run = labelled.make_sentences(tmp_path / "toy"), tmp_path / "run"
     words = f"model.crf={crf}", "training.max_updates=4", "training.validate_every=2"

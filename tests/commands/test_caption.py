@@ -169,6 +169,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
     assert trained.code == 0, trained.err
 
 
+@pytest.mark.slow
 def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
     captioner, opened = package.load(run), open_run(run, device="cpu")
     found = []

@@ -35,6 +35,7 @@ def test_a_cell_trains_and_writes(name: str, toy: Path, tmp_path: Path) -> None:
     assert (found.code, len(found.lines)) == (0, 2), found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, tmp_path: Path) -> None:
     cell = "{use: zoneout, rate: 0.2, cell: {use: variational, rate: 0.3, cell: {use: gru, reset: before}}}"

@@ -93,6 +93,7 @@ def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_pat
 BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

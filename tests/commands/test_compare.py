@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
+from tests.slow import leading
 from weft.commands.variants import asked, planned
 from weft.figures.picture import save
 from weft.inspect.comparing.measured import Evidence, RunFacts
@@ -251,7 +252,7 @@ def test_the_summary_says_why_there_are_no_scores() -> None:
     assert "no scores" not in summary(runs, "t")
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("count", leading([2, 1, 7]))
 def test_the_figures_show_every_variant(count: int, tmp_path: Path) -> None:
     curves = {"loss": [[1.0, 2.0], [0.5, 0.25]]}
     runs = [run_of(f"v{n}", GOOD, baseline=0.5)._replace(curves=curves) for n in range(count)]

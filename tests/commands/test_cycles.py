@@ -19,6 +19,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_the_run_and_the_ends_of_its_cycles_are_averaged_each_once(run: Path) -> None:
     ends = sorted((run / "cycles").iterdir())
     assert [one.stem[-2:] for one in ends] == ["20", "40", "60"]

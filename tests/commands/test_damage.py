@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import content, refused, untouched, weft
+from tests.slow import leading
 from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.base import PairTraining
 
@@ -95,7 +96,7 @@ def test_a_damaged_mean_is_made_again_too(toy: Path, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("harm", [flip, cut, empty])
-@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
+@pytest.mark.parametrize("name", leading(["model.safetensors", "optimiser.safetensors", "state.json"]))
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(run: Path, harm: Harm, name: str) -> None:
     harm(run / "checkpoints" / "step-00000004" / name)
     answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=6")

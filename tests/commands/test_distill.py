@@ -120,6 +120,7 @@ def test_what_a_killed_process_left_goes_and_a_corpus_has_one_writer(
     assert not (texts / "train.yy.parts").exists() and not list(texts.glob(".writing-*"))
 
 
+@pytest.mark.slow
 def test_a_corpus_is_of_one_content_of_its_sources_and_glossary(
     blind: Path, toy: Path, tmp_path: Path
 ) -> None:
@@ -177,6 +178,7 @@ def _of_new_run(toy: Path, tmp_path: Path) -> str:
     return refused(weft("distill", tmp_path / "new", "--student", toy, "--run", tmp_path / "run"))
 
 
+@pytest.mark.slow
 def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path, tmp_path: Path) -> None:
     command = ["distill", blind, "--student", toy, *SHORT]
     run = ["--run", tmp_path / "run"]

@@ -61,6 +61,7 @@ def test_wrong_lines_are_named(run: Path) -> None:
     assert "standard input:1: expected 3 columns" in columns and "'bank' is no word of 'a'" in word
 
 
+@pytest.mark.slow
 def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path: Path) -> None:
     recipe = labelled.make_sentences(tmp_path / "toy")
     change = f"model.embedding.contextual={run}", "training.max_updates=20"

@@ -11,6 +11,7 @@ import pytest
 import weft.tasks as tasks
 from tests.commands.corpus import WORDS, write
 from tests.commands.shell import refused, untouched, weft
+from tests.slow import leading
 from weft import rooms
 from weft.config import read_recipe
 from weft.data import recipes
@@ -117,7 +118,7 @@ def test_texts_in_turn_are_the_two_sides_of_training_validation_and_test(tmp_pat
     assert {name: data[name] for name in named} == named  # the test files are found beside them
 
 
-@pytest.mark.parametrize("rows", [3, 30, 300])
+@pytest.mark.parametrize("rows", leading([30, 3, 300]))
 @pytest.mark.parametrize("script", ["abc", "一二三四五六七八九十百千"])
 def test_the_vocabulary_it_asks_for_can_be_had(tmp_path: Path, rows: int, script: str) -> None:
     chance = random.Random(rows)

@@ -73,6 +73,7 @@ def test_the_factor_of_the_learning_rate_after_a_start() -> None:
     assert endless.factor(50, 0.0, {}) == pytest.approx(0.15)
 
 
+@pytest.mark.slow
 def test_a_training_from_a_start_resumes_bit_identically_without_its_name(
     toy: Path, trained: Path, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_training_from_a_start_resumes_bit_identically_without_its_name(
     assert (recorded["start"], recorded["start_rate"]) == (str(trained), 0.3)
 
 
+@pytest.mark.slow
 def test_a_run_that_an_earlier_version_started_keeps_its_learning_rate(
     toy: Path, trained: Path, tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_damaged_recording_stops_predict_with_one_sentence(run: Path, tmp_path
     assert "x.wav: damaged, or no recording" in refused(weft("predict", run, tmp_path / "x.wav"))
 
 
+@pytest.mark.slow
 def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_path: Path) -> None:
     transcriber = package.load(run)
     test = run.parent / "toy" / "test.tsv"

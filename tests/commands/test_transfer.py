@@ -74,6 +74,7 @@ def test_with_its_vocabulary_every_row_is_taken(masked: Path, tmp_path: Path) ->
     assert torch.equal(begun, other[:-1])  # the last one is the mask
 
 
+@pytest.mark.slow
 def test_a_frozen_encoder_of_another_pair_stays_and_the_old_run_may_go(
     translator: Path, tmp_path: Path
 ) -> None:

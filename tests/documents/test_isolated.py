@@ -46,12 +46,18 @@ def test_a_document_is_read_and_written_as_in_this_process() -> None:
     ("bounds", "count", "sentence"),
     [
         (DocumentBounds(), 1_500_000, "word/document.xml: expected at most 1,000,000 tags, got 1,500,004"),
-        (
+        pytest.param(
             DocumentBounds(memory_mib=200),
             400_000,
             "opening it takes more than 200 MiB of memory; send a part of it",
+            marks=pytest.mark.slow,
         ),
-        (DocumentBounds(cpu_seconds=1), 400_000, "opening it takes more than 1 second of computing"),
+        pytest.param(
+            DocumentBounds(cpu_seconds=1),
+            400_000,
+            "opening it takes more than 1 second of computing",
+            marks=pytest.mark.slow,
+        ),
         (DocumentBounds(seconds=0.05), 1, "opening it takes more than 0.05 seconds"),
     ],
     ids=["tags", "memory", "cpu", "clock"],

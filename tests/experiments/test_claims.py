@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "experiments"
 PUBLISHED = ROOT / "docs" / "pictures" / "claims"
 SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
-FAST = {"06", "12", "14"}
+FAST = {"06"}
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def test_a_second_call_measures_only_what_is_missing_and_the_page_says_what_was_
     assert "| gru | yes | undecided |" in said and (tmp_path / "scores.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_models_use_the_budget_and_states_are_counted(memory: ModuleType) -> None:
     data = memory.PROBLEMS["recall"]
     for name in memory.CELLS:

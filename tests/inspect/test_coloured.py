@@ -29,6 +29,7 @@ def test_a_scale_may_be_given_and_an_empty_note_leaves_no_sign() -> None:
     assert "␣" not in own
 
 
+@pytest.mark.slow
 def test_a_confusion_map_has_every_class_and_its_counts() -> None:
     matrix = np.array([[17, 0, 3], [0, 1234, 0], [0, 0, 0]])
     text = svg(confusion_map(matrix, ["a_1", "$b$", "в"], title="toy\nsecond line"))

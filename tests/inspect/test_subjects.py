@@ -16,6 +16,7 @@ from PIL import Image
 from tests.commands.shell import refused, weft
 from tests.inspect.every import looked_at
 from tests.shared import copied, shared_run
+from tests.slow import leading
 from weft import rooms, tasks
 from weft.inspect.inspection import file_of, page_of
 from weft.inspect.views.cells import CellsView
@@ -96,7 +97,7 @@ FIRST |= dict.fromkeys(EXPECTED["forecast"], "forecast")
 """A task for each view; a forecaster has the fewest cells to draw."""
 
 
-@pytest.mark.parametrize("title", FIRST)
+@pytest.mark.parametrize("title", leading(FIRST, 6))
 def test_every_view_is_drawn(title: str, runs: Callable[[str], LoadedRun]) -> None:
     name = FIRST[title]
     drawn(looked_at(runs(name), TEXTS.get(name))[1][title], *(["svg"] if title == "Forecast" else []))

@@ -23,6 +23,7 @@ print(json.dumps([there, faults()]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no such setting")
 def test_a_kept_block_is_not_mapped_again() -> None:
     there, faults = json.loads(

@@ -80,7 +80,7 @@ def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement(
     "parts",
     [
         pytest.param([], id="silent"),
-        pytest.param([b"GET /health HT"], id="half a line"),
+        pytest.param([b"GET /health HT"], id="half a line", marks=pytest.mark.slow),
         pytest.param([bytes([one]) for one in GET[:40]], id="a byte at a time", marks=pytest.mark.slow),
         pytest.param([GET + b"\r\n", b"", *[b"GET"[:1]] * 9], id="after an answer", marks=pytest.mark.slow),
     ],
@@ -290,6 +290,7 @@ def test_a_request_that_is_on_its_way_at_a_shutdown_is_answered_and_told_to_be_t
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_a_silent_client_of_https_is_closed_in_time(
     library: None, runs: Path, certificate: tuple[Path, Path]
 ) -> None:

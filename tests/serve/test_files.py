@@ -171,6 +171,7 @@ def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder:
     assert "the file" in said and str(folder.anchor) not in said
 
 
+@pytest.mark.slow
 def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None:
     numbers = [round(20 + row % 7, 1) for row in range(30)]
     reply = post(f"{address}/predict", {"run": "waves", "inputs": numbers})

@@ -51,6 +51,7 @@ def png(pixels: np.ndarray) -> str:
     return base64.b64encode(out.getvalue()).decode()
 
 
+@pytest.mark.slow
 def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
     run = served("summarise without copying")
     texts = ["alpha beta. It is omega here.", "beta."]
@@ -187,6 +188,7 @@ def test_a_run_whose_data_is_gone_is_listed_and_answers(served: Callable[[str], 
         hidden.rename(folder)
 
 
+@pytest.mark.slow
 def test_the_page_translates_several_sentences_one_by_one(address: str) -> None:
     text = " Alpha beta gamma.  Beta.\nGamma alpha. Alpha.\n"
     asked = {"q": text, "source": "xx", "target": "yy"}

@@ -22,6 +22,7 @@ from tests.serve.conftest import listening
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_once_what_was_begun_is_answered(library: None, runs: Path) -> None:
     command = [sys.executable, "-m", "weft", "serve", str(runs / "toy"), "--port", "0"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -161,7 +161,8 @@ def test_each_validation_shows_other_samples(trained: tuple[str, Path]) -> None:
         assert shown[0] != shown[1] or shown[1] != shown[2]
 
 
-@pytest.mark.parametrize("act", [killed, pytest.param(terminated, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("act", [killed, terminated])
 def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
     trained: tuple[str, Path], act: Callable[[], None]
 ) -> None:

@@ -79,6 +79,7 @@ def test_calibration_needs_the_data_of_the_training(run: Path, tmp_path: Path) -
     assert "decoding.conformal" in said and "x.csv" in said
 
 
+@pytest.mark.slow
 def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, tmp_path: Path) -> None:
     table, where = run.parent / "x.csv", tmp_path / "all"
     answer = weft("predict", run, table, "--plot", where, "--set", "conformal=true")

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.slow import leading
 from tests.train.toy import WORDS, Batch, Notes, Task, quiet, settings
 from tests.train.traces import same, terminate
 from weft.errors import ConfigError
@@ -74,7 +75,7 @@ def test_a_run_that_measures_is_bit_equal_to_one_that_does_not(tmp_path: Path) -
     assert all(same(found[0], other) for other in found[1:])
 
 
-@pytest.mark.parametrize("at", [3, 11])
+@pytest.mark.parametrize("at", leading([3, 11]))
 def test_a_run_that_measures_resumes_bit_equal(tmp_path: Path, at: int) -> None:
     chosen = replace(BUSY, monitors=1)
     train(Recurrent(), tmp_path / "whole", chosen, quiet(tmp_path / "whole"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.slow import leading
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
 from tests.train.traces import BUSY, Crash, Trace, crash, same, terminate, unbroken, vars_of
 from weft.store import weights
@@ -48,7 +49,7 @@ def test_stopped_by_sigterm_at_any_batch(tmp_path: Path, whole: Trace, at: int) 
 
 
 @pytest.mark.parametrize("at", range(1, BATCHES, 4))
-@pytest.mark.parametrize("save_every", [1, 4])
+@pytest.mark.parametrize("save_every", leading([4, 1]))
 def test_crashed_at_any_batch(tmp_path: Path, at: int, save_every: int, whole: Trace) -> None:
     chosen = settings(**{**vars_of(BUSY), "save_every": save_every})
     first = Task(on_batch=crash(at))
@@ -87,7 +88,7 @@ def test_stopped_at_every_update_in_turn(tmp_path: Path, whole: Trace) -> None:
     assert Trace(tmp_path, ids + last.ids, outcome).differs(whole) == []
 
 
-@pytest.mark.parametrize("at", [0, 4, 9, 12])
+@pytest.mark.parametrize("at", leading([4, 9, 0, 12], 2))
 def test_patience_is_remembered(tmp_path: Path, at: int) -> None:
     chosen = settings(
         optimiser=SGD(lr=0.1, momentum=0.9),

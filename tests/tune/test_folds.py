@@ -29,6 +29,7 @@ def rows(folder: Path) -> list[list[str]]:
     return [line.split("\t") for line in (folder / "folds.tsv").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -174,6 +174,7 @@ def test_trials_taken_at_once_are_different_ones(recipe: Path) -> None:
                 assert none is None
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_what_an_earlier_study_left_in_the_folder_does_not_count(recipe: Path) -> None:
     study = studied(recipe)

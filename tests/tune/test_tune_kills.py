@@ -61,6 +61,7 @@ def test_a_killed_search_resumes_its_trial_where_it_was(recipe: Path) -> None:
     assert percent >= 5 * (before - 1)  # not from the beginning
 
 
+@pytest.mark.slow
 @needs_optuna
 def test_a_kill_after_a_training_loses_nothing_and_leaves_nothing(
     recipe: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from tests.importing.kits.shared import (
     unpacked,
     whole,
 )
+from tests.slow import leading
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.runs import import_run
 
@@ -32,7 +33,7 @@ def imported(folder: Path, name: str, run: Path) -> Path:
     return run
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", leading(MODELS))
 def test_a_model_gives_the_log_probabilities_and_outputs_of_eole(tmp_path, folder, name):
     run, expected = imported(folder, name, tmp_path / "run"), expected_of(folder)
     equal_log_probabilities(run, expected, name)
