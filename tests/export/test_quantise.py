@@ -11,6 +11,7 @@ pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from weft.export import packed
 from weft.export.graphs import open_session
 from weft.export.quantise import eight_bits, quantise
 from weft.export.shared import share, stored
@@ -139,3 +140,13 @@ def test_a_weight_that_a_loop_reads_is_kept(tmp_path: Path) -> None:
     whole = computed(path, x=x)
     quantise(path)
     assert np.abs(computed(path, x=x) - whole).max() < 0.05 * np.abs(whole).max()
+
+
+def test_a_page_s_scale_is_at_most_one_in_thirty_thousand_too_large() -> None:
+    weights = drawn(packed.BLOCK, 300) * 10.0 ** np.random.default_rng(7).integers(-6, 3, (packed.BLOCK, 1))
+    weights = weights.astype(np.float32).ravel()
+    integers, scales = packed.eight_bits(weights)
+    exact = np.abs(weights.reshape(-1, packed.BLOCK)).max(1) / packed.LARGEST
+    assert ((scales >= exact * (1 - 1e-6)) & (scales <= exact * (1 + 1 / 30_000))).all()
+    again = integers.reshape(-1, packed.BLOCK) * scales[:, None]
+    assert (np.abs(again.ravel() - weights).reshape(-1, packed.BLOCK).max(1) <= 0.5001 * scales).all()

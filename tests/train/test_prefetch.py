@@ -105,6 +105,12 @@ def test_an_error_of_the_order_comes_after_the_groups_before_it() -> None:
             next(coming)
 
 
+def test_it_ends_where_the_groups_end() -> None:
+    group = BatchGroup(0, 0, [np.array([1])], 1, 1, 0)
+    with prefetcher(groups=iter([group]), shares=lambda _: []) as coming:
+        assert len(list(coming)) == 1
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ZeroDivisionError])
 def test_no_thread_outlives_its_training(error: Any) -> None:
     with pytest.raises(error), prefetcher() as coming:

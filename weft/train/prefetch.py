@@ -53,7 +53,7 @@ class Prefetcher:
     An error of the order of the data is raised where the group would have come.
 
     Args:
-        groups: of batches, endless.
+        groups: of batches; it ends where they end.
         shares: this process's part of a group.
         training: collates examples into batches.
         seed: of the training.
@@ -89,7 +89,14 @@ class Prefetcher:
         return self
 
     def __next__(self) -> BatchGroup:
-        found = self._queue.get()
+        while True:
+            over = not self._thread.is_alive()  # then nothing more will come
+            try:
+                found = self._queue.get(timeout=0 if over else 1)
+                break
+            except Empty:
+                if over:
+                    raise StopIteration from None
         if isinstance(found, BaseException):
             raise found
         return found
