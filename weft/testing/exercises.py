@@ -12,14 +12,19 @@ Read next: exercises_recurrent.py, the checks of the first chapters.
 
 import difflib
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 from weft.errors import ConfigError
+from weft.testing import exercises_attention, exercises_recurrent
 from weft.testing.exercise_answers import Answers, Exercise
-from weft.testing.exercises_attention import ATTENTION
-from weft.testing.exercises_recurrent import RECURRENT
 
-EXERCISES: dict[str, Exercise] = {**RECURRENT, **ATTENTION}
+EXERCISES: dict[str, Exercise] = {
+    name.replace("_", "-"): Exercise(str(check.__doc__), check)
+    for part in (exercises_recurrent, exercises_attention)
+    for name, check in vars(part).items()
+    if isinstance(check, FunctionType) and check.__module__ == part.__name__ and not name.startswith("_")
+}
 """Every checkable exercise, in the order of the course."""
 
 

@@ -1,4 +1,7 @@
-"""Checks of the exercises of the chapters from attention to evaluating. Read next: exercises.py."""
+"""Checks of the exercises of the chapters from attention to evaluating.
+
+Each function checks the exercise of its name, as in exercises_recurrent.py. Read next: exercises.py.
+"""
 
 import math
 from itertools import pairwise
@@ -9,25 +12,25 @@ import torch
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.scores import Dot
 from weft.search.filters import top_p
-from weft.testing.exercise_answers import Answers, Exercise, expect
+from weft.testing.exercise_answers import Answers, expect
 
 
 def attention_scaled(given: Answers) -> None:
-    """Mean 0 and variance d."""
+    """`moments(d)`, mean and variance."""
     for d in (1, 64, 512):
         found = tuple(given.listed("moments", d))
         expect(found == (0, d), f"`moments({d})` gives {found}; each product has mean 0 and variance 1")
 
 
 def attention_scores(given: Answers) -> None:
-    """The decoder's attention scores by products."""
+    """`decoder`, a `RecurrentDecoder` with the score `Dot` for your encoder."""
     decoder = given.part("decoder", RecurrentDecoder)
     score = next((one for one in decoder.modules() if isinstance(one, Dot)), None)
     expect(score is not None, "`decoder` has another score; pass score=Dot")
 
 
 def attention_queries(given: Answers) -> None:
-    """Nearly all weight on the second state."""
+    """`query`, two numbers."""
     query = given.tensor("query", (2,))
     states = torch.tensor([[0.0, 1.0], [3.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
     weight = (states @ query).softmax(0)[1].item()
@@ -37,7 +40,7 @@ def attention_queries(given: Answers) -> None:
 
 
 def attention_uniform(given: Answers) -> None:
-    """One divided by the number of real positions."""
+    """`weights(mask)` for a mask [B, S], True at real positions."""
     mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
     found = given.array("weights", (2, 5), mask)
     expected = mask / mask.sum(1, keepdim=True)
@@ -48,7 +51,8 @@ def attention_uniform(given: Answers) -> None:
 
 
 def decoding_alpha(given: Answers) -> None:
-    """ln 0.11 / 2^a = ln 0.099 / 4^a."""
+    """`alpha`, a number."""
+    # ln 0.11 / 2^a = ln 0.099 / 4^a
     expected = math.log2(math.log(0.099) / math.log(0.11))
     given.number(
         "alpha", expected, hint="set ln 0.11 / 2**alpha equal to ln 0.099 / 4**alpha", tolerance=1e-3
@@ -56,7 +60,7 @@ def decoding_alpha(given: Answers) -> None:
 
 
 def decoding_coin(given: Answers) -> None:
-    """The most probable sequence is not typical."""
+    """`sequence` (a probability), `heads` (the most probable number) and `prob` (its probability)."""
     ways = [math.comb(20, n) * 0.6**n * 0.4 ** (20 - n) for n in range(21)]
     given.number("sequence", 0.6**20, hint="20 heads, each with 0.6", tolerance=1e-7)
     given.number("heads", ways.index(max(ways)), hint="the number of heads has a binomial distribution")
@@ -66,7 +70,7 @@ def decoding_coin(given: Answers) -> None:
 
 
 def decoding_top_p(given: Answers) -> None:
-    """As many tokens as weft.search keeps."""
+    """`kept(probs, p)`, the number of tokens that top-p keeps of a list."""
     for seed in range(5):
         chance = torch.Generator().manual_seed(seed)
         logp = torch.randn(1, 20, generator=chance).log_softmax(-1)
@@ -76,14 +80,14 @@ def decoding_top_p(given: Answers) -> None:
 
 
 def self_attention_cost(given: Answers) -> None:
-    """Four maps with biases; T^2 energies a head."""
+    """`parameters`, `one_head` and `eight_heads` (numbers of energies)."""
     given.number("parameters", 4 * 512**2 + 4 * 512, hint="four linear maps of 512 features, with biases")
     given.number("one_head", 1000**2, hint="every position has an energy for every position")
     given.number("eight_heads", 8 * 1000**2, hint="every head has its own energies")
 
 
 def self_attention_similar(given: Answers) -> None:
-    """softmax(X Xᵀ) X; swapped rows stay swapped."""
+    """`attend(x)`, self-attention without parameters and mask for x [T, D]."""
     torch.manual_seed(3)
     x = torch.randn(5, 3, dtype=torch.float64)
     found = given.array("attend", (5, 3), x)
@@ -94,7 +98,8 @@ def self_attention_similar(given: Answers) -> None:
 
 
 def self_attention_pixels(given: Answers) -> None:
-    """9 N C² and 2 N C² + N² C."""
+    """`convolution(places, channels)`, `block(places, channels)` and `equal`, places for 256 channels."""
+    # 9 N C² and 2 N C² + N² C
     for places, channels in ((100, 64), (1792, 256)):
         hint = "a filter reads nine places for each of N places, from C channels to C"
         given.close("convolution", 9 * places * channels**2, places, channels, hint=hint)
@@ -104,7 +109,8 @@ def self_attention_pixels(given: Answers) -> None:
 
 
 def self_attention_mask(given: Answers) -> None:
-    """Both ways agree in the middle of the range; only one survives energies of 200."""
+    """`hidden(energy, mask)` and `multiplied(energy, mask)`, the weights of both ways."""
+    # both ways agree in the middle of the range; only one survives energies of 200
     energy, mask = torch.tensor([0.3, -1.0, 2.0]), torch.tensor([1.0, 1.0, 0.0])
     expected = torch.tensor([0.3, -1.0, -math.inf]).softmax(-1)
     for name in ("hidden", "multiplied"):
@@ -125,7 +131,7 @@ def self_attention_mask(given: Answers) -> None:
 
 
 def self_attention_ablate(given: Answers) -> None:
-    """One head has equal weights, the other is unchanged."""
+    """`off(weights, head)` for weights [B, H, T, S], with equal weights in that head."""
     weights = torch.randn(2, 2, 3, 5).softmax(-1)
     found = given.array("off", (2, 2, 3, 5), weights.clone(), 1)
     expect(torch.equal(found[:, 0], weights[:, 0]), "`off(weights, 1)` changes head 0; axis 1 is the head")
@@ -136,14 +142,15 @@ def self_attention_ablate(given: Answers) -> None:
 
 
 def positions_row(given: Answers) -> None:
-    """Sine and cosine of 3 and of 0.3."""
+    """`row`, four numbers."""
+    # sine and cosine of 3 and of 0.3
     row = given.tensor("row", (4,))
     expected = torch.tensor([math.sin(3), math.cos(3), math.sin(0.3), math.cos(0.3)], dtype=torch.float64)
     expect(torch.allclose(row, expected, atol=0.006), "take sin and cos of 3, then of 3 * 100**(-2/4)")
 
 
 def positions_alibi(given: Answers) -> None:
-    """A slope times the distance, the same in both directions."""
+    """`bias(length, slope)`, what ALiBi adds [length, length] in a head that reads both ways."""
     found = given.array("bias", (6, 6), 6, 0.25)
     place = torch.arange(6)
     expected = -0.25 * (place[:, None] - place).abs()
@@ -154,7 +161,7 @@ def positions_alibi(given: Answers) -> None:
 
 
 def positions_longer(given: Answers) -> None:
-    """A table has an end, a formula has none."""
+    """`answers`, a dict from learned and sinusoidal to whether the model answers."""
     answers = given.value("answers")
     expect(
         isinstance(answers, dict) and set(answers) == {"learned", "sinusoidal"},
@@ -165,14 +172,16 @@ def positions_longer(given: Answers) -> None:
 
 
 def transformer_bert(given: Answers) -> None:
-    """Blocks, embeddings, a norm and a linear layer."""
+    """`parameters`, a number."""
+    # blocks, embeddings, a norm and a linear layer
     blocks = 12 * (12 * 768**2 + 13 * 768)
     total = blocks + (30_522 + 512 + 2) * 768 + 2 * 768 + 768**2 + 768
     given.number("parameters", total, hint=f"the 12 blocks alone have {blocks:,}")
 
 
 def transformer_tied(given: Answers) -> None:
-    """V D of the untied model."""
+    """`saved`, a number of parameters, and `share`, between 0 and 1."""
+    # V D of the untied model
     saved = 50_257 * 768
     untied = 12 * (12 * 768**2 + 13 * 768) + 2 * saved + 1024 * 768 + 2 * 768
     given.number("saved", saved, hint="a tied head has no matrix of its own")
@@ -180,7 +189,7 @@ def transformer_tied(given: Answers) -> None:
 
 
 def transformer_norm(given: Answers) -> None:
-    """Rises over the warm-up, then stays."""
+    """`rate(update, warmup)`, the learning rate of an update, counted from 0."""
     for update, warmup in ((0, 1), (0, 100), (49, 100), (99, 100), (500, 100)):
         expected = 0.002 * min(1, (update + 1) / warmup)
         given.close(
@@ -189,7 +198,8 @@ def transformer_norm(given: Answers) -> None:
 
 
 def transformer_longer(given: Answers) -> None:
-    """Energies of rotary positions depend on the distance alone, and on the distance."""
+    """`energy(query, key, t, s)`, q · k after query and key [D] are turned to their places t and s."""
+    # energies of rotary positions depend on the distance alone, and on the distance
     chance = torch.Generator().manual_seed(1)
     query, key = torch.randn(2, 8, generator=chance, dtype=torch.float64)
 
@@ -209,13 +219,13 @@ def transformer_longer(given: Answers) -> None:
 
 
 def recurrence_half(given: Answers) -> None:
-    """2^(-1/1000) and 2^-10."""
+    """`decay` and `left`, two numbers."""
     given.number("decay", 0.5 ** (1 / 1000), hint="decay**1000 is one half", tolerance=1e-6)
     given.number("left", 2.0**-10, hint="10,000 steps are ten half-lives", tolerance=1e-4)
 
 
 def recurrence_parity(given: Answers) -> None:
-    """Odd after each bit."""
+    """`parity(bits)`, a list that says after each bit whether it is odd."""
     bits = torch.randint(2, (50,), generator=torch.Generator().manual_seed(1)).tolist()
     found = list(map(bool, given.listed("parity", bits)))
     expected = [bool(n % 2) for n in np.cumsum(bits).tolist()]
@@ -226,7 +236,7 @@ def recurrence_parity(given: Answers) -> None:
 
 
 def recurrence_keys(given: Answers) -> None:
-    """Few keys are held well, more keys than features are not."""
+    """`error(count)`, the mean error with that many random keys of 64 features."""
     errors = [given.plain("error", count) for count in (8, 32, 128)]
     rising = all(a < b for a, b in pairwise(errors))
     expect(rising and errors[0] < 0.5, f"`error` gives {errors}; eight keys of 64 features leave about 0.3")
@@ -236,20 +246,20 @@ def recurrence_keys(given: Answers) -> None:
     )
 
 
-def pretraining_mask(given: Answers) -> None:
-    """Copying is certain."""
-    given.number("loss", 0, hint="position t may look at the answer, position t + 1", tolerance=0.01)
-
-
 def pretraining_share(given: Answers) -> None:
-    """One tenth of the hidden tokens are kept."""
+    """`unharmed(share)`, the share of all tokens that BERT reads as they were."""
     for share in (0.15, 0.3, 1.0):
         hint = "of the tokens to predict, 80 % are masked, 10 % replaced and 10 % kept"
         given.close("unharmed", 1 - 0.9 * share, share, hint=hint)
 
 
+def pretraining_mask(given: Answers) -> None:
+    """`loss`, what it gets close to, in nats."""
+    given.number("loss", 0, hint="position t may look at the answer, position t + 1", tolerance=0.01)
+
+
 def pretraining_mix(given: Answers) -> None:
-    """gamma times the mean by softmax weights."""
+    """`mix(layers, a, gamma)`, ELMo's mix [T, D] of layers [L, T, D] with scores a [L]."""
     layers = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
     for scores, gamma in (((0.0, 0.0, 0.0), 1.0), ((2.0, 0.0, -1.0), 0.5)):
         scale = torch.tensor(scores)
@@ -262,7 +272,7 @@ def pretraining_mix(given: Answers) -> None:
 
 
 def payoff_both(given: Answers) -> None:
-    """The mean of -ln of the mixed probabilities."""
+    """`mixed(first, second, share)`, nats per token of two lists of probabilities, mixed."""
     first, second = [0.5, 0.001, 0.25], [0.1, 0.5, 0.25]
     for share in (0.0, 0.3, 1.0):
         mixed = [share * one + (1 - share) * two for one, two in zip(first, second, strict=True)]
@@ -272,7 +282,8 @@ def payoff_both(given: Answers) -> None:
 
 
 def evaluating_baseline(given: Answers) -> None:
-    """Student's t over seeds."""
+    """`beats(scores, baseline)`, whether the 95 % interval of the mean of seeds lies above the baseline."""
+    # Student's t over seeds
     for scores, baseline, expected in (
         ((0.746, 0.757, 0.759), 0.744, False),  # 0.754 ± 0.017
         ((0.746, 0.757, 0.759), 0.736, True),
@@ -288,7 +299,7 @@ def evaluating_baseline(given: Answers) -> None:
 
 
 def evaluating_holm(given: Answers) -> None:
-    """Stops at the first p that is too large."""
+    """`holm(p)`, how many of the p-values are significant at 0.05."""
     for p in ([0.012, 0.020, 0.030, 0.400], [0.012, 0.016, 0.030, 0.400], [0.4, 0.03, 0.016, 0.012]):
         expected = 0
         for rank, one in enumerate(sorted(p)):
@@ -304,87 +315,6 @@ def evaluating_holm(given: Answers) -> None:
 
 
 def evaluating_seeds(given: Answers) -> None:
-    """2 sqrt(2 / k) = 1."""
+    """`seeds`, a number."""
+    # 2 sqrt(2 / k) = 1
     given.number("seeds", 8, hint="a difference of two means has the standard error sigma * sqrt(2 / k)")
-
-
-ATTENTION = {
-    "attention-scaled": Exercise("`moments(d)`, mean and variance.", attention_scaled),
-    "attention-scores": Exercise(
-        "`decoder`, a `RecurrentDecoder` with the score `Dot` for your encoder.", attention_scores
-    ),
-    "attention-queries": Exercise("`query`, two numbers.", attention_queries),
-    "attention-uniform": Exercise(
-        "`weights(mask)` for a mask [B, S], True at real positions.", attention_uniform
-    ),
-    "decoding-alpha": Exercise("`alpha`, a number.", decoding_alpha),
-    "decoding-coin": Exercise(
-        "`sequence` (a probability), `heads` (the most probable number) and `prob` (its probability).",
-        decoding_coin,
-    ),
-    "decoding-top-p": Exercise(
-        "`kept(probs, p)`, the number of tokens that top-p keeps of a list.", decoding_top_p
-    ),
-    "self-attention-cost": Exercise(
-        "`parameters`, `one_head` and `eight_heads` (numbers of energies).", self_attention_cost
-    ),
-    "self-attention-similar": Exercise(
-        "`attend(x)`, self-attention without parameters and mask for x [T, D].", self_attention_similar
-    ),
-    "self-attention-pixels": Exercise(
-        "`convolution(places, channels)`, `block(places, channels)` and `equal`, places for 256 channels.",
-        self_attention_pixels,
-    ),
-    "self-attention-mask": Exercise(
-        "`hidden(energy, mask)` and `multiplied(energy, mask)`, the weights of both ways.",
-        self_attention_mask,
-    ),
-    "self-attention-ablate": Exercise(
-        "`off(weights, head)` for weights [B, H, T, S], with equal weights in that head.",
-        self_attention_ablate,
-    ),
-    "positions-row": Exercise("`row`, four numbers.", positions_row),
-    "positions-alibi": Exercise(
-        "`bias(length, slope)`, what ALiBi adds [length, length] in a head that reads both ways.",
-        positions_alibi,
-    ),
-    "positions-longer": Exercise(
-        "`answers`, a dict from learned and sinusoidal to whether the model answers.", positions_longer
-    ),
-    "transformer-bert": Exercise("`parameters`, a number.", transformer_bert),
-    "transformer-tied": Exercise(
-        "`saved`, a number of parameters, and `share`, between 0 and 1.", transformer_tied
-    ),
-    "transformer-norm": Exercise(
-        "`rate(update, warmup)`, the learning rate of an update, counted from 0.", transformer_norm
-    ),
-    "transformer-longer": Exercise(
-        "`energy(query, key, t, s)`, q · k after query and key [D] are turned to their places t and s.",
-        transformer_longer,
-    ),
-    "recurrence-half": Exercise("`decay` and `left`, two numbers.", recurrence_half),
-    "recurrence-parity": Exercise(
-        "`parity(bits)`, a list that says after each bit whether it is odd.", recurrence_parity
-    ),
-    "recurrence-keys": Exercise(
-        "`error(count)`, the mean error with that many random keys of 64 features.", recurrence_keys
-    ),
-    "pretraining-share": Exercise(
-        "`unharmed(share)`, the share of all tokens that BERT reads as they were.", pretraining_share
-    ),
-    "pretraining-mask": Exercise("`loss`, what it gets close to, in nats.", pretraining_mask),
-    "pretraining-mix": Exercise(
-        "`mix(layers, a, gamma)`, ELMo's mix [T, D] of layers [L, T, D] with scores a [L].", pretraining_mix
-    ),
-    "payoff-both": Exercise(
-        "`mixed(first, second, share)`, nats per token of two lists of probabilities, mixed.", payoff_both
-    ),
-    "evaluating-baseline": Exercise(
-        "`beats(scores, baseline)`, whether the 95 % interval of the mean of seeds lies above the baseline.",
-        evaluating_baseline,
-    ),
-    "evaluating-holm": Exercise(
-        "`holm(p)`, how many of the p-values are significant at 0.05.", evaluating_holm
-    ),
-    "evaluating-seeds": Exercise("`seeds`, a number.", evaluating_seeds),
-}

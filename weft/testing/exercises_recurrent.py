@@ -1,4 +1,8 @@
-"""Checks of the exercises of the chapters from tokens to encoder-decoder. Read next: exercises.py."""
+"""Checks of the exercises of the chapters from tokens to encoder-decoder.
+
+Each function checks the exercise of its name; its docstring says, after "Define", what an answer defines.
+Read next: exercises.py.
+"""
 
 import math
 from collections import Counter
@@ -15,12 +19,12 @@ from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.recurrent import Stack
-from weft.testing.exercise_answers import Answers, Exercise, expect
+from weft.testing.exercise_answers import Answers, expect
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 
 def tokens_perplexity(given: Answers) -> None:
-    """Perplexity is exp of the mean -ln P."""
+    """`perplexity(probs)`, the perplexity of a list of probabilities."""
     prob = [0.5, 0.25, 0.125, 0.25]
     given.close("perplexity", 4.0, prob, hint="take exp of the mean of -ln P")
     prob = [0.9, 0.01, 0.3]
@@ -29,17 +33,18 @@ def tokens_perplexity(given: Answers) -> None:
 
 
 def tokens_kneser(given: Answers) -> None:
-    """(1 - D) / 3 + 3 D / 3 times the lower order."""
+    """`prob`, the probability of *new* after *is*."""
+    # (1 - D) / 3 + 3 D / 3 times the lower order
     given.number("prob", 0.5 / 3 + 0.5 * 0.225, hint="three words follow *is*, once each", tolerance=1e-4)
 
 
 def tokens_merges(given: Answers) -> None:
-    """▁n, ▁ne, ▁new and ▁newest, six times each."""
+    """`word`, a word in quotes."""
     given.word("word", ("newest",), hint="the most frequent pairs are now ▁ + n, ▁n + e and so on")
 
 
 def tokens_sizes(given: Answers) -> None:
-    """The text's nats divided by its characters, line ends included."""
+    """`nats_per_character(train, valid, size)` of a trigram Kneser-Ney model on byte pairs."""
     train = [
         f"the {a} {b} the {c}" for a in ("cat", "dog") for b in ("sees", "hears") for c in ("bird", "hen")
     ]
@@ -57,7 +62,8 @@ def tokens_sizes(given: Answers) -> None:
 
 
 def tokens_zero(given: Answers) -> None:
-    """Counts without smoothing: 1 where each context has one continuation, infinite for a new n-gram."""
+    """`unsmoothed(train, new, order)`, the perplexity of `new`, from its token number `order` on."""
+    # counts without smoothing: infinite for a new n-gram
     text = [1, 2, 3, 4, 1, 2]
     given.close(
         "unsmoothed", 1.0, text, text, 2, hint="on its own text each context here has one continuation"
@@ -72,13 +78,13 @@ def tokens_zero(given: Answers) -> None:
 
 
 def vectors_softmax(given: Answers) -> None:
-    """A dot product of each of 50,000 words, or of six."""
+    """`softmax` and `negative`, two numbers of multiplications."""
     given.number("softmax", 50_000 * 100, hint="a full softmax needs the dot product with every word")
     given.number("negative", 6 * 100, hint="one true neighbour and K = 5 random words")
 
 
 def vectors_bag(given: Answers) -> None:
-    """A vote of its own for each pair of words."""
+    """`votes`, a dict from words and pairs, such as 'not good', to votes that classify all four texts."""
     votes = given.value("votes")
     expect(isinstance(votes, dict), f"`votes` is {votes!r}, expected a dict from words and pairs to votes")
 
@@ -94,7 +100,7 @@ def vectors_bag(given: Answers) -> None:
 
 
 def vectors_window(given: Answers) -> None:
-    """Every word with the words at most `window` places away."""
+    """`pairs(words, window)`, a list of (middle word, word near it), as skip-gram trains on."""
     words = ["the", "cat", "sat", "on", "the", "mat"]
     for window in (1, 2, 10):
         expected = Counter(
@@ -114,12 +120,13 @@ def _pair(one: Any) -> tuple[Any, ...]:
 
 
 def vectors_two(given: Answers) -> None:
-    """The sigmoid of a squared length."""
+    """`lowest`, the lowest probability that σ(v · v) can give to a word next to itself."""
     given.number("lowest", 0.5, hint="v · v is the squared length of v, which is never negative")
 
 
 def elman_delay(given: Answers) -> None:
-    """The third unit holds the input of two steps before, squeezed three times."""
+    """`W` [3, 1], `U` [3, 3] and `b` [3]."""
+    # the third unit holds the input of two steps before, squeezed three times
     W, U, b = (given.tensor(name, shape) for name, shape in (("W", (3, 1)), ("U", (3, 3)), ("b", (3,))))
     x = torch.tensor([0.5, -0.2, 0.1, 0.9, -0.7], dtype=torch.float64)
     h, states = torch.zeros(3, dtype=torch.float64), []
@@ -134,7 +141,7 @@ def elman_delay(given: Answers) -> None:
 
 
 def elman_size(given: Answers) -> None:
-    """Sixteen units learn XOR; the share of errors is one number."""
+    """`train(size, seed)`: trains the XOR network, returns the share of errors at bits 3, 6, 9, ..."""
     share = given.plain("train", 16, 1)
     expect(
         0 <= share < 0.15,
@@ -143,7 +150,8 @@ def elman_size(given: Answers) -> None:
 
 
 def elman_shapes(given: Answers) -> None:
-    """Completing, marking, summary, melody, spam."""
+    """`shapes`, a list of 'one to many', 'many to one', 'aligned' or 'unaligned', in that order."""
+    # completing, marking, summary, melody, spam
     expected = ["aligned", "aligned", "unaligned", "one to many", "many to one"]
     shapes = given.value("shapes")
     expect(
@@ -158,25 +166,26 @@ def elman_shapes(given: Answers) -> None:
 
 
 def elman_sigmoid(given: Answers) -> None:
-    """σ(1 - σ) at 0, and 1 - tanh² at 0."""
+    """`sigmoid` and `tanh`, their steepest slopes."""
     given.number("sigmoid", 0.25, hint="σ(1 - σ) is largest where σ is one half")
     given.number("tanh", 1, hint="1 - tanh² is largest where tanh is 0")
 
 
 def elman_jordan(given: Answers) -> None:
-    """All that such a network can remember."""
+    """`prob`, the best probability of a one before a random bit, all that a Jordan network reads."""
     given.number("prob", 0.5, hint="nobody can know a random bit; what minimises the mean of -ln P?")
 
 
 def bptt_number(given: Answers) -> None:
-    """0.95 ** n <= 0.001."""
+    """`steps`, a number."""
     given.number(
         "steps", math.ceil(math.log(0.001) / math.log(0.95)), hint="solve 0.95**n <= 0.001 for a whole n"
     )
 
 
 def bptt_scalar(given: Answers) -> None:
-    """The fixed point of tanh(2h), and (2 (1 - h^2)) ** 10."""
+    """`state`, above 0, and `left`, two numbers."""
+    # the fixed point of tanh(2h), and (2 (1 - h^2)) ** 10
     h = 1.0
     for _ in range(100):
         h = math.tanh(2 * h)
@@ -185,12 +194,12 @@ def bptt_scalar(given: Answers) -> None:
 
 
 def bptt_every(given: Answers) -> None:
-    """The sum of 0.5 ** n for n above 10."""
+    """`bound`, a number."""
     given.number("bound", 0.5**10, hint="add 0.5**11 + 0.5**12 + ...", tolerance=1e-5)
 
 
 def bptt_inputs(given: Answers) -> None:
-    """The norm of the product of diag(1 - h^2) U."""
+    """`norm(cell, x)`, the largest singular value of dh_T/dh_1 for x [1, T, D]."""
     for factor in (0.1, 1.0):
         torch.manual_seed(3)
         cell = Elman(4, 24).double()
@@ -205,7 +214,8 @@ def bptt_inputs(given: Answers) -> None:
 
 
 def bptt_relu(given: Answers) -> None:
-    """U = I and b = 0 with ReLU: without input, the state and its gradient stay."""
+    """`cell`, an IRNN."""
+    # U = I and b = 0 with ReLU: without input, the state and its gradient stay
     cell = given.part("cell", Elman)
     h = torch.rand(2, cell.size).to(cell.weight_h.dtype)
     with torch.no_grad():
@@ -217,14 +227,14 @@ def bptt_relu(given: Answers) -> None:
 
 
 def lstm_parameters(given: Answers) -> None:
-    """Four gates, or one layer."""
+    """`lstm` and `elman`, two numbers of parameters."""
     for name, kind, hint in (("lstm", LSTM, "count four gates"), ("elman", Elman, "count W, U and b")):
         expected = sum(p.numel() for p in kind(100, 200).parameters())
         given.number(name, expected, hint=hint)
 
 
 def lstm_backward(given: Answers) -> None:
-    """z of f, i and c are zero where f = 1 and i = 0; the cell's gradient passes."""
+    """`zero`, a set of the letters i, f, o and c (the candidate), and `factor`, which multiplies δc."""
     zero = given.value("zero")
     expect(isinstance(zero, set), "`zero` is not a set of the letters i, f, o and c")
     for letter, why in (("f", "f(1 - f) = 0"), ("i", "i(1 - i) = 0"), ("c", "it is multiplied by i")):
@@ -234,7 +244,7 @@ def lstm_backward(given: Answers) -> None:
 
 
 def lstm_bias(given: Answers) -> None:
-    """Sigmoid of the bias, to the power of the steps."""
+    """`left(bias, steps)`, the share of the cell state that is left if only the bias acts on the gate."""
     for bias, steps in ((-2.0, 20), (1.0, 20), (3.0, 100)):
         expected = (1 / (1 + math.exp(-bias))) ** steps
         given.close(
@@ -247,7 +257,8 @@ def lstm_bias(given: Answers) -> None:
 
 
 def lstm_1997(given: Answers) -> None:
-    """What is added to c before a step is found in c after it: f = 1."""
+    """`cell`, the LSTM of 1997."""
+    # what is added to c before a step is found in c after it: f = 1
     cell = given.part("cell", LSTM)
     dtype = cell.weight_x.dtype
     x, h, c = (torch.randn(3, n, dtype=dtype) for n in (cell.in_size, cell.size, cell.size))
@@ -261,7 +272,7 @@ def lstm_1997(given: Answers) -> None:
 
 
 def gru_keep(given: Answers) -> None:
-    """100 random steps leave the state as it was."""
+    """`cell`, a GRU that keeps its state."""
     cell = given.part("cell", GRU)
     dtype = cell.weight_x.dtype
     h = before = torch.randn(2, cell.size, dtype=dtype)
@@ -275,7 +286,7 @@ def gru_keep(given: Answers) -> None:
 
 
 def gru_before(given: Answers) -> None:
-    """The loop by hand equals Weft's cell with reset="before"."""
+    """`run(cell, x)`, the states [B, T, H] of your loop with the weights of the cell."""
     torch.manual_seed(3)
     cell = GRU(3, 5, reset="before").double()
     x = torch.randn(2, 7, 3).double()
@@ -290,7 +301,7 @@ def gru_before(given: Answers) -> None:
 
 
 def gru_light(given: Answers) -> None:
-    """How far the outputs after ones - 1 and after ones ones are apart."""
+    """`apart(stack, ones)`, the largest difference of the outputs after `ones` and after `ones - 1` ones."""
     torch.manual_seed(3)
     stack = Stack(1, (4, 4), cell=MinGRU).double()
     with torch.no_grad():
@@ -302,7 +313,7 @@ def gru_light(given: Answers) -> None:
 
 
 def stacks_parameters(given: Answers) -> None:
-    """Layer 2 reads both directions, or their sum."""
+    """`concatenated` and `summed`, two numbers of parameters."""
 
     def layer(inputs: int) -> int:
         return 2 * sum(p.numel() for p in LSTM(inputs, 100).parameters())
@@ -312,7 +323,7 @@ def stacks_parameters(given: Answers) -> None:
 
 
 def stacks_parallel(given: Answers) -> None:
-    """A staircase, or one layer after the other."""
+    """`steps(layers, positions, bidirectional)`."""
     for layers, positions in ((1, 7), (3, 7), (8, 20)):
         hint = "layer n can compute position t as soon as layer n - 1 has it"
         given.close("steps", layers + positions - 1, layers, positions, False, hint=hint)
@@ -321,32 +332,34 @@ def stacks_parallel(given: Answers) -> None:
 
 
 def stacks_cloze(given: Answers) -> None:
-    """One bidirectional layer does not see the hidden letter, two do."""
+    """`sees_itself(sizes)`, the largest derivative of [a_3; b_5] by x_4."""
+    # one bidirectional layer does not see the hidden letter, two do
     one, two = (given.plain("sees_itself", sizes) for sizes in ((8,), (8, 8)))
     expect(one == 0.0, f"`sees_itself((8,))` gives {one:.1e}; with one layer the derivative is exactly 0")
     expect(two > 0.0, "`sees_itself((8, 8))` gives 0; the second layer reads joined states")
 
 
 def encdec_chain(given: Answers) -> None:
-    """A geometric distribution."""
+    """`mean` and `mode`, the expected and the most likely length."""
     given.number("mean", 10, hint="the mean of a geometric distribution is 1 / p")
     given.number("mode", 1, hint="every longer output has another factor of 0.9")
 
 
 def encdec_sampling(given: Answers) -> None:
-    """k / (k + e^(n / k)) for k = 100."""
+    """`half` and `tenth`, two numbers of updates."""
+    # k / (k + e^(n / k)) for k = 100
     given.number("half", 100 * math.log(100), hint="k = e**(n / k)", tolerance=1)
     given.number("tenth", 100 * math.log(900), hint="e**(n / k) = 9 k", tolerance=1)
 
 
 def encdec_tags(given: Answers) -> None:
-    """Ordered pairs of three languages, and those without training pairs."""
+    """`pairs` and `unseen`, two numbers."""
     given.number("pairs", 6, hint="count ordered pairs of three languages")
     given.number("unseen", 2, hint="subtract the four pairs of the training data")
 
 
 def encdec_both(given: Answers) -> None:
-    """The first state of a bidirectional encoder depends on the last input."""
+    """`encoder`, a `RecurrentEncoder` of 32 inputs."""
     encoder = given.value("encoder")
     x = torch.randn(1, 6, 32, requires_grad=True)
     mask = torch.ones(1, 6, dtype=torch.bool)
@@ -357,7 +370,8 @@ def encdec_both(given: Answers) -> None:
 
 
 def encdec_reverse(given: Answers) -> None:
-    """Word t is read at step t or length + 1 - t, and written at step length + t."""
+    """`distances(length, reverse)`, for each source word the steps from reading it to writing its target."""
+    # word t is read at step t or length + 1 - t, and written at step length + t
     for length in (1, 4, 9):
         for reverse in (False, True):
             expected = [2 * t - 1 if reverse else length for t in range(1, length + 1)]
@@ -367,87 +381,3 @@ def encdec_reverse(given: Answers) -> None:
                 f"`distances({length}, {reverse})` gives {found}, which is not right: target word "
                 f"t is written at step {length} + t",
             )
-
-
-RECURRENT = {
-    "tokens-perplexity": Exercise(
-        "`perplexity(probs)`, the perplexity of a list of probabilities.", tokens_perplexity
-    ),
-    "tokens-kneser": Exercise("`prob`, the probability of *new* after *is*.", tokens_kneser),
-    "tokens-merges": Exercise("`word`, a word in quotes.", tokens_merges),
-    "tokens-sizes": Exercise(
-        "`nats_per_character(train, valid, size)` of a trigram Kneser-Ney model on byte pairs.",
-        tokens_sizes,
-    ),
-    "tokens-zero": Exercise(
-        "`unsmoothed(train, new, order)`, the perplexity of `new`, from its token number `order` on.",
-        tokens_zero,
-    ),
-    "vectors-softmax": Exercise("`softmax` and `negative`, two numbers of multiplications.", vectors_softmax),
-    "vectors-bag": Exercise(
-        "`votes`, a dict from words and pairs, such as 'not good', to votes that classify all four texts.",
-        vectors_bag,
-    ),
-    "vectors-window": Exercise(
-        "`pairs(words, window)`, a list of (middle word, word near it), as skip-gram trains on.",
-        vectors_window,
-    ),
-    "vectors-two": Exercise(
-        "`lowest`, the lowest probability that σ(v · v) can give to a word next to itself.", vectors_two
-    ),
-    "elman-delay": Exercise("`W` [3, 1], `U` [3, 3] and `b` [3].", elman_delay),
-    "elman-size": Exercise(
-        "`train(size, seed)`: trains the XOR network, returns the share of errors at bits 3, 6, 9, ...",
-        elman_size,
-    ),
-    "elman-shapes": Exercise(
-        "`shapes`, a list of 'one to many', 'many to one', 'aligned' or 'unaligned', in that order.",
-        elman_shapes,
-    ),
-    "elman-sigmoid": Exercise("`sigmoid` and `tanh`, their steepest slopes.", elman_sigmoid),
-    "elman-jordan": Exercise(
-        "`prob`, the best probability of a one before a random bit, all that a Jordan network reads.",
-        elman_jordan,
-    ),
-    "bptt-number": Exercise("`steps`, a number.", bptt_number),
-    "bptt-scalar": Exercise("`state`, above 0, and `left`, two numbers.", bptt_scalar),
-    "bptt-every": Exercise("`bound`, a number.", bptt_every),
-    "bptt-inputs": Exercise(
-        "`norm(cell, x)`, the largest singular value of dh_T/dh_1 for x [1, T, D].", bptt_inputs
-    ),
-    "bptt-relu": Exercise("`cell`, an IRNN.", bptt_relu),
-    "lstm-parameters": Exercise("`lstm` and `elman`, two numbers of parameters.", lstm_parameters),
-    "lstm-backward": Exercise(
-        "`zero`, a set of the letters i, f, o and c (the candidate), and `factor`, which multiplies δc.",
-        lstm_backward,
-    ),
-    "lstm-bias": Exercise(
-        "`left(bias, steps)`, the share of the cell state that is left if only the bias acts on the gate.",
-        lstm_bias,
-    ),
-    "lstm-1997": Exercise("`cell`, the LSTM of 1997.", lstm_1997),
-    "gru-keep": Exercise("`cell`, a GRU that keeps its state.", gru_keep),
-    "gru-before": Exercise(
-        "`run(cell, x)`, the states [B, T, H] of your loop with the weights of the cell.",
-        gru_before,
-    ),
-    "gru-light": Exercise(
-        "`apart(stack, ones)`, the largest difference of the outputs after `ones` and after `ones - 1` ones.",
-        gru_light,
-    ),
-    "stacks-parameters": Exercise(
-        "`concatenated` and `summed`, two numbers of parameters.", stacks_parameters
-    ),
-    "stacks-parallel": Exercise("`steps(layers, positions, bidirectional)`.", stacks_parallel),
-    "stacks-cloze": Exercise(
-        "`sees_itself(sizes)`, the largest derivative of [a_3; b_5] by x_4.", stacks_cloze
-    ),
-    "encdec-chain": Exercise("`mean` and `mode`, the expected and the most likely length.", encdec_chain),
-    "encdec-sampling": Exercise("`half` and `tenth`, two numbers of updates.", encdec_sampling),
-    "encdec-tags": Exercise("`pairs` and `unseen`, two numbers.", encdec_tags),
-    "encdec-both": Exercise("`encoder`, a `RecurrentEncoder` of 32 inputs.", encdec_both),
-    "encdec-reverse": Exercise(
-        "`distances(length, reverse)`, for each source word the steps from reading it to writing its target.",
-        encdec_reverse,
-    ),
-}
