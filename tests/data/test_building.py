@@ -11,7 +11,8 @@ import pytest
 
 from tests.data.test_store import PAIRS, both, build
 from weft.data import building
-from weft.data.store import EncodedPairs, TokenStore
+from weft.data.building import EncodedPairs
+from weft.data.store import TokenStore
 from weft.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,16 +98,6 @@ def test_a_build_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> Non
     build(tmp_path / "unbroken", many(1000), max_length=11, processes=1)
     assert content(place) == content(tmp_path / "unbroken")
     assert sorted(os.listdir(tmp_path)) == ["store", "unbroken"]
-
-
-def test_a_child_of_a_killed_build_that_writes_late_leaves_nothing(tmp_path: Path) -> None:
-    def late(pairs: int) -> None:
-        (tmp_path / ".store.building" / "piece-0").mkdir(exist_ok=True)
-
-    both_once = {"max_length": 11, "key": "k", "processes": 1, "progress": late}
-    TokenStore.build(tmp_path / "store", many(20), both, **both_once)
-    build(tmp_path / "plain", many(20), max_length=11, processes=1)
-    assert content(tmp_path / "store") == content(tmp_path / "plain")
 
 
 def test_what_was_left_under_another_key_is_not_taken(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.data import building
-from weft.data.store import EncodedPairs, TokenStore, content_key
+from weft.data.building import EncodedPairs
+from weft.data.store import TokenStore, content_key
 from weft.errors import DataError
 
 OTHER = """
 import sys
-from weft.data.store import EncodedPairs, TokenStore
+from weft.data.building import EncodedPairs
+from weft.data.store import TokenStore
 both = lambda texts, others: EncodedPairs([[1]] * len(texts), [[1]] * len(texts))
 TokenStore.build(sys.argv[1], [(n, "a", "b") for n in range(3)], both, max_length=4, key="k")
 """
@@ -157,7 +159,8 @@ def test_no_space_left_is_one_sentence_and_leaves_what_was_there(tmp_path: Path)
 
 def test_a_build_killed_midway_leaves_nothing_that_counts(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys\nfrom weft.data.store import EncodedPairs, TokenStore\n"
+        "import os, signal, sys\nfrom weft.data.building import EncodedPairs\n"
+        "from weft.data.store import TokenStore\n"
         "def pairs():\n    for n in range(5000): yield n, 'a', 'c'\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "both = lambda texts, others: EncodedPairs([[1]] * len(texts), [[1]] * len(texts))\n"
@@ -221,7 +224,8 @@ def test_the_key_is_of_content_and_settings_not_of_names(tmp_path: Path) -> None
 
 def test_memory_stays_flat_for_a_corpus_four_times_as_large(tmp_path: Path) -> None:
     code = (
-        "import resource, sys\nfrom weft.data.store import EncodedPairs, TokenStore\n"
+        "import resource, sys\nfrom weft.data.building import EncodedPairs\n"
+        "from weft.data.store import TokenStore\n"
         "row = [[7] * 10] * 2000\n"
         "def pairs(count):\n    for n in range(count): yield n, 'source words', 'target words'\n"
         "both = lambda texts, others: EncodedPairs(row[: len(texts)], row[: len(texts)])\n"

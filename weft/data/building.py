@@ -5,30 +5,28 @@ later ones are encoded by forked children, and the results are appended here in 
 processes does not change the store. Every JOURNAL pairs the files are flushed and done.json records their
 sizes. After a crash the files are truncated to these sizes and the build resumes.
 
-A child inherits the vocabulary's cache and extends it. Lines arrive as text through a pipe; the arrays are
-returned as files, and one byte signals that they are ready. The child exits when the pipe is closed or its
-parent is killed. Read next: encoded.py, store.py.
+A child inherits the vocabulary's cache and extends it. Lines and arrays go through a pipe; the child exits
+when the pipe is closed or its parent is killed. Read next: store.py.
 """
 
 import json
 import os
-import shutil
 import signal
-import struct
 import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from weft.data.encoded import BATCH, EncodedLines, EncodingSettings, Line, encoded
 from weft.errors import DataError
 from weft.store import files, jsonfile
 
@@ -40,15 +38,47 @@ FILES: dict[str, tuple[str, int]] = {  # name: type, columns
     "numbers": ("<i8", 1),  # line number in the source file
 }
 
+BATCH = 2_000
+"""Lines encoded at a time."""
+
 PIECE = 2**15
-"""Lines that a process encodes at a time."""
+"""Lines that a process is given at a time."""
 
 JOURNAL = 2**20
 """Lines between two records in done.json; a killed build loses at most this many."""
 
 
-PARTS = ("source.ids", "target.ids", "lengths", "numbers")
-SIZES = struct.Struct("<3Q")  # lines, bytes of sources, of targets
+class EncodedPairs(NamedTuple):
+    """Pairs as token ids, without sos and eos."""
+
+    source: Sequence[Sequence[int]]
+    target: Sequence[Sequence[int]]
+    cut: int = 0  # number of truncated sources
+
+
+PairEncoder = Callable[[list[str], list[str]], EncodedPairs]
+"""Encodes lists of sources and targets of equal length."""
+
+Line = tuple[int, str, str]
+"""Line number, source, target."""
+
+
+class EncodingSettings(NamedTuple):
+    """The encoder of both sides, the most tokens of a side, and how many processes encode."""
+
+    encode: PairEncoder
+    max_length: int
+    processes: int
+    progress: Callable[[int], None] | None
+
+
+class EncodedLines(NamedTuple):
+    """Arrays of some lines, without `ends`, which are computed when the arrays are appended."""
+
+    parts: dict[str, bytes]
+    """source.ids, target.ids, lengths, numbers."""
+
+    report: dict[str, int]
 
 
 class Note(jsonfile.Schema):
@@ -101,7 +131,6 @@ def write(directory: Path, pairs: Iterable[Line], key: str, settings: EncodingSe
         finally:
             found.close()
         _note(directory, opened, key, report)
-    _remove_pieces(directory)  # again: a child of a killed build may have written after _resumed
     return report
 
 
@@ -118,17 +147,16 @@ def _encoded(
         yield from _encoded_here(lines, settings)
         return
     with ExitStack() as stack:
-        places = [directory / f"piece-{number}" for number in range(settings.processes)]
-        free = deque(stack.enter_context(Child(place, settings)) for place in places)
+        free = deque(stack.enter_context(Child(directory, settings)) for _ in range(settings.processes))
         busy: deque[Child] = deque()
         while piece := list(islice(lines, PIECE)):
             if not free:
-                yield busy[0].answer()
+                yield from busy[0].answer()
                 free.append(busy.popleft())
             busy.append(free.popleft())
             busy[-1].ask(piece)
         for child in busy:
-            yield child.answer()
+            yield from child.answer()
 
 
 def _encoded_here(lines: Iterator[Line], settings: EncodingSettings) -> Iterator[EncodedLines]:
@@ -158,7 +186,6 @@ def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[s
 
 def _resumed(directory: Path, key: str) -> dict[str, int]:
     """Truncate an unfinished build to its last record and return its counts; zeros if there is none."""
-    _remove_pieces(directory)
     none = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
     try:
         note = jsonfile.decode(jsonfile.read_bytes(directory / "done.json"), Note)
@@ -177,31 +204,43 @@ def _resumed(directory: Path, key: str) -> dict[str, int]:
     return report
 
 
-def _remove_pieces(directory: Path) -> None:
-    for path in directory.glob("piece-*"):
-        shutil.rmtree(path, ignore_errors=True)
+def encoded(lines: Sequence[Line], settings: EncodingSettings) -> EncodedLines:
+    """Lines as arrays of token numbers; those that are empty or too long are left out and counted."""
+    numbers, sources, targets = zip(*lines, strict=True)
+    found = settings.encode(list(sources), list(targets))
+    rows = found.source, found.target
+    lengths = np.array([list(map(len, side)) for side in rows], dtype=np.int64).T  # [N, 2]
+    empty = (lengths == 0).any(1)
+    too_long = (lengths > settings.max_length).any(1) & ~empty
+    kept = np.flatnonzero(~empty & ~too_long)
+    parts = {}
+    for name, side in zip(("source.ids", "target.ids"), rows, strict=True):
+        flat = chain.from_iterable(side if len(kept) == len(lines) else [side[n] for n in kept.tolist()])
+        parts[name] = np.fromiter(flat, dtype="<i4").tobytes()
+    parts["lengths"] = lengths[kept].astype("<i4").tobytes()
+    parts["numbers"] = np.array(numbers, dtype="<i8")[kept].tobytes()
+    left = {"too_long": int(too_long.sum()), "empty": int(empty.sum()), "cut": found.cut}
+    return EncodedLines(parts, {"pairs": len(lines), "kept": len(kept), **left})
 
 
 class Child:
     """A child process, seen from the parent.
 
     Args:
-        path: directory for its files; created and removed for each piece.
+        directory: of the store, for errors.
         settings: how to encode.
     """
 
-    def __init__(self, path: Path, settings: EncodingSettings) -> None:
-        self._path = path
-        read, self._to = os.pipe()
-        self._from, write = os.pipe()
+    def __init__(self, directory: Path, settings: EncodingSettings) -> None:
+        self._directory = directory
+        context = get_context("fork")
+        self._pipe, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other, settings))
         with warnings.catch_warnings():
-            # Forking is safe: the child only encodes and writes files, so it needs no lock of other threads.
+            # Forking is safe: the child only encodes, so it needs no lock of other threads.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._pid = os.fork()
-        if not self._pid:
-            _serve(read, write, path, settings)
-        os.close(read)
-        os.close(write)
+            self._process.start()
+        other.close()
 
     def __enter__(self) -> "Child":
         return self
@@ -209,113 +248,56 @@ class Child:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._to)
-        os.close(self._from)
-        if self._pid:
-            if kind is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-        shutil.rmtree(self._path, ignore_errors=True)
+        self._pipe.close()
+        if kind is not None:
+            self._process.kill()
+        self._process.join()
 
     def ask(self, lines: Sequence[Line]) -> None:
         """Send lines; the child must be idle."""
-        numbers, sources, targets = zip(*lines, strict=True)
-        texts = [_joined(side) for side in (sources, targets)]
-        sizes = SIZES.pack(len(lines), *map(len, texts))
         try:
-            _send(self._to, sizes + np.array(numbers, dtype="<i8").tobytes() + texts[0] + texts[1])
-        except BrokenPipeError:
-            self._raise_exit()
+            self._pipe.send(lines)
+        except ConnectionError:
+            raise self._ended() from None
 
-    def answer(self) -> EncodedLines:
+    def answer(self) -> list[EncodedLines]:
         """Wait for the arrays of the lines sent last.
 
         Raises:
             DataError: a line cannot be encoded, or the process died.
-            OSError: the arrays could not be written.
         """
-        status = os.read(self._from, 1)
-        if not status:
-            self._raise_exit()
-        if status == b"e":
-            number, why, file, line = jsonfile.decode(
-                (self._path / "error.json").read_bytes(), tuple[int | None, str, str | None, int | None]
-            )
-            raise OSError(number, why) if number else DataError(why, path=file, line=line)
-        report = jsonfile.decode((self._path / "report.json").read_bytes(), dict[str, jsonfile.Count])
-        parts = {name: (self._path / name).read_bytes() for name in PARTS}
-        shutil.rmtree(self._path)
-        return EncodedLines(parts, report)
+        try:
+            found: list[EncodedLines] | DataError = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            raise self._ended() from None
+        if isinstance(found, DataError):
+            raise found
+        return found
 
-    def _raise_exit(self) -> None:
-        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-        self._pid = 0
+    def _ended(self) -> DataError:
+        self._process.join()
+        code = self._process.exitcode or 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        raise DataError(
-            f"a process that encoded text {how}; run the same command again", path=self._path.parent
+        return DataError(
+            f"a process that encoded text {how}; run the same command again", path=self._directory
         )
 
 
-def _serve(read: int, write: int, path: Path, settings: EncodingSettings) -> None:
+def _serve(pipe: Connection, settings: EncodingSettings) -> None:
     """The child's main loop; does not return."""
-    code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             if threading.current_thread() is threading.main_thread():
                 signal.signal(number, signal.SIG_DFL)
-        # Close the parent's files; the child must not keep the store's lock.
-        low, high = sorted((read, write))
-        for begin, end in ((3, low), (low + 1, high), (high + 1, 65536)):
+        # Close the parent's files; the child must not keep the store's lock or the pipes of other children.
+        for begin, end in ((3, pipe.fileno()), (pipe.fileno() + 1, 65536)):
             os.closerange(begin, end)
         os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive a fork
-        while head := _receive(read, SIZES.size):
-            _answer(read, head, path, settings)
-            failed = (path / "error.json").exists()
-            os.write(write, b"e" if failed else b"k")
-        code = 0
+        while True:  # until EOFError: the pipe is closed
+            lines: list[Line] = pipe.recv()
+            try:
+                pipe.send(list(_encoded_here(iter(lines), settings)))
+            except DataError as error:
+                pipe.send(error)
     finally:
-        os._exit(code)  # without closing or flushing the parent's files a second time
-
-
-def _answer(read: int, head: bytes, path: Path, settings: EncodingSettings) -> None:
-    count, *sizes = SIZES.unpack(head)
-    numbers = np.frombuffer(_receive(read, 8 * count), dtype="<i8").tolist()
-    sides = [_receive(read, size).decode("utf-8", "surrogatepass").split("\n") for size in sizes]
-    lines = list(zip(numbers, *sides, strict=True))
-    path.mkdir()
-    try:
-        pieces = [encoded(lines[start : start + BATCH], settings) for start in range(0, count, BATCH)]
-        for name in PARTS:
-            (path / name).write_bytes(b"".join(piece.parts[name] for piece in pieces))
-        total = {name: sum(piece.report[name] for piece in pieces) for name in pieces[0].report}
-        (path / "report.json").write_text(json.dumps(total))
-    except DataError as error:
-        (path / "error.json").write_text(json.dumps([0, error.why, error.path, error.line]))
-    except OSError as error:
-        (path / "error.json").write_text(json.dumps([error.errno, error.strerror, None, None]))
-
-
-def _joined(texts: Sequence[str]) -> bytes:
-    whole = "\n".join(texts)
-    if whole.count("\n") >= len(texts):  # a line break inside a text counts as white space
-        whole = "\n".join(text.replace("\n", " ") for text in texts)
-    return whole.encode("utf-8", "surrogatepass")
-
-
-def _send(to: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(to, view) :]
-
-
-def _receive(read: int, size: int) -> bytes:
-    """Exactly `size` bytes; b"" at the end of the pipe."""
-    parts = []
-    while size:
-        part = os.read(read, min(size, 2**20))
-        if not part:
-            return b""
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        os._exit(1)  # without closing or flushing the parent's files a second time

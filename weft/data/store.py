@@ -19,13 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.data.building import FILES, cores, write
-from weft.data.encoded import EncodedPairs, EncodingSettings, PairEncoder
+from weft.data.building import FILES, EncodingSettings, PairEncoder, cores, write
 from weft.errors import DataError
 from weft.store import files, jsonfile
 from weft.store.digests import file_digest, note
-
-__all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
 
 VERSION = 2
 LOCK = "lock"

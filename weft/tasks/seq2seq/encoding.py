@@ -26,8 +26,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.data.building import EncodedPairs, PairEncoder
 from weft.data.shortlist import Shortlist
-from weft.data.store import EncodedPairs, JoinedStores, PairEncoder, TokenStore, content_key
+from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
