@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.f1 import by_class, classes, confusion, macro_f1, table
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 

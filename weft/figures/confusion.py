@@ -1,6 +1,6 @@
 """A confusion matrix as a heat map: true class by predicted class.
 
-Read next: ../metrics/confusion.py, which counts; colours.py.
+Read next: ../metrics/f1.py, which counts; colours.py.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Accuracy: the share of lines that are exactly right. Read next: perplexity.py."""
+"""Accuracy: the share of lines that are exactly right. Read next: tags.py."""
 
 from collections.abc import Sequence
 

@@ -1,14 +1,9 @@
 """Character error rate: the word error rate, counted in characters. Read next: wer.py."""
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from weft.metrics.metric import Metric
-from weft.metrics.wer import Wer
+from weft.metrics.wer import ErrorRate
 
 
-class Cer(Metric):
+class Cer(ErrorRate):
     """100 (S + D + I) / N over all lines, in characters; a run of white space counts as one space.
 
     Example:
@@ -17,28 +12,7 @@ class Cer(Metric):
     """
 
     name = "CER"
-    higher_is_better = False
-
-    def __init__(self) -> None:
-        self._counter = _Letters()
-
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """[N, 4]: substitutions, deletions, insertions, and characters of the reference."""
-        return self._counter.statistics(hypotheses, references)
-
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 4] to [...]."""
-        return self._counter.value(totals)
-
-    def signature(self) -> str:
-        """Case and punctuation are kept."""
-        return self._counter.signature()
-
-
-class _Letters(Wer):
     unit = "character"
 
-    def cut(self, line: str) -> Sequence[str]:
+    def cut(self, line: str) -> str:
         return " ".join(line.split())

@@ -1,8 +1,8 @@
-"""F1 of each class and their mean, in which rare and frequent classes weigh the same.
+"""F1 of each class and their mean, in which rare and frequent classes weigh the same; the confusion matrix.
 
     precision = tp / predicted,   recall = tp / there,   F1 = 2 tp / (predicted + there)
 
-`there` counts the class in the references. Read next: confusion.py, the counts; scored.py, the interval.
+`there` counts the class in the references. Read next: scored.py, the interval.
 """
 
 from collections import Counter
@@ -11,9 +11,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.metrics.confusion import classes, confusion
+from weft.errors import DataError
 from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines, scored
+
+
+def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+    """All classes: those of the references by decreasing frequency, then the others by name.
+
+    An empty hypothesis stands for an example without an answer, and is no class.
+    """
+    counts: dict[str, int] = {}
+    for label in references:
+        counts[label] = counts.get(label, 0) + 1
+    found = sorted(counts, key=lambda label: (-counts[label], label))
+    return found + sorted(set(hypotheses) - set(counts) - {""})
+
+
+def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
+    """Counts [C, C] int64 of reference class (row) against predicted class (column).
+
+    Args:
+        hypotheses, references: [N] class names; an empty hypothesis, no answer, is not counted.
+        labels: [C] classes in the order of the rows and columns.
+
+    Raises:
+        DataError: the lists differ in length.
+
+    Example:
+        >>> confusion(["a", "b", "a"], ["a", "b", "b"], ["a", "b"]).tolist()
+        [[1, 0], [1, 1]]
+    """
+    if len(hypotheses) != len(references):
+        raise DataError(
+            "confusion: expected as many answers as references, "
+            f"got {len(hypotheses):,} and {len(references):,}"
+        )
+    number = {label: place for place, label in enumerate(labels)}
+    matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    for ours, theirs in zip(hypotheses, references, strict=True):
+        if ours or ours in number:
+            matrix[number[theirs], number[ours]] += 1
+    return matrix
 
 
 class ClassRow(NamedTuple):
@@ -26,6 +65,13 @@ class ClassRow(NamedTuple):
     there: int  # in the references
     predicted: int
 
+    @classmethod
+    def of(cls, label: str, right: float, predicted: float, there: float) -> "ClassRow":
+        """The row of a class from its counts: right answers, predictions, occurrences in the references."""
+        right = float(right)
+        f1 = 2 * right / max(1, predicted + there)
+        return cls(label, right / max(1, predicted), right / max(1, there), f1, int(there), int(predicted))
+
 
 def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[ClassRow]:
     """One row per class, by decreasing frequency in the references.
@@ -36,20 +82,10 @@ def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[Class
     """
     labels = classes(hypotheses, references)
     matrix, counts = confusion(hypotheses, references, labels), Counter(references)
-    rows = []
-    for place, label in enumerate(labels):
-        right, there, predicted = matrix[place, place], counts[label], matrix[:, place].sum()
-        rows.append(
-            ClassRow(
-                label,
-                float(right / max(1, predicted)),
-                float(right / max(1, there)),
-                float(2 * right / max(1, there + predicted)),
-                int(there),
-                int(predicted),
-            )
-        )
-    return rows
+    return [
+        ClassRow.of(label, matrix[place, place], int(matrix[:, place].sum()), counts[label])
+        for place, label in enumerate(labels)
+    ]
 
 
 def macro_f1(

@@ -58,18 +58,8 @@ def by_label(
         [0.6666666666666666, 0.6666666666666666]
     """
     metric = _LabelF1(separator, labels, "macro")
-    right, predicted, there = np.split(metric.statistics(hypotheses, references, None).sum(0), 3)
-    return [
-        ClassRow(
-            label,
-            float(right[n] / max(1, predicted[n])),
-            float(right[n] / max(1, there[n])),
-            float(2 * right[n] / max(1, there[n] + predicted[n])),
-            int(there[n]),
-            int(predicted[n]),
-        )
-        for n, label in enumerate(labels)
-    ]
+    counts = metric.statistics(hypotheses, references, None).sum(0).reshape(3, -1).T.tolist()  # [C, 3]
+    return [ClassRow.of(label, *each) for label, each in zip(labels, counts, strict=True)]
 
 
 class _LabelF1(Metric):

@@ -1,13 +1,12 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of summaries, as F1, and ROUGE-L of captions, as in COCO's evaluation."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import regex
 
-from weft.metrics.captions import SIGNATURE, words
+from weft.metrics.captions import SIGNATURE, grams, words
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines
@@ -61,7 +60,7 @@ class Rouge(Metric):
             common, ours, theirs = longest_common(output, known), len(output), len(known)
         else:
             width = int(self.kind)
-            one, other = _grams(output, width), _grams(known, width)
+            one, other = grams(output, width), grams(known, width)
             common, ours, theirs = (one & other).total(), one.total(), other.total()
         return 2 * common / (ours + theirs) if common else 0.0
 
@@ -77,10 +76,6 @@ class Rouge(Metric):
 def _words(line: str) -> list[str]:
     found: list[str] = _WORD.findall(line.lower())
     return found
-
-
-def _grams(words: list[str], width: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(words[place:] for place in range(width)), strict=False))
 
 
 def rouge_l(

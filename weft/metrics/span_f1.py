@@ -110,13 +110,8 @@ def by_type(hypotheses: Iterable[Sequence[str]], references: Iterable[Sequence[s
         for counts, names in ((right, guessed & known), (predicted, guessed), (there, known)):
             counts.update(name.kind for name in names)
     kinds = sorted(predicted.keys() | there.keys(), key=lambda kind: (-there[kind], kind))
-    whole = _row(ALL, right.total(), predicted.total(), there.total())
-    return [whole, *(_row(kind, right[kind], predicted[kind], there[kind]) for kind in kinds)]
-
-
-def _row(label: str, right: int, predicted: int, there: int) -> ClassRow:
-    f1 = 2 * right / max(1, predicted + there)
-    return ClassRow(label, right / max(1, predicted), right / max(1, there), f1, there, predicted)
+    whole = ClassRow.of(ALL, right.total(), predicted.total(), there.total())
+    return [whole, *(ClassRow.of(kind, right[kind], predicted[kind], there[kind]) for kind in kinds)]
 
 
 def _read(tag: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Word error rate: substitutions, deletions and insertions per reference word. Read next: cer.py."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,23 +41,15 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> WordEdits:
     return row[-1]
 
 
-class Wer(Metric):
-    """100 (S + D + I) / N over all lines, where N counts the words of the references.
+class ErrorRate(Metric):
+    """100 (S + D + I) / N over all lines, where N counts the units of the references."""
 
-    Words are separated by white space and compared as written.
-
-    Example:
-        >>> round(Wer().score(["one too"], ["one two three"]).value, 2)
-        66.67
-    """
-
-    name = "WER"
     higher_is_better = False
-    unit = "word"
+    unit: ClassVar[str]
 
+    @abstractmethod
     def cut(self, line: str) -> Sequence[str]:
         """Split a line into the units that are counted."""
-        return line.split()
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
@@ -75,3 +68,20 @@ class Wer(Metric):
     def signature(self) -> str:
         """Case and punctuation are kept."""
         return f"percent|unit:{self.unit}|case:mixed|punctuation:kept"
+
+
+class Wer(ErrorRate):
+    """100 (S + D + I) / N over all lines, where N counts the words of the references.
+
+    Words are separated by white space and compared as written.
+
+    Example:
+        >>> round(Wer().score(["one too"], ["one two three"]).value, 2)
+        66.67
+    """
+
+    name = "WER"
+    unit = "word"
+
+    def cut(self, line: str) -> Sequence[str]:
+        return line.split()

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.f1 import ClassRow, by_class, classes, confusion, macro_f1, table
 from weft.metrics.label_sets import by_label, label_f1
 from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.scored import ScoreWithBaselines, scored

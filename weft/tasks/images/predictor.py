@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from weft.data.held import held
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.f1 import by_class, classes, confusion, macro_f1, table
 from weft.metrics.scored import scored
 from weft.models import Labeller
 from weft.nn.pictures.front import Front

@@ -24,8 +24,7 @@ from torch import Tensor, nn
 from weft.data.batching import length_groups
 from weft.data.conllu import Column, ConlluSentence, each_sentence
 from weft.errors import DataError
-from weft.metrics.confusion import classes, confusion
-from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.f1 import ClassRow, by_class, classes, confusion, macro_f1, table
 from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
