@@ -39,8 +39,6 @@ LETTERS, STEPS = 40, 64
 class Task(Protocol):
     """What recurrences.py trains on."""
 
-    updates: int
-
     def model(self, name: str, width: int, inner: int) -> Any: ...
     def sized(self, model: Any) -> nn.Module:
         """The part whose parameters are equal."""
@@ -105,8 +103,6 @@ class _Writing:
 class Language(_Writing):
     """English help texts, letter by letter."""
 
-    updates = 200
-
     def __init__(self) -> None:
         text = english_letters()
         self.text = Running(text, PIECE, ROWS, counted(text.valid, PIECE), "bits")
@@ -167,8 +163,6 @@ def sentence(chance: np.random.Generator) -> tuple[list[str], list[str]]:
 class Translation(_Writing):
     """Drawn sentences from English to Spanish, word by word: order, and agreement in gender and number."""
 
-    updates = 200
-
     def __init__(self) -> None:
         chance = np.random.default_rng(0)
         drawn = [sentence(chance) for _ in range(12_000)]
@@ -214,8 +208,6 @@ class _Labelling:
 
 class WordEnds(_Labelling):
     """Tagging: a text without spaces, letter by letter; a tag says whether a word ends here."""
-
-    updates = 200
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
@@ -283,8 +275,6 @@ def f1(said: np.ndarray, real: np.ndarray) -> float:
 
 class Waves(_Labelling):
     """Forecasting: three waves of random period and phase in noise; the next value at each position."""
-
-    updates = 200
 
     def model(self, name: str, width: int, inner: int) -> Labeller:
         """A forecaster of one step."""

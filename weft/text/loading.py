@@ -27,12 +27,13 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         'a cat'
     """
     path = Path(path)
-    if not _is_imported(path):
+    try:
+        content = foreign.content_of(path)
+        about = content.pop(imported.KEY)
+    except (CheckpointError, KeyError):  # Weft's own file, or one that its reader says more about
         model, settings = read_tokenizer(path)
         return Vocabulary(model, **settings)
-    content = foreign.content_of(path)
     try:
-        about = content.pop(imported.KEY)
         if "sentencepiece" in about:
             return sentencepiece.restored(about)
         return imported.restored(content, about)
@@ -42,10 +43,3 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         raise CheckpointError(
             f"{path}: cannot be used ({str(error)[:200]}); import the model again"
         ) from error
-
-
-def _is_imported(path: Path) -> bool:
-    try:
-        return imported.KEY in foreign.content_of(path)
-    except CheckpointError:
-        return False
