@@ -77,6 +77,9 @@ Size = Annotated[int, Bounds(ge=0, le=10_000_000)]
 
 Sizes = tuple[Size, ...]
 
+Features = Annotated[int, Bounds(ge=1, le=10_000_000)]
+"""Features of a vector that cannot be left out."""
+
 
 def check_fields(settings: Any, prefix: str = "") -> None:
     """Check the fields of a dataclass against the ranges and choices in their annotations.

@@ -84,7 +84,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     [
         ("data.batches=stream", "set batches: lines"),
         ("data.vocabulary.kind=bpe", "predicts whole words"),
-        ("model.size=0", "size: expected at least 1"),
+        ("model.size=0", "size: expected a whole number from 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

@@ -95,10 +95,10 @@ def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("model.size=0", "size: expected at least 1, got 0"),
+        ("model.size=0", "size: expected a whole number from 1"),
         ("data.min_count=10000", "occur 10000 times, got 0"),
         ("data.test=no.tsv", "no.tsv"),
-        ("data.subsample=7", "got 7.0"),
+        ("data.subsample=7", "got 7"),
     ],
 )
 def test_bad_settings_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

@@ -17,6 +17,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.tables import is_table, kind_of
 from weft.errors import ConfigError, DataError
+from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import (
     can_hold_out,
@@ -104,14 +105,12 @@ class LabelData:
     group: str | None = None
     time: str | None = None
     vocabulary: WordSettings = field(default_factory=WordSettings)
-    max_length: int = 400
-    batch_tokens: int = 2000
-    batch_rows: int = 50
+    max_length: AtLeastOne = 400
+    batch_tokens: AtLeastOne = 2000
+    batch_rows: Whole = 50
 
     def __post_init__(self) -> None:
-        for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if (self.corpus is None) == (self.train is None):
             raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if self.split_column is not None and (self.folds or self.valid or self.test):

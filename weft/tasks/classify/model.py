@@ -30,7 +30,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import AtLeastOne, DropoutRate, Features, Positive, Share, Size, check_fields
 from weft.tasks.labels.base import ClassWeights, check_weights
 
 USUAL = 0.5
@@ -51,7 +51,7 @@ class TextEmbedding:
         tuned: train the model of that run further too; otherwise it stays as it is.
     """
 
-    size: Size = 128
+    size: Features = 128
     dropout: DropoutRate = 0.3
     vectors: Path | None = None
     fixed: bool = False
@@ -59,9 +59,7 @@ class TextEmbedding:
     tuned: bool = False
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"size: expected at least 1, got {self.size}")
-        _share("dropout", self.dropout)
+        check_fields(self)
         if self.tuned and self.contextual is None:
             raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.fixed and self.vectors is None:
@@ -88,27 +86,23 @@ class Bag:
         alpha: added to the counts of naive Bayes.
     """
 
-    ngrams: int = 2
+    ngrams: AtLeastOne = 2
     edges: bool = False
     size: Size = 0
     letters: tuple[int, int] | None = None
     letters_size: Size = 200_000
-    min_count: int = 1
+    min_count: AtLeastOne = 1
     weight: Literal["presence", "count", "frequency", "tfidf"] = "presence"
     naive_bayes: bool = False
-    alpha: float = 1.0
+    alpha: Positive = 1.0
 
     def __post_init__(self) -> None:
-        for name, least in (("ngrams", 1), ("size", 0), ("letters_size", 0), ("min_count", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if self.letters is not None and not 2 <= self.letters[0] <= self.letters[1]:
             raise ConfigError(
                 "letters: expected the shortest (at least 2) and the longest letter n-gram, such as [2, 5], "
                 f"got {list(self.letters)}"
             )
-        if not self.alpha > 0:
-            raise ConfigError(f"alpha: expected a number above 0, got {self.alpha}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +125,12 @@ class LabelModel:
     pool: Callable[..., Pool] = Mean
     embedding: TextEmbedding = field(default_factory=TextEmbedding)
     dropout: DropoutRate = 0.3
-    smoothing: float = 0.0
+    smoothing: Share = 0.0
     class_weights: ClassWeights = "none"
     bag: Bag | None = None
 
     def __post_init__(self) -> None:
-        _share("dropout", self.dropout)
-        _share("smoothing", self.smoothing)
+        check_fields(self)
         check_weights(self.class_weights)
         if self.bag is not None and self.embedding.contextual is not None:
             raise ConfigError(
@@ -223,11 +216,6 @@ class _Dropped(Pool):
 
     def forward(self, memory: Memory) -> torch.Tensor:
         return self.dropout(self.pool(memory))  # type: ignore[no-any-return]
-
-
-def _share(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ConfigError(f"{name}: expected a share from 0 to below 1, got {value}")
 
 
 class MultiLabelHead(Head):

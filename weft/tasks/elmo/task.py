@@ -7,17 +7,16 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
-from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
-from weft.setting_types import Count, DropoutRate, Size
+from weft.setting_types import Bounds, DropoutRate, Features, check_fields
 from weft.store import jsonfile
 from weft.tasks.elmo.predictor import (
     ContextComparer,
@@ -61,19 +60,15 @@ class ElmoModel:
         dropout: of the input of every layer and of the softmax.
     """
 
-    size: Size = 256
-    num_layers: Count = 2
-    letter_size: Size = 16
-    spelled: int = 128
+    size: Features = 256
+    num_layers: Annotated[int, Bounds(ge=1, le=10_000)] = 2
+    letter_size: Features = 16
+    spelled: Features = 128
     residual: bool = True
     dropout: DropoutRate = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("size", "num_layers", "letter_size", "spelled"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
+        check_fields(self)
 
     def build(self, num_words: int, num_letters: int) -> BothWays:
         """A new model."""

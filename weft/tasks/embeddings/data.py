@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from weft.data.questions import read_questions
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
+from weft.setting_types import AtLeastOne, Bounds, Share, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import Split
 from weft.text.normalise import normalise
@@ -249,25 +250,17 @@ class WordsData:
     tokens: Literal["word", "space"] = "word"
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = True
-    min_count: int = 5
-    window: int = 5
-    subsample: float = 0.001
-    length: int = 128
-    noise: int = 256
-    batch_rows: int = 48
+    min_count: AtLeastOne = 5
+    window: AtLeastOne = 5
+    subsample: Share = 0.001
+    length: Annotated[int, Bounds(ge=2)] = 128
+    noise: AtLeastOne = 256
+    batch_rows: AtLeastOne = 48
 
     renamed: ClassVar[Mapping[str, str]] = {"rows": "batch_rows"}
 
     def __post_init__(self) -> None:
-        for name in ("min_count", "window", "noise", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.length < 2:
-            raise ConfigError(f"length: expected at least 2, got {self.length}")
-        if not 0 <= self.subsample < 1:
-            raise ConfigError(
-                f"subsample: expected a number from 0 to below 1 such as 0.001, got {self.subsample}"
-            )
+        check_fields(self)
         if (self.corpus is None) == (self.train is None):
             raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if (self.corpus is None) != (self.language is None):

@@ -6,7 +6,7 @@ Read next: data.py, predictor.py; ../../nn/embed/neighbours.py.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
-from weft.setting_types import AtLeastOne, Size
+from weft.setting_types import AtLeastOne, Bounds, Features, NonNegative, Positive, check_fields
 from weft.tasks.embeddings.data import (
     CooccurrenceTable,
     Corpus,
@@ -62,28 +62,22 @@ class WordsModel:
     """
 
     objective: Literal["skipgram", "cbow", "glove"] = "skipgram"
-    size: Size = 100
-    negatives: int = 5
+    size: Features = 100
+    negatives: AtLeastOne = 5
     subwords: bool = False
-    shortest: int = 3
+    shortest: Annotated[int, Bounds(ge=2)] = 3
     longest: int = 6
-    buckets: int = 50_000
-    most: float = 100.0
-    alpha: float = 0.75
+    buckets: AtLeastOne = 50_000
+    most: Positive = 100.0
+    alpha: NonNegative = 0.75
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("negatives", 1), ("shortest", 2), ("buckets", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if self.longest < self.shortest:
             raise ConfigError(f"longest: expected at least shortest ({self.shortest}), got {self.longest}")
         if self.objective == "glove" and self.subwords:
             raise ConfigError(
                 "subwords: expected false, as glove counts whole words; or set another objective"
-            )
-        if self.most <= 0 or self.alpha < 0:
-            raise ConfigError(
-                f"most: expected most above 0 and alpha at least 0, got {self.most} and {self.alpha}"
             )
 
     def build(self, words: Sequence[str]) -> Neighbours | Glove:

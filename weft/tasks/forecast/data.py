@@ -21,6 +21,7 @@ from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, 
 from weft.data.times import UNKNOWN
 from weft.data.windows import Scale, SeriesWindows
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.setting_types import AtLeastOne, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import SPLITS, Split
 from weft.wording import plural
@@ -78,21 +79,19 @@ class SeriesData:
     resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
-    lookback: int = 96
-    horizon: int = 24
+    lookback: AtLeastOne = 96
+    horizon: AtLeastOne = 24
     season: int | None = None
-    batch_rows: int = 256
+    batch_rows: AtLeastOne = 256
     windows_an_epoch: int = 0
     seed: int = 1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if (self.file is None) == (self.generated is None):
             raise ConfigError("set exactly one of file (your series) and generated: waves")
         if self.generated is not None and self.generated not in GENERATED:
             raise ConfigError(f"generated: expected one of {', '.join(GENERATED)}, got {self.generated!r}")
-        for name in ("lookback", "horizon", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if len(self.split) != 3:
             raise ConfigError(f"split: expected three parts, got {list(self.split)}")
         if self.resample is not None and self.frequency is None:

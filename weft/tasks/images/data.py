@@ -6,16 +6,16 @@ Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which m
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from weft.data.images import LabelledImage, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
-from weft.setting_types import Size
+from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.labels.splits import check_classes, parts
-from weft.tasks.pictures.data import SIDE
+from weft.tasks.pictures.data import LEAST, SIDE
 from weft.tasks.task import SPLITS, Split
 
 FRAMES = 6
@@ -56,30 +56,20 @@ class ClassData:
     valid: str | None = None
     test: str | None = None
     folder: Path = Path()
-    hold_out: int = 10
-    split_seed: int | None = None
-    size: Size | None = None
-    frames: int | None = None
-    examples: int = 4000
-    valid_examples: int = 300
-    test_examples: int = 1000
-    batch_rows: int = 32
-    seed: int = 1
+    hold_out: Annotated[int, Bounds(ge=2)] = 10
+    split_seed: Whole | None = None
+    size: Features | None = None
+    frames: AtLeastOne | None = None
+    examples: AtLeastOne = 4000
+    valid_examples: AtLeastOne = 300
+    test_examples: AtLeastOne = 1000
+    batch_rows: AtLeastOne = 32
+    seed: Whole = 1
 
     def __post_init__(self) -> None:
-        for name in ("examples", "valid_examples", "test_examples", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.seed < 0:
-            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
-        if self.hold_out < 2:
-            raise ConfigError(f"hold_out: expected at least 2, got {self.hold_out}")
-        if self.split_seed is not None and self.split_seed < 0:
-            raise ConfigError(f"split_seed: expected at least 0, got {self.split_seed}")
-        for name, least in (("size", 12 if self.generated else 1), ("frames", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {value}")
+        check_fields(self)
+        if self.generated and self.size is not None and self.size < LEAST:
+            raise ConfigError(f"size: expected at least {LEAST} pixels, got {self.size}")
         if (self.generated is None) == (self.train is None):
             raise ConfigError("set exactly one of generated (shapes or moving) and train (your files)")
 

@@ -29,7 +29,7 @@ from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import DropoutRate, Features, Share, check_fields
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
@@ -78,7 +78,7 @@ class TokenEmbedding:
             be ordered by frequency: vocabulary.kind space, word or character. Empty for one softmax.
     """
 
-    size: Size = 200
+    size: Features = 200
     dropout: DropoutRate = 0.1
     tied: bool = True
     scaled: bool = True
@@ -86,10 +86,7 @@ class TokenEmbedding:
     cutoffs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"size: expected at least 1, got {self.size}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +101,10 @@ class ProseModel:
 
     decoder: Callable[..., Decoder] = RecurrentDecoder
     embedding: TokenEmbedding = field(default_factory=TokenEmbedding)
-    smoothing: float = 0.0
+    smoothing: Share = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.smoothing < 1:
-            raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
+        check_fields(self)
         if self.smoothing and self.embedding.cutoffs:
             raise ConfigError(
                 "smoothing: cannot be combined with embedding.cutoffs, whose groups are trained apart; "

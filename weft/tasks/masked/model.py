@@ -5,13 +5,12 @@ Read next: predictor.py, which fills gaps with it; task.py.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.errors import ConfigError
 from weft.masks import fill, grid, to_device
 from weft.models import Labeller
 from weft.nn.embed.pieces import Pieces
@@ -20,7 +19,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.heads.transformed import Transformed
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import Bounds, DropoutRate, Features, check_fields
 from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
 SPECIALS = 4
@@ -163,17 +162,14 @@ class MaskedModel:
     """
 
     encoder: Callable[..., Encoder] = TransformerEncoder
-    size: Size = 128
+    size: Features = 128
     dropout: DropoutRate = 0.1
     scaled: bool = True
     norm_epsilon: float = 1e-5
-    share: float = 0.15
+    share: Annotated[float, Bounds(gt=0, lt=1)] = 0.15
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"size: expected at least 1, got {self.size}")
-        if not 0 < self.share < 1:
-            raise ConfigError(f"share: expected a share between 0 and 1 such as 0.15, got {self.share}")
+        check_fields(self)
 
     def build(self, size: int) -> MaskedLanguageModel:
         """A new model for a vocabulary of this size; input and output share one table, as in BERT."""

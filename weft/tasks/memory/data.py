@@ -27,7 +27,7 @@ from weft.data.memory_problems import (
     without_looking,
 )
 from weft.errors import ConfigError
-from weft.shapes import check_choice
+from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.base import LabelBatch
 
 LETTERS = "abcdefgh"
@@ -245,20 +245,15 @@ class MemoryData:
     length: int = 200
     shortest: int = 0
     test_length: int = 0
-    symbols: int = 10
-    examples: int = 10_000
-    valid: int = 1000
-    test: int = 5000
-    batch_rows: int = 50
-    seed: int = 1
+    symbols: AtLeastOne = 10
+    examples: AtLeastOne = 10_000
+    valid: AtLeastOne = 1000
+    test: AtLeastOne = 5000
+    batch_rows: AtLeastOne = 50
+    seed: Whole = 1
 
     def __post_init__(self) -> None:
-        check_choice("problem", self.problem, ProblemName)
-        for name in ("symbols", "examples", "valid", "test", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.seed < 0:
-            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
+        check_fields(self)
         for name in ("shortest", "test_length", "length"):
             length = getattr(self, name)
             if (name == "length" or length) and (wrong := self._wrong(length)):

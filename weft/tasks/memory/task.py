@@ -24,6 +24,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
+from weft.setting_types import Size, check_fields
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
@@ -54,11 +55,10 @@ class MemoryModel:
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
     pool: Callable[..., Pool] = Summary
-    embedding: int = 0
+    embedding: Size = 0
 
     def __post_init__(self) -> None:
-        if self.embedding < 0:
-            raise ConfigError(f"embedding: expected at least 0, got {self.embedding}")
+        check_fields(self)
 
     def build(self, data: MemoryData) -> Labeller:
         """A new model."""

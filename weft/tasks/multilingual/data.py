@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from weft.errors import ConfigError
+from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Split
 from weft.text.language_names import NAMES
@@ -34,7 +36,7 @@ class ManyData:
 
     pairs: tuple[str, ...]
     zero_shot: tuple[str, ...] = ()
-    temperature: float = 1.0
+    temperature: Annotated[float, Bounds(ge=1)] = 1.0
     prompt: str | None = None
     names: dict[str, str] = field(default_factory=dict)
     folder: Path = Path()
@@ -45,12 +47,13 @@ class ManyData:
     corpus: str | None = None
     vocabulary: VocabularySettings = field(default_factory=lambda: VocabularySettings(size=8000))
     augment: AugmentSettings = field(default_factory=AugmentSettings)
-    max_length: int = 128
-    batch_tokens: int = 2048
-    batch_rows: int = 0
-    validate_rows: int = 100
+    max_length: AtLeastOne = 128
+    batch_tokens: AtLeastOne = 2048
+    batch_rows: Whole = 0
+    validate_rows: Whole = 100
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.pairs:
             raise ConfigError("pairs: expected at least one direction such as en-de, got an empty list")
         every = [*self.pairs, *self.zero_shot]
@@ -66,8 +69,6 @@ class ManyData:
         for pair in self.zero_shot:
             if pair.split("-")[1] not in targets:
                 raise ConfigError(f"zero_shot: no trained pair has the target language of {pair}")
-        if self.temperature < 1:
-            raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         if self.prompt is not None and "{text}" not in self.prompt:
             raise ConfigError("prompt: {text} is missing; put it where the source goes")
         if self.prompt is not None and (self.augment.noisy or self.augment.concatenate):

@@ -6,7 +6,7 @@ Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which m
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from weft.data.listed import listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
-from weft.setting_types import Size
+from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.init import VALID_NAMES
 from weft.tasks.labels.splits import can_hold_out, few
 from weft.tasks.pictures.pictures import check_shape
@@ -27,6 +27,9 @@ from weft.tasks.vocabulary import WordSettings
 
 SIDE = 24
 """Default side of a generated picture in pixels."""
+
+LEAST = 12
+"""Smallest side of a generated picture."""
 
 
 class Captions(NamedTuple):
@@ -67,25 +70,20 @@ class CaptionData:
     hold_out: int = 0
     folder: Path = Path()
     images: str | None = None
-    size: Size | None = None
+    size: Features | None = None
     language: str = "en"
-    examples: int = 4000
-    valid_examples: int = 300
-    test_examples: int = 1000
+    examples: AtLeastOne = 4000
+    valid_examples: AtLeastOne = 300
+    test_examples: AtLeastOne = 1000
     vocabulary: WordSettings = field(default_factory=WordSettings)
-    max_length: int = 40
-    batch_rows: int = 64
-    seed: int = 1
+    max_length: AtLeastOne = 40
+    batch_rows: AtLeastOne = 64
+    seed: Whole = 1
 
     def __post_init__(self) -> None:
-        for name in ("examples", "valid_examples", "test_examples", "max_length", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.seed < 0:
-            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
-        least = 12 if self.generated else 1
-        if self.size is not None and self.size < least:
-            raise ConfigError(f"size: expected at least {least} pixels, got {self.size}")
+        check_fields(self)
+        if self.generated and self.size is not None and self.size < LEAST:
+            raise ConfigError(f"size: expected at least {LEAST} pixels, got {self.size}")
         if (self.generated is None) == (self.train is None):
             raise ConfigError("set exactly one of generated: shapes and train (your files)")
         own = "generated pictures" if self.generated else ""
@@ -199,14 +197,11 @@ class DrawData(CaptionData):
         tiles: maximum size of the palette, learnt from the training pictures.
     """
 
-    tile: int = 3
-    tiles: int = 512
+    tile: AtLeastOne = 3
+    tiles: Annotated[int, Bounds(ge=2)] = 512
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("tile", 1), ("tiles", 2)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         side = self.size or (SIDE if self.generated else 0)
         if side % self.tile:
             raise ConfigError(

@@ -1,13 +1,11 @@
 """A recipe's section `model` for tasks on pictures: front end, encoder, decoder or pool."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
-from weft.errors import ConfigError
 from weft.models import Generator, Labeller
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -20,7 +18,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
 from weft.nn.pools import Mean, Pool
-from weft.setting_types import DropoutRate
+from weft.setting_types import DropoutRate, Features, Share, check_fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +39,12 @@ class CaptionModel:
     front: Callable[..., Front] = ConvolutionFront
     encoder: Callable[..., Encoder] = BagEncoder
     decoder: Callable[..., Decoder] = RecurrentDecoder
-    size: int = 128
+    size: Features = 128
     dropout: DropoutRate = 0.1
-    smoothing: float = 0.0
+    smoothing: Share = 0.0
 
     def __post_init__(self) -> None:
-        _check(self.size, self.dropout, self.smoothing)
+        check_fields(self)
 
     def build(self, shape: tuple[int, ...], words: int) -> Generator:
         """A new model for pictures of shape `shape` and a vocabulary of `words` words."""
@@ -72,10 +70,10 @@ class ImageModel:
     front: Callable[..., Front] = ConvolutionFront
     encoder: Callable[..., Encoder] = BagEncoder
     pool: Callable[..., Pool] = Mean
-    smoothing: float = 0.0
+    smoothing: Share = 0.0
 
     def __post_init__(self) -> None:
-        _check(1, 0.0, self.smoothing)
+        check_fields(self)
 
     def build(self, shape: tuple[int, ...], classes: int) -> Labeller:
         """A new model for pictures or clips of shape `shape`."""
@@ -100,11 +98,11 @@ class DrawModel:
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
     decoder: Callable[..., Decoder] = TransformerDecoder
-    size: int = 128
+    size: Features = 128
     dropout: DropoutRate = 0.0
 
     def __post_init__(self) -> None:
-        _check(self.size, self.dropout, 0.0)
+        check_fields(self)
 
     def build(self, words: int, tiles: int) -> Generator:
         """A new model for these numbers of words and tiles, both with the four special symbols."""
@@ -125,11 +123,3 @@ def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
     """
     with torch.device("meta"):  # without weights
         return front(shape).places
-
-
-def _check(size: int, *shares: float) -> None:
-    if size < 1:
-        raise ConfigError(f"size: expected at least 1, got {size}")
-    for share in shares:
-        if not 0 <= share < 1 or math.isnan(share):
-            raise ConfigError(f"expected a share from 0 to below 1, got {share}")

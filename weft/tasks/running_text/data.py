@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from weft.data.plain import PlainText, side
 from weft.errors import ConfigError
+from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import ProseVocabulary
@@ -44,26 +45,22 @@ class ProseData:
     train: str | None = None
     valid: str | None = None
     test: str | None = None
-    valid_share: float = 0.0
+    valid_share: Share = 0.0
     corpus: str | None = None
     language: str | None = None
     vocabulary: ProseVocabulary = field(default_factory=ProseVocabulary)
     batches: Batching = "stream"
-    length: int = 35
-    batch_rows: int = 20
+    length: AtLeastOne = 35
+    batch_rows: AtLeastOne = 20
 
     renamed: ClassVar[Mapping[str, str]] = {"rows": "batch_rows"}
 
     def __post_init__(self) -> None:
-        for name in ("length", "batch_rows"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        check_fields(self)
         if (self.corpus is None) == (self.train is None):
             raise ConfigError("set exactly one of corpus (embedded) and train (your file)")
         if (self.corpus is None) != (self.language is None):
             raise ConfigError("language: needs corpus; set both, such as libreoffice-help and en")
-        if not 0 <= self.valid_share < 1:
-            raise ConfigError(f"valid_share: expected a share from 0 to below 1, got {self.valid_share}")
         given = (self.corpus is not None) + (self.valid is not None) + (self.valid_share > 0)
         if given != 1:
             raise ConfigError(

@@ -6,13 +6,13 @@ which keeps tokens.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from weft.data.corpora import corpus
 from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.text import sampling
@@ -65,16 +65,13 @@ class AugmentSettings:
         typos: probability of a typing error in a word of a source.
     """
 
-    concatenate: float = 0.0
-    drop_words: float = 0.0
-    swap_words: float = 0.0
-    typos: float = 0.0
+    concatenate: Share = 0.0
+    drop_words: Share = 0.0
+    swap_words: Share = 0.0
+    typos: Share = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("concatenate", "drop_words", "swap_words", "typos"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise ConfigError(f"{name}: expected a probability of at least 0 and below 1, got {value:g}")
+        check_fields(self)
 
     @property
     def noisy(self) -> bool:
@@ -119,22 +116,20 @@ class PairData:
     hold_out: int = 0
     corpus: str | None = None
     mixed: dict[str, float] = field(default_factory=dict)
-    temperature: float = 1.0
+    temperature: Annotated[float, Bounds(ge=1)] = 1.0
     glossary: Path | None = None
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
-    max_length: int = 128
+    max_length: AtLeastOne = 128
     cut_source: int | None = None
-    batch_tokens: int = 2048
-    batch_rows: int = 0
-    validate_rows: int = 0
+    batch_tokens: AtLeastOne = 2048
+    batch_rows: Whole = 0
+    validate_rows: Whole = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.source == self.target:
             raise ConfigError(f"target: {self.target!r} is the source too; name two languages")
-        for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0), ("validate_rows", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.augment.concatenate and self.batch_rows == 1:
             raise ConfigError(
                 "augment.concatenate: batch_rows: 1 leaves no pairs to join; raise it or drop concatenate"
@@ -146,8 +141,6 @@ class PairData:
             )
         if (self.corpus is None) == (self.train is None):
             raise ConfigError("set exactly one of corpus (embedded) and train (your files)")
-        if self.temperature < 1:
-            raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         for path, weight in self.mixed.items():
             if not weight > 0:
                 raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")

@@ -14,7 +14,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.pointer import Pointer
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import DropoutRate, Features, Share, check_fields
 from weft.text.vocabulary import UNK
 
 
@@ -30,16 +30,14 @@ class Embedding:
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
     """
 
-    size: Size = 256
+    size: Features = 256
     dropout: DropoutRate = 0.1
     shared: bool | None = None
     tied: bool = True
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"size: expected at least 1, got {self.size}")
-        _share("dropout", self.dropout)
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +56,11 @@ class PairModel:
     encoder: Callable[..., Encoder] | None = RecurrentEncoder
     decoder: Callable[..., Decoder] = RecurrentDecoder
     embedding: Embedding = field(default_factory=Embedding)
-    smoothing: float = 0.1
+    smoothing: Share = 0.1
     learns: Literal["target", "all"] = "target"
 
     def __post_init__(self) -> None:
-        _share("smoothing", self.smoothing)
+        check_fields(self)
 
     @property
     def copies(self) -> bool:
@@ -116,8 +114,3 @@ class PairModel:
         if encoder is None:
             return Generator(embed, decoder, head, prompt="learned" if self.learns == "all" else "read")
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)
-
-
-def _share(name: str, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ConfigError(f"{name}: expected a share from 0 to below 1, got {value}")

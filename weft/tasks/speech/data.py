@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
+from weft.setting_types import AtLeastOne, Bounds, Positive, Whole, check_fields
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.task import Progress, Split
 from weft.tasks.vocabulary import WordSettings
@@ -38,16 +39,14 @@ class FrameSettings:
         normalise: scale every band of a recording to mean 0 and deviation 1.
     """
 
-    rate: int = 16000
-    bins: int = 40
+    rate: Annotated[int, Bounds(ge=1000)] = 16000
+    bins: AtLeastOne = 40
     window: float = 0.025
     hop: float = 0.01
     normalise: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("rate", 1000), ("bins", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if not 0 < self.hop <= self.window < 1:
             raise ConfigError(f"hop: expected seconds, at most the window of {self.window}, got {self.hop}")
         mel_filters(self.rate, 2 ** math.ceil(math.log2(self.window * self.rate)), self.bins)
@@ -101,18 +100,14 @@ class SpeechData:
     sound: FrameSettings = field(default_factory=FrameSettings)
     vocabulary: WordSettings = field(default_factory=_characters)
     speeds: tuple[float, ...] = (1.0,)
-    max_seconds: float = 20.0
-    batch_frames: int = 8000
-    batch_rows: int = 0
-    validate_rows: int = 0
+    max_seconds: Positive = 20.0
+    batch_frames: AtLeastOne = 8000
+    batch_rows: Whole = 0
+    validate_rows: Whole = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("batch_frames", 1), ("batch_rows", 0), ("validate_rows", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         check_hold_out(self.hold_out, valid=None if self.hold_out else self.valid)
-        if not self.max_seconds > 0:
-            raise ConfigError(f"max_seconds: expected a number above 0, got {self.max_seconds}")
         if not self.speeds or not all(0.5 <= speed <= 2 for speed in self.speeds):
             raise ConfigError(
                 f"speeds: expected numbers from 0.5 to 2, such as [0.9, 1, 1.1], got {list(self.speeds)}"

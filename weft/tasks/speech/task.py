@@ -17,7 +17,7 @@ from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
 from weft.data.listed import lists_files
 from weft.data.report import Report
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 from weft.metrics.cer import Cer
 from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
@@ -29,7 +29,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.heads.categorical import Categorical
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import DropoutRate, Features, Share, Whole, check_fields
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
@@ -73,16 +73,14 @@ class FrontSettings:
         dropout: share of features set to zero in training.
     """
 
-    size: Size = 80
-    masks: int = 1
-    longest: int = 20
-    widest: int = 8
+    size: Features = 80
+    masks: Whole = 1
+    longest: Whole = 20
+    widest: Whole = 8
     dropout: DropoutRate = 0.0
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("masks", 0), ("longest", 0), ("widest", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +99,12 @@ class SpeechModel:
     front: FrontSettings = field(default_factory=FrontSettings)
     encoder: Callable[..., Encoder] = Pyramid
     decoder: Callable[..., Decoder] = RecurrentDecoder
-    embedding: int = 64
+    embedding: Features = 64
     dropout: DropoutRate = 0.0
-    smoothing: float = 0.1
+    smoothing: Share = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "smoothing"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name}: expected a share from 0 to below 1, got {getattr(self, name)}")
+        check_fields(self)
 
     def build(self, bins: int, num_tokens: int) -> Generator:
         """A new model for frames of `bins` bands and a vocabulary of `num_tokens` tokens."""

@@ -21,6 +21,7 @@ from weft.data.conllu import (
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.errors import ConfigError, DataError
+from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
 from weft.tasks.task import Split
 
@@ -60,15 +61,13 @@ class TagData:
     split_seed: int | None = None
     group: str | None = None
     lowercase: bool = True
-    min_count: int = 1
-    max_length: int = 150
-    batch_tokens: int = 800
-    batch_rows: int = 0
+    min_count: AtLeastOne = 1
+    max_length: AtLeastOne = 150
+    batch_tokens: AtLeastOne = 800
+    batch_rows: Whole = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("min_count", 1), ("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         check_parts(
             folds=self.folds,
             fold=self.fold,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import DropoutRate, Size
+from weft.setting_types import Bounds, DropoutRate, Features, NonNegative, Share, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
 from weft.tasks.export import ModelExport
@@ -86,10 +86,10 @@ class Spelling:
 
     size: Size = 100
     characters: Literal["convolution", "recurrent", "none"] = "convolution"
-    letter_size: Size = 32
+    letter_size: Features = 32
     widths: tuple[int, ...] = (3,)
-    spelled: int = 64
-    replaced: float = 0.25
+    spelled: Annotated[int, Bounds(ge=2)] = 64
+    replaced: NonNegative = 0.25
     vectors: Path | None = None
     fixed: bool = False
     contextual: Path | None = None
@@ -97,11 +97,7 @@ class Spelling:
     dropout: DropoutRate = 0.3
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
-        for name, least in (("size", 0), ("letter_size", 1), ("spelled", 2), ("replaced", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        check_fields(self)
         if self.tuned and self.contextual is None:
             raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.fixed and self.vectors is None:
@@ -127,12 +123,11 @@ class TagModel:
     encoder: Callable[..., Encoder] = RecurrentEncoder
     embedding: Spelling = field(default_factory=Spelling)
     crf: bool = False
-    smoothing: float = 0.0
+    smoothing: Share = 0.0
     class_weights: ClassWeights = "none"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.smoothing < 1:
-            raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
+        check_fields(self)
         if self.crf and self.smoothing:
             raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
         if self.crf and self.class_weights != "none":
