@@ -17,7 +17,7 @@ NAMES_A_TASK = {
     "weft/commands/inspect.py",
     "weft/data/captions.py",
     "weft/data/guess.py",
-    "weft/documents/html_events.py",
+    "weft/documents/html.py",
     "weft/documents/xliff.py",
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",

@@ -4,11 +4,12 @@ Each is a ValueError, which the command line prints as one line before it exits 
 Read next: tree.py.
 """
 
-import importlib.util
+import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from typing import Any
 
 from weft.wording import visible
 
@@ -85,11 +86,11 @@ class DataWarning(UserWarning):
     """A file is read, but not all of it or not as it is; the command line prints one of each kind."""
 
 
-def check_installed(package: str, extra: str, place: str) -> None:
-    """Raise an error if a library of an optional extra is not installed.
+def library(name: str, extra: str, place: str) -> Any:
+    """Import a library of an optional extra.
 
     Args:
-        package: its module.
+        name: its module.
         extra: the extra of the distribution that brings it.
         place: what needs it: a file, a setting, a task.
 
@@ -97,13 +98,16 @@ def check_installed(package: str, extra: str, place: str) -> None:
         ConfigError: it is not installed.
 
     Example:
-        >>> check_installed("weft_lacks_it", "serve", "x.csv")
+        >>> library("weft_lacks_it", "serve", "x.csv")
         Traceback (most recent call last):
         ...
         weft.errors.ConfigError: x.csv: weft_lacks_it is not installed; pip install 'weft-seq[serve]'
     """
-    if importlib.util.find_spec(package) is None:
-        raise ConfigError(f"{place}: {package} is not installed; pip install 'weft-seq[{extra}]'")
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ConfigError(f"{place}: {package} is not installed; pip install 'weft-seq[{extra}]'") from error
 
 
 @contextmanager

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.documents.capitals import translated
-from weft.documents.html import Html
-from weft.documents.html_events import read_html_events
+from weft.documents.html import Html, read_html_events
 from weft.documents.links import Links, attended, proportional
 from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence

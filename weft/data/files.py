@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from weft.errors import DataError, check_installed
+from weft.errors import DataError, library
 from weft.store.digests import note
 
 COMPRESSED = (".gz", ".xz", ".zst")
@@ -44,7 +44,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
     elif start.startswith(b"\xfd7zXZ\x00"):
         parts = _measured(_parts(lzma.open, path), path)
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
-        check_installed("zstandard", "zstd", str(path))
+        library("zstandard", "zstd", str(path))
         parts = _measured(_zstandard(path), path)
     elif path.suffix in COMPRESSED:
         raise DataError(

@@ -20,7 +20,7 @@ from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.periods import aligned, resampled
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
-from weft.errors import ConfigError, DataError, check_installed
+from weft.errors import ConfigError, DataError, library
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         [(3, 1)]
     """
     path = Path(path)
-    check_installed("pandas", "pandas", str(path))
+    library("pandas", "pandas", str(path))
     header, rows, chosen = read_rows(path, which.time)
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets

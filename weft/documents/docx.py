@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.documents.archive import packed, unpacked
-from weft.documents.library import library
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.segments import Segment, WrittenSentence
+from weft.documents.segments import WrittenSentence
 from weft.documents.xml import parsed, written
-from weft.errors import DataError
+from weft.errors import DataError, library
 
 _PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 
 
 class Docx:
-    """A document with its headers, footers and notes.
+    """A document with its headers, footers and notes; each line of a paragraph is a segment.
 
     Args:
         data: the file.
@@ -41,11 +40,7 @@ class Docx:
             Paragraph(one) for root in self._roots.values() for one in list(root.iter(PARAGRAPH))
         ]
         self._texts = MarkupTexts([one.element for one in self._paragraphs], role)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each paragraph, or for each line of it."""
-        return self._texts.segments
+        self.segments = self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The document with the translations of its segments."""
@@ -78,7 +73,7 @@ class Paragraph:
 
     def __init__(self, element: Any) -> None:
         self.element = element
-        self._etree = library("lxml.etree")
+        self._etree = library("lxml.etree", "documents", "a Word document")
         self._formats: dict[str, Any] = {}
         """w:rPr by its text."""
         self._fields = 0  # open complex fields; what is inside them is not translated

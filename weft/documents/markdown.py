@@ -14,21 +14,14 @@ from typing import Any, NamedTuple
 
 import regex
 
-from weft.documents.library import library
-from weft.documents.moving import Laid, laid
-from weft.documents.segments import Mark, Segment, WrittenSentence
+from weft.documents.moving import laid, with_tags
+from weft.documents.segments import Mark, Segment, Tags, WrittenSentence
+from weft.errors import library
 
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
 _SPECIAL = regex.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
 _TASK = re.compile(r"\[[ xX]\]\s+")
-
-
-class Signs(NamedTuple):
-    """What is written around the content of a mark; a point has only the first."""
-
-    before: str
-    after: str = ""
 
 
 class _Part(NamedTuple):
@@ -42,6 +35,8 @@ class _Part(NamedTuple):
 
 class Markdown:
     r"""A text in Markdown (CommonMark, tables and ~~deletions~~).
+
+    Each paragraph, heading and cell is a segment, or each part of it up to a hard line break.
 
     Args:
         text: the source.
@@ -71,17 +66,13 @@ class Markdown:
             tables += {"table_open": 1, "table_close": -1}.get(token.type, 0)
             if token.type == "inline":
                 self._take(token, tables > 0)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each paragraph, heading and cell, or for each part of it up to a hard line break."""
-        return [part.segment for part in self._parts]
+        self.segments = [part.segment for part in self._parts]
 
     def written(self, found: Sequence[WrittenSentence]) -> str:
         """The text with the translations of its segments."""
         whole, at = [], 0
         for part, one in zip(self._parts, found, strict=True):
-            there = _signed(laid(part.segment, one)).replace("\n", " ")
+            there = with_tags(laid(part.segment, one), _escaped).replace("\n", " ")
             whole += [self._text[at : part.begin], there.replace("|", "\\|") if part.cell else there]
             at = part.end
         return "".join([*whole, self._text[at:]]).replace("\n", self._end)
@@ -122,8 +113,9 @@ def _uncollected() -> Iterator[None]:
 
 
 def _parser() -> Any:
-    parser = library("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    paragraph = library("markdown_it.rules_block").paragraph
+    module = library("markdown_it", "documents", "Markdown")
+    parser = module.MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    paragraph = library("markdown_it.rules_block", "documents", "Markdown").paragraph
 
     def defined(state: Any, line: int, end: int, silent: bool) -> bool:
         """A footnote: a paragraph, which ends another one; CommonMark takes it for the address of a link."""
@@ -174,13 +166,15 @@ def _marks(nodes: Iterator[Any], texts: StringIO) -> Iterator[Mark]:
             texts.write(" ")
         elif node.type == "link_open" and node.markup == "autolink":
             inside = "".join(one.content for one in _inside(nodes))
-            yield Mark(begin, begin, Signs(f"<{inside}>"))
+            yield Mark(begin, begin, Tags(f"<{inside}>"))
         elif node.nesting == 1:
             inner = tuple(_marks(nodes, texts))
-            signs = Signs("[", f"]({_address(node, 'href')})") if node.type == "link_open" else _around(node)
-            yield Mark(begin, texts.tell(), signs, inner)
+            tags = Tags(node.markup, node.markup)
+            if node.type == "link_open":
+                tags = Tags("[", f"]({_address(node, 'href')})")
+            yield Mark(begin, texts.tell(), tags, inner)
         else:
-            yield Mark(begin, begin, Signs(_point(node)))
+            yield Mark(begin, begin, Tags(_point(node)))
 
 
 def _inside(nodes: Iterator[Any]) -> Iterator[Any]:
@@ -188,10 +182,6 @@ def _inside(nodes: Iterator[Any]) -> Iterator[Any]:
         if node.nesting == -1:
             return
         yield node
-
-
-def _around(node: Any) -> Signs:
-    return Signs(node.markup, node.markup)
 
 
 def _point(node: Any) -> str:
@@ -212,11 +202,5 @@ def _address(node: Any, name: str) -> str:
     return f'{address} "{shown}"' if title else address
 
 
-def _signed(parts: Sequence[str | Laid]) -> str:
-    """A translation with its signs; those in its texts are escaped."""
-    return "".join(
-        _SPECIAL.sub(lambda found: f"\\{found[0]}", part)
-        if isinstance(part, str)
-        else part.what.before + _signed(part.inner) + part.what.after
-        for part in parts
-    )
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)

@@ -5,7 +5,7 @@ Read next: links.py.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -55,6 +55,21 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
     room = _Room(0, len(found.links.target), 0, len(found.text))
     marks = [_at_end(one, segment.text, found.text) for one in _moved(segment.marks, found.links, room)]
     return list(_parts(segment, found.text, marks, 0, len(found.text)))
+
+
+def with_tags(parts: Sequence[str | Laid], written: Callable[[str], str] = str) -> str:
+    """A translation whose marks are Tags, as text.
+
+    Args:
+        parts: see `laid`.
+        written: how a text between tags is written, such as with escapes.
+    """
+    return "".join(
+        written(part)
+        if isinstance(part, str)
+        else part.what.before + with_tags(part.inner, written) + part.what.after
+        for part in parts
+    )
 
 
 class _Moved(NamedTuple):

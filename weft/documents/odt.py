@@ -5,7 +5,7 @@ from typing import Any
 
 from weft.documents.archive import packed, unpacked
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.segments import Segment, WrittenSentence
+from weft.documents.segments import WrittenSentence
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
 
@@ -14,7 +14,7 @@ _PARTS = ("content.xml", "styles.xml")  # headers and footers are in the second
 
 
 class Odt:
-    """A text document.
+    """A text document; each line of a paragraph is a segment.
 
     Args:
         data: the file.
@@ -32,11 +32,7 @@ class Odt:
         self._roots = {part: parsed(self._files[part], name, part) for part in _PARTS if part in self._files}
         elements = [one for root in self._roots.values() for one in root.iter(f"{_TEXT}p", f"{_TEXT}h")]
         self._texts = MarkupTexts(elements, _role)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each paragraph, or for each line of it."""
-        return self._texts.segments
+        self.segments = self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The document with the translations of its segments."""

@@ -9,13 +9,12 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from weft.documents.files import decoded
-from weft.documents.library import library
 from weft.documents.po import entries
 from weft.documents.sentences import base
 from weft.documents.tmx import LANGUAGE, variant
 from weft.documents.xliff import units
 from weft.documents.xml import check_entities, damaged, parsed
-from weft.errors import DataError
+from weft.errors import DataError, library
 
 ENDINGS = (".tmx", ".po", ".xliff", ".xlf", ".sdlxliff", ".mxliff", ".mqxliff")
 """The endings of files that `pairs` reads."""
@@ -90,10 +89,13 @@ def languages(parts: Iterable[bytes], name: str) -> tuple[str, str]:
     return found
 
 
-def _elements(parts: Iterable[bytes], name: str) -> Iterator[Any]:
-    """The elements of XML as soon as they are complete, and the root as soon as it begins."""
-    etree = library("lxml.etree")
-    parser = etree.XMLPullParser(("start", "end"), resolve_entities=False, no_network=True)
+def _elements(parts: Iterable[bytes], name: str, tags: tuple[str, ...] | None = None) -> Iterator[Any]:
+    """The elements of XML with these tags as soon as they are complete, the first as soon as it begins.
+
+    The root comes last, whatever its tag.
+    """
+    etree = library("lxml.etree", "documents", name)
+    parser = etree.XMLPullParser(("start", "end"), tag=tags, resolve_entities=False, no_network=True)
     first = True
     try:
         for part in parts:
@@ -104,7 +106,7 @@ def _elements(parts: Iterable[bytes], name: str) -> Iterator[Any]:
                 if first or event == "end":
                     yield element
                 first = False
-        parser.close()
+        yield parser.close()
     except etree.XMLSyntaxError as error:
         raise damaged(error, name) from None
 
@@ -119,28 +121,16 @@ def _of_unit(unit: Any) -> tuple[str, str]:
 
 
 def _memory(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
-    etree = library("lxml.etree")
-    parser = etree.XMLPullParser(("start", "end"), tag=("tmx", "tu"), resolve_entities=False, no_network=True)
-    seen = False
-    try:
-        for part in parts:
-            parser.feed(part)
-            for event, element in parser.read_events():
-                if not seen:
-                    check_entities(element, name)
-                    seen = True
-                if event == "end" and element.tag == "tu":
-                    one = variant(element, name, source, target)
-                    if one.source is not None and one.target is not None:
-                        yield DocumentPair(element.sourceline, _plain(one.source), _plain(one.target))
-                    element.clear()
-                    while element.getprevious() is not None:
-                        del element.getparent()[0]
-        root = parser.close()
-    except etree.XMLSyntaxError as error:
-        raise damaged(error, name) from None
-    if root.tag != "tmx":
-        raise DataError(f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=1)
+    for element in _elements(parts, name, ("tmx", "tu")):
+        if (tag := element.getroottree().getroot().tag) != "tmx":
+            raise DataError(f"expected an element tmx, got {tag.rpartition('}')[2]}", path=name, line=1)
+        if element.tag == "tu":
+            one = variant(element, name, source, target)
+            if one.source is not None and one.target is not None:
+                yield DocumentPair(element.sourceline, _plain(one.source), _plain(one.target))
+            element.clear()
+            while element.getprevious() is not None:
+                del element.getparent()[0]
 
 
 def _xliff(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:

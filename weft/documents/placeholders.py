@@ -15,7 +15,7 @@ import regex
 
 from weft.documents.html import InlineText
 from weft.documents.links import Links, Span
-from weft.documents.moving import Laid, laid
+from weft.documents.moving import laid, with_tags
 from weft.documents.segments import Mark, Segment, WrittenSentence
 
 _ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
@@ -213,11 +213,4 @@ def untagged(text: str) -> Segment | None:
 
 def tagged(segment: Segment, found: WrittenSentence) -> str:
     """The translation of a segment from `untagged`, with the tags around the words that theirs became."""
-    return _joined(laid(segment, unbroken(found)))
-
-
-def _joined(parts: Sequence[str | Laid]) -> str:
-    return "".join(
-        part if isinstance(part, str) else part.what.before + _joined(part.inner) + part.what.after
-        for part in parts
-    )
+    return with_tags(laid(segment, unbroken(found)))

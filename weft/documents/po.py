@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from weft.documents.library import library
 from weft.documents.placeholders import differing
 from weft.documents.plain import Plain
-from weft.documents.segments import Segment, WrittenSentence
-from weft.errors import DataError
+from weft.documents.segments import WrittenSentence
+from weft.errors import DataError, library
 
 _LINE = re.compile(r"\(line (\d+)\)|:(\d+):")
 _TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(?:[^"\\]|\\.)*"')
@@ -17,7 +16,7 @@ _TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(
 
 
 class Po:
-    """A catalogue; entries that have a translation already stay as they are.
+    """A catalogue; the lines of entries without a translation are segments, other entries stay as they are.
 
     Args:
         text: the file.
@@ -36,11 +35,7 @@ class Po:
             one for one in self._file if one.msgid and not one.obsolete and not one.fuzzy and not _done(one)
         ]
         self._texts = [[Plain(text) for text in _sources(one)] for one in self._waiting]
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each line of each text."""
-        return [segment for texts in self._texts for text in texts for segment in text.segments]
+        self.segments = [segment for texts in self._texts for text in texts for segment in text.segments]
 
     def written(self, found: Sequence[WrittenSentence]) -> str:
         """The catalogue with the new translations, marked as fuzzy: to be reviewed."""
@@ -67,7 +62,7 @@ def entries(text: str, name: str) -> Any:
         DataError: it is another kind of file.
         ConfigError: polib is not installed.
     """
-    polib = library("polib")
+    polib = library("polib", "documents", name)
     if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
         raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)
     for number, bare in enumerate(map(str.strip, text.split("\n")), 1):

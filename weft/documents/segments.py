@@ -21,6 +21,13 @@ class Mark(NamedTuple):
     """The marks inside it."""
 
 
+class Tags(NamedTuple):
+    """What is written around the content of a mark; a point has only the first."""
+
+    before: str
+    after: str = ""
+
+
 class Segment(NamedTuple):
     """A text and the markup inside it; white space around it is kept."""
 

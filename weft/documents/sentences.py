@@ -7,7 +7,7 @@ Read next: segments.py.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from weft.documents.library import library
+from weft.errors import library
 
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 """Languages that are written without a space between sentences."""
@@ -83,22 +83,13 @@ def split(text: str, language: str) -> SplitText:
     return SplitText(texts, between)
 
 
-def whole(text: str) -> SplitText:
-    """A text as a single sentence, whatever is in it."""
-    bare = text.strip()
-    if not bare:
-        return SplitText([], [text])
-    begin = text.index(bare)
-    return SplitText([bare], [text[:begin], text[begin + len(bare) :]])
-
-
 def splitter() -> Any:
     """The library that splits.
 
     Raises:
         ConfigError: it is not installed.
     """
-    return library("sentencex", "splitting a text into sentences")
+    return library("sentencex", "documents", "splitting a text into sentences")
 
 
 def base(code: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.segments import Segment, WrittenSentence
+from weft.documents.segments import WrittenSentence
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
@@ -23,7 +23,7 @@ class Variants(NamedTuple):
 
 
 class Tmx:
-    """A memory; units that have the target language already stay as they are.
+    """A memory; units without the target language are segments, the others stay as they are.
 
     Args:
         data: the file.
@@ -44,11 +44,7 @@ class Tmx:
             )
         waiting = [one for one in found if one.source is not None and one.target is None]
         self._texts = MarkupTexts([_added(one, target) for one in waiting], _role)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each unit without a translation."""
-        return self._texts.segments
+        self.segments = self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The memory with the new translations."""

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 from weft.documents.markup import MarkupTexts, Role
 from weft.documents.placeholders import differing
-from weft.documents.segments import Segment, WrittenSentence
+from weft.documents.segments import WrittenSentence
 from weft.documents.sentences import base
 from weft.documents.xml import parsed, written
 from weft.errors import DataError
 
-_OLD = "{urn:oasis:names:tc:xliff:document:1.2}"
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 
 
@@ -25,7 +24,7 @@ class Unit(NamedTuple):
 
 
 class Xliff:
-    """A file of translation units; those that have a translation already stay as they are.
+    """A file of translation units; those without a translation are segments, the others stay as they are.
 
     Args:
         data: the file.
@@ -50,11 +49,7 @@ class Xliff:
                 continue
             self._waiting.append(unit._replace(target=_target(unit, target)))
         self._texts = MarkupTexts([unit.target for unit in self._waiting], _role)
-
-    @property
-    def segments(self) -> list[Segment]:
-        """One for each unit without a translation."""
-        return self._texts.segments
+        self.segments = self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The file with the new translations, marked as such."""

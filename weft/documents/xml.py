@@ -5,8 +5,7 @@ Read next: markup.py.
 
 from typing import Any
 
-from weft.documents.library import library
-from weft.errors import DataError
+from weft.errors import DataError, library
 
 MOST_TAGS = 1_000_000
 """Maximum number of tags of a document; each takes some 300 bytes of memory."""
@@ -24,7 +23,7 @@ def parsed(data: bytes, name: str, part: str = "") -> Any:
         DataError: it is not well formed, too deep or too large, or declares entities.
         ConfigError: lxml is not installed.
     """
-    etree = library("lxml.etree")
+    etree = library("lxml.etree", "documents", name)
     if (count := data.count(b"<")) > MOST_TAGS:
         raise DataError(
             f"{_where(part)}expected at most {MOST_TAGS:,} tags, got {count:,}; give a part of it", path=name
@@ -65,7 +64,7 @@ def _where(part: str) -> str:
 
 def written(root: Any) -> bytes:
     """The document of a root element, as UTF-8 with its declaration."""
-    etree = library("lxml.etree")
+    etree = library("lxml.etree", "documents", "XML")
     alone = root.getroottree().docinfo.standalone or None
     found: bytes = etree.tostring(
         root.getroottree(), xml_declaration=True, encoding="UTF-8", standalone=alone

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.errors import ConfigError, check_installed
+from weft.errors import ConfigError, library
 from weft.metrics.bylength import LengthRow
 from weft.metrics.compared import ComparedOutputs
 from weft.metrics.metric import Metric
@@ -121,7 +121,7 @@ class Evaluation(ABC):
         Columns: value, low and high (the interval), size (items), higher_is_better, one for each baseline,
         and signature.
         """
-        check_installed("pandas", "pandas", "a DataFrame of scores")
+        library("pandas", "pandas", "a DataFrame of scores")
         import pandas as pd
 
         rows = {}

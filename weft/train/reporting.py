@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TextIO
 
-from weft.errors import CheckpointError, check_installed
+from weft.errors import CheckpointError, library
 from weft.store import files, jsonfile
 from weft.train.history import plain
 from weft.wording import beneath, plural, visible
@@ -212,7 +212,7 @@ class TensorBoard(Reporter):
     def started(self, update: int, validated: bool) -> None:
         """Open the event file; points after `update` are discarded."""
         try:
-            check_installed("tensorboardX", "tensorboard", "training.track")
+            library("tensorboardX", "tensorboard", "training.track")
             from tensorboardX import SummaryWriter
 
             self._writer = SummaryWriter(str(self._directory), purge_step=update + 1, flush_secs=10)

@@ -17,7 +17,7 @@ from weft.data.guess import columns_of, series_of
 from weft.data.report import Report
 from weft.data.series import SeriesTable
 from weft.data.windows import SeriesWindows
-from weft.errors import ConfigError, DataError, check_installed, within
+from weft.errors import ConfigError, DataError, library, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
@@ -309,7 +309,7 @@ class ForecastTask(Task):
     data: SeriesData
 
     def __init__(self, *, data: SeriesData, model: ForecastModel, decoding: Horizon) -> None:
-        check_installed("pandas", "pandas", "task: forecast")
+        library("pandas", "pandas", "task: forecast")
         self.data = data
         self.model_config = model
         self.decoding = decoding
