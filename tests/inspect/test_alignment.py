@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.figures.alignment import heat_map, save
-from weft.figures.picture import png, svg
+from weft.figures.alignment import heat_map
+from weft.figures.picture import png, save, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -169,7 +169,8 @@ def test_a_lower_top_makes_small_weights_darker():
 
 def test_drawing_leaves_pyplot_alone(tmp_path):
     code = (
-        "import sys, numpy as np; from weft.figures.alignment import heat_map, save\n"
+        "import sys, numpy as np; from weft.figures.alignment import heat_map\n"
+        "from weft.figures.picture import save\n"
         f"save(heat_map(np.ones((1, 1)), ['a'], ['b'], title='t'), {str(tmp_path / 'x.png')!r})\n"
         "assert 'matplotlib.pyplot' not in sys.modules and 'torch' not in sys.modules"
     )

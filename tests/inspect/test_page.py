@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
+from weft.figures.wordmap import plane
 from weft.inspect.page.html import LARGEST, PageHead, document, pack
 from weft.inspect.views.curves import charts_of, read_curves
-from weft.inspect.views.embedding import nearest, plane
-from weft.inspect.views.heads import entropy
+from weft.inspect.views.embedding import nearest
 from weft.inspect.views.view import chart, matrix, plain, said, series
 
 
@@ -98,12 +98,6 @@ def test_curves_name_a_layer_as_other_views_do():
     reach, shut = charts_of(events, unit="nats", titles=titles)
     assert reach["title"] == "Gradient reach of enc, layer 1 (LSTM)"
     assert [one["name"] for one in shut["series"]] == ["enc, layer 1 (LSTM): forget gate"]
-
-
-def test_entropy_is_the_formula():
-    weights = np.random.default_rng(5).dirichlet(np.ones(13), 7)
-    assert np.abs(entropy(weights) - -(weights * np.log(weights)).sum(1)).max() < 1e-12
-    assert entropy(np.eye(3)).tolist() == [0, 0, 0]
 
 
 def test_the_plane_keeps_distances_of_what_lies_in_a_plane():

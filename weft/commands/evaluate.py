@@ -142,7 +142,7 @@ def command(**given: Any) -> int:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
         click.echo(f"outputs: {output}")
     if plot:
-        from weft.figures.alignment import save
+        from weft.figures.picture import save
 
         save(found.figure(run.resolve().name), plot)
         click.echo(f"{found.shows}: {plot}")

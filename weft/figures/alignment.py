@@ -20,12 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from weft.errors import ShapeError
-from weft.figures.colours import FAINT, GRID, INK, weight_colours
+from weft.figures.colours import FAINT, GRID, INK, ink_on, weight_colours
 from weft.figures.fonts import readable
 from weft.figures.letters import printable
-from weft.figures.picture import save
-
-__all__ = ["heat_map", "save"]
 
 VALUES_UP_TO = 30
 GRID_UP_TO = 60
@@ -106,8 +103,6 @@ def _grid(axes: Axes, rows: int, columns: int) -> None:
 def _values(axes: Axes, weights: np.ndarray, colours: ScalarMappable) -> None:
     for row, column in zip(*np.nonzero(weights >= 0.005), strict=True):
         weight = weights[row, column]
-        red, green, blue, _ = colours.to_rgba(weight)
-        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
         axes.text(
             column + 0.5,
             row + 0.5,
@@ -115,7 +110,7 @@ def _values(axes: Axes, weights: np.ndarray, colours: ScalarMappable) -> None:
             ha="center",
             va="center_baseline",
             fontsize=8,
-            color=INK if light > 0.5 else "white",
+            color=ink_on(colours.to_rgba(weight)),
         )
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
-from weft.figures.colours import FAINT, GRID, INK, weight_colours
+from weft.figures.colours import FAINT, GRID, INK, ink_on, weight_colours
 from weft.figures.fonts import readable
 from weft.figures.letters import printable
 
@@ -55,17 +55,16 @@ def coloured_text(
     colours = ScalarMappable(scale, weight_colours())
     figure.text(0.01, 1 - 0.12 / high, printable(title), fontsize=12, color=INK, va="top", parse_math=False)
     for word, weight, (left, line) in zip(shown, weights.tolist(), places, strict=False):
-        red, green, blue, _ = colours.to_rgba(weight)
-        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        behind = colours.to_rgba(weight)
         top = 1 - (0.55 + 2 * LINE * line) / high
-        box = {"facecolor": (red, green, blue), "edgecolor": "none", "pad": 2.5}
+        box = {"facecolor": behind[:3], "edgecolor": "none", "pad": 2.5}
         figure.text(
             left / WIDE,
             top,
             word,
             fontsize=13,
             va="top",
-            color=INK if light > 0.5 else "white",
+            color=ink_on(behind),
             bbox=box,
             parse_math=False,
         )

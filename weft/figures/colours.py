@@ -45,6 +45,12 @@ _TO_LAB = np.array(
 )
 
 
+def ink_on(colour: np.ndarray) -> str:
+    """The colour of text on a background of red, green and blue from 0 to 1 (and opacity)."""
+    red, green, blue, *_ = colour
+    return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
+
+
 def weight_colours(steps: int = 256) -> "ListedColormap":
     """White to dark blue in perceptually equal steps."""
     from matplotlib.colors import ListedColormap  # imported here, because most users of colours draw nothing

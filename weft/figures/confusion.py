@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
-from weft.figures.colours import FAINT, INK, weight_colours
+from weft.figures.colours import FAINT, INK, ink_on, weight_colours
 from weft.figures.letters import printable
 
 MOST = 40
@@ -49,18 +49,14 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
     bar.ax.tick_params(labelsize=8, colors=INK)
     names = [printable(label) for label in labels]
     points = 9 if count <= 20 else 6
-    axes.set_xticks(range(count), names, rotation=90, fontsize=points)
-    axes.set_yticks(range(count), names, fontsize=points)
-    for tick in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
-        tick.set_parse_math(False)
+    axes.set_xticks(range(count), names, rotation=90, fontsize=points, parse_math=False)
+    axes.set_yticks(range(count), names, fontsize=points, parse_math=False)
     axes.tick_params(length=0, colors=INK, top=True, bottom=False, labeltop=True, labelbottom=False)
     axes.spines[:].set_color(FAINT)
     if count <= 20:
         colours = ScalarMappable(scale, map_)
         for row, column in zip(*np.nonzero(matrix), strict=True):
-            red, green, blue, _ = colours.to_rgba(shares[row, column])
-            light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-            colour = INK if light > 0.5 else "white"
+            colour = ink_on(colours.to_rgba(shares[row, column]))
             text = f"{int(matrix[row, column]):,}"
             axes.text(column, row, text, ha="center", va="center_baseline", fontsize=8, color=colour)
     axes.set_ylabel("true class", color=INK)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -57,15 +58,7 @@ def png(figure: Figure) -> bytes:
     """The figure as PNG, at most about MAX_PIXELS wide and high."""
     out = io.BytesIO()
     with readable(figure, keep_text=False):
-        FigureCanvasAgg(figure).print_figure(
-            out,
-            format="png",
-            dpi=_dots(figure),
-            bbox_inches="tight",
-            pad_inches=MARGIN,
-            facecolor="white",
-            metadata={"Software": None},
-        )
+        _print(FigureCanvasAgg(figure), out, "png", {"Software": None})
     return out.getvalue()
 
 
@@ -74,15 +67,7 @@ def svg(figure: Figure) -> str:
     out = io.StringIO()
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "weft"}
     with readable(figure, keep_text=True) as families, matplotlib.rc_context(settings):
-        FigureCanvasSVG(figure).print_figure(
-            out,
-            format="svg",
-            dpi=_dots(figure),  # for parts drawn as images
-            bbox_inches="tight",
-            pad_inches=MARGIN,
-            facecolor="white",
-            metadata={"Date": None, "Creator": "Weft"},
-        )
+        _print(FigureCanvasSVG(figure), out, "svg", {"Date": None, "Creator": "Weft"})
     # name fonts once for all texts, because the reader's machine has other ones
     ours = "; font-family: " + ", ".join(repr(name) for name in families)
     return out.getvalue().replace(ours, "").replace("<svg ", f'<svg font-family="{BROWSER}" ', 1)
@@ -92,18 +77,22 @@ def pdf(figure: Figure) -> bytes:
     """The figure as PDF, with its fonts embedded as TrueType, which journals ask for."""
     out = io.BytesIO()
     with readable(figure, keep_text=False), matplotlib.rc_context({"pdf.fonttype": 42}):
-        FigureCanvasPdf(figure).print_figure(
-            out,
-            format="pdf",
-            dpi=_dots(figure),  # for parts drawn as images
-            bbox_inches="tight",
-            pad_inches=MARGIN,
-            facecolor="white",
-            metadata={"CreationDate": None, "Creator": "Weft"},
-        )
+        _print(FigureCanvasPdf(figure), out, "pdf", {"CreationDate": None, "Creator": "Weft"})
     return out.getvalue()
 
 
-def _dots(figure: Figure) -> float:
-    """Dots per inch: fine enough for a slide, fewer for very large figures."""
-    return min(DOTS_PER_INCH, MAX_PIXELS / max(figure.get_size_inches()))
+def _print(canvas: FigureCanvasBase, out: io.IOBase, form: str, metadata: dict[str, str | None]) -> None:
+    """Print a figure without dates, so equal figures give equal bytes.
+
+    The dots per inch, also of what SVG and PDF hold as images, are enough for a slide, and fewer for very
+    large figures.
+    """
+    canvas.print_figure(
+        out,  # type: ignore[arg-type]
+        format=form,
+        dpi=min(DOTS_PER_INCH, MAX_PIXELS / max(canvas.figure.get_size_inches())),
+        bbox_inches="tight",
+        pad_inches=MARGIN,
+        facecolor="white",
+        metadata=metadata,
+    )

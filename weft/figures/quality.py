@@ -13,11 +13,8 @@ from matplotlib.patches import Patch
 from weft.errors import DataError
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.figures.picture import save
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import MetricScore
-
-__all__ = ["quality_by_length", "save"]
 
 _VALUES_UP_TO = 4  # runs; with more, bars are too narrow for numbers
 

@@ -23,15 +23,15 @@ def heard_figure(heard: Heard, *, title: str) -> Figure:
     for place, piece in enumerate(heard.pieces[:-1]):
         at = float(heard.weights[place] @ middle / max(heard.weights[place].sum(), 1e-9))
         above.axvline(at, color=GRID, linewidth=0.5)
-        above.text(at, bands * 1.02, piece, ha="center", va="bottom", color=INK, fontsize=8)
+        above.text(at, bands * 1.02, piece, ha="center", va="bottom", color=INK, fontsize=8, parse_math=False)
     top = max(float(heard.weights.max(initial=0.0)), 1e-6)
     drawn = below.imshow(
         heard.weights, aspect="auto", extent=(0, width, count, 0), cmap=weight_colours(), vmin=0, vmax=top
     )
     figure.colorbar(drawn, ax=below, pad=0.01).ax.tick_params(labelsize=7)
-    below.set_yticks(np.arange(count) + 0.5, heard.pieces, fontsize=7)
+    below.set_yticks(np.arange(count) + 0.5, heard.pieces, fontsize=7, parse_math=False)
     below.set(xlim=(0, seconds), xlabel="seconds")
     above.set(ylabel="mel bands")
-    figure.suptitle(title, color=INK, fontsize=10)
+    figure.suptitle(title, color=INK, fontsize=10, parse_math=False)
     figure.tight_layout()
     return figure

@@ -6,14 +6,51 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from weft.figures.colours import FAINT, INK
+from weft.figures.colours import FAINT, GRID, INK
 from weft.figures.letters import printable
 
 COLUMNS = 6
 SHEET_COLUMNS = 8
 SHOWN = 10
 DARKEST = 0.75
-"""Opacity of the shade over places without attention; below 1 to keep the picture visible."""
+"""Shade of places without attention; below 1 to keep the picture visible."""
+
+
+def lit(picture: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Darken a picture [height, width, 3] where weights [rows, columns] are below their maximum."""
+    light = weights / max(float(weights.max()), 1e-12)
+    tall, wide = picture.shape[:2]
+    rows = np.arange(tall) * weights.shape[0] // tall
+    columns = np.arange(wide) * weights.shape[1] // wide
+    shade = 1 - DARKEST * (1 - light[rows][:, columns])
+    return (picture * shade[..., None]).astype(np.uint8)
+
+
+def lit_pictures(
+    picture: np.ndarray, looks: Sequence[tuple[str, np.ndarray]], *, wide: bool = False
+) -> Figure:
+    """The picture, followed by one copy per look that is light where its weights are.
+
+    Args:
+        picture: [height, width, 3] uint8.
+        looks: names and weights [rows, columns].
+        wide: one below the other.
+    """
+    count = 1 + len(looks)
+    columns = 1 if wide else min(COLUMNS, count)
+    rows = -(-count // columns)
+    size = (8.0, 1.7 * rows) if wide else (1.7 * columns, 1.95 * rows + 0.4)
+    figure = Figure(figsize=size, facecolor="white", dpi=100, layout="constrained")
+    places = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for place in places:
+        place.set_axis_off()
+    places[0].imshow(picture, interpolation="nearest")
+    places[0].set_title("the picture", fontsize=9, color=INK)
+    for place, (name, weights) in zip(places[1:], looks, strict=False):
+        place.imshow(lit(picture, weights), interpolation="nearest")
+        title = f"{printable(name.removeprefix('▁'))}  {weights.max():.2f}"
+        place.set_title(title, fontsize=9, color=INK, parse_math=False)
+    return figure
 
 
 def attended_picture(picture: np.ndarray, words: Sequence[str], weights: np.ndarray, title: str) -> Figure:
@@ -29,26 +66,9 @@ def attended_picture(picture: np.ndarray, words: Sequence[str], weights: np.ndar
         picture = np.full(
             (*weights.shape[1:3], 3) if weights.ndim > 2 else (1, *weights.shape[1:], 3), 255, np.uint8
         )
-    count = 1 + len(words)
-    columns = min(COLUMNS, count)
-    rows = -(-count // columns)
-    figure = Figure(figsize=(1.7 * columns, 1.95 * rows + 0.4), facecolor="white", layout="constrained")
-    axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
-    for place in axes:
-        place.set_axis_off()
-    axes[0].imshow(picture, interpolation="nearest")
-    axes[0].set_title("the picture", fontsize=9, color=INK)
-    for place, word, weight in zip(axes[1:], words, weights, strict=False):
-        grid = weight if weight.ndim == 2 else np.atleast_2d(weight)
-        light = grid / max(float(grid.max()), 1e-12)
-        tall, wide = picture.shape[:2]
-        rows_of = np.arange(tall) * grid.shape[0] // tall
-        columns_of = np.arange(wide) * grid.shape[1] // wide
-        shade = 1 - DARKEST * (1 - light[rows_of][:, columns_of])
-        place.imshow((picture * shade[..., None]).astype(np.uint8), interpolation="nearest")
-        place.set_title(
-            f"{word.removeprefix('▁')}  {grid.max():.2f}", fontsize=9, color=INK, parse_math=False
-        )
+    figure = lit_pictures(
+        picture, [(word, np.atleast_2d(weight)) for word, weight in zip(words, weights, strict=False)]
+    )
     figure.suptitle(title, fontsize=11, color=INK, parse_math=False)
     return figure
 
@@ -65,7 +85,7 @@ def picture_sheet(drawn: Sequence[tuple[str, np.ndarray]]) -> Figure:
     for place, (text, picture) in zip(places, drawn, strict=False):
         place.imshow(picture, interpolation="nearest")
         place.spines[:].set_visible(True)
-        place.spines[:].set_color("#dfe4ec")
+        place.spines[:].set_color(GRID)
         shown = "\n".join(textwrap.wrap(text, 20)[:3])
         place.set_title(shown, fontsize=7, color=INK, parse_math=False)
     return figure

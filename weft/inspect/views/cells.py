@@ -161,9 +161,9 @@ class CellsView(View):
                 figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
             if len(one.labels) <= 60:
                 labels = [printable(label) for label in one.labels]
-                axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
-                for label in axes.get_xticklabels():
-                    label.set_parse_math(False)
+                axes.set_xticks(
+                    range(len(labels)), labels, rotation=60, ha="right", fontsize=8, parse_math=False
+                )
         return figure
 
     def _blocks(self, limit: int | None) -> list[Block]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
+from weft.figures.wordmap import plane
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, ShownVectors
@@ -27,26 +28,17 @@ SHOWN = 40
 """Maximum number of words of a text."""
 
 
-def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """Project points [N, D] on their two principal axes [N, 2]; also returns the share of variance.
-
-    Signs are chosen so that the largest coordinate of each axis is positive: equal points give equal maps.
+def cosines(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Cosines of rows [S, D] and rows [N, D], as [S, N].
 
     Example:
-        >>> flat, share = plane(np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))
-        >>> flat.shape, round(share, 6)
-        ((3, 2), 1.0)
+        >>> cosines(np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([[2.0, 0.0]])).tolist()
+        [[1.0], [0.0]]
     """
-    centred = points.astype(np.float64) - points.mean(0)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    flat = np.zeros((len(points), 2))
-    count = min(2, len(sizes))
-    flat[:, :count] = left[:, :count] * sizes[:count]
-    for axis in range(2):
-        if flat[np.abs(flat[:, axis]).argmax(), axis] < 0:
-            flat[:, axis] *= -1
-    total = float((sizes**2).sum())
-    return flat, float((sizes[:2] ** 2).sum()) / total if total else 1.0
+    one, two = (
+        rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (some, others)
+    )
+    return one @ two.T  # type: ignore[no-any-return]
 
 
 def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tuple[int, float]]]:
@@ -56,40 +48,15 @@ def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tup
         >>> nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), [0], 1)[0][0][0]
         1
     """
-    unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-    cosines = unit[list(rows)] @ unit.T
-    found = []
-    for row, line in zip(rows, cosines, strict=True):
-        line[row] = -np.inf
-        best = np.argsort(-line, kind="stable")[:count]
-        found.append([(int(one), float(line[one])) for one in best])
-    return found
+    alike = cosines(table[list(rows)], table)
+    alike[np.arange(len(alike)), list(rows)] = -np.inf
+    return largest(alike, count)
 
 
-def cosines(rows: np.ndarray) -> np.ndarray:
-    """Cosines of all pairs of rows [N, D], as [N, N].
-
-    Example:
-        >>> cosines(np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-    """
-    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return unit @ unit.T  # type: ignore[no-any-return]
-
-
-def nearest_within(context: np.ndarray, others: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
-    """For each row of [S, D], the `count` rows of [N, D] with the largest cosine, best first.
-
-    Example:
-        >>> nearest_within(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [2.0, 0.1]]), 1)[0][0][0]
-        1
-    """
-    units = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in (context, others)]
-    found = []
-    for line in units[0] @ units[1].T:
-        best = np.argsort(-line, kind="stable")[:count]
-        found.append([(int(one), float(line[one])) for one in best])
-    return found
+def largest(alike: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
+    """For each row of [S, N], the places and values of its `count` largest numbers, best first."""
+    places = np.argsort(-alike, 1, kind="stable")[:, :count].tolist()
+    return [[(one, float(row[one])) for one in best] for row, best in zip(alike, places, strict=True)]
 
 
 class EmbeddingView(View):
@@ -111,7 +78,7 @@ class EmbeddingView(View):
         self.flat, self.share = plane(vectors.table[self.shown])
         self.within: list[list[tuple[int, float]]] = []
         if vectors.context is not None and vectors.around is not None:
-            self.within = nearest_within(vectors.context[:SHOWN], vectors.around.vectors, WITHIN)
+            self.within = largest(cosines(vectors.context[:SHOWN], vectors.around.vectors), WITHIN)
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "EmbeddingView | None":
@@ -184,10 +151,11 @@ class EmbeddingView(View):
         chosen, pieces = vectors.chosen[:SHOWN], list(vectors.pieces[:SHOWN])
         if len(chosen) < 2 or len(chosen) != len(pieces):
             return []
-        items = [matrix("alone", cosines(vectors.table[chosen]), pieces, pieces, low=-1.0)]
+        static = vectors.table[chosen]
+        items = [matrix("alone", cosines(static, static), pieces, pieces, low=-1.0)]
         if vectors.context is not None and len(vectors.context) >= len(pieces):
-            own = cosines(vectors.context[: len(pieces)])
-            items.append(matrix("in context", own, pieces, pieces, low=-1.0))
+            own = vectors.context[: len(pieces)]
+            items.append(matrix("in context", cosines(own, own), pieces, pieces, low=-1.0))
         groups = [{"name": "words", "items": items}]
         return [
             said(

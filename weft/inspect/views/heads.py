@@ -1,10 +1,12 @@
 """Self-attention: every head of every layer, and its entropy."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from weft.diagnose.attention import entropy
 from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
@@ -18,17 +20,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 32
 """Maximum number of positions with labels in the figure."""
-
-
-def entropy(weights: np.ndarray) -> np.ndarray:
-    """-sum w ln w of each row, in nats.
-
-    Example:
-        >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
-        [0.0, 0.693]
-    """
-    shares = np.maximum(weights.astype(np.float64), 1e-30)
-    return np.abs(-(weights * np.log(shares)).sum(-1))
 
 
 class HeadsView(View):
@@ -69,7 +60,7 @@ class HeadsView(View):
         rows = []
         for head, names in zip(self.heads, self.labels, strict=True):
             layer, _, which = head.name.rpartition(", ")
-            spread = entropy(head.weights)
+            spread = _spread(head)
             most = np.log(np.arange(1, len(spread) + 1) if layer.startswith("decoder") else len(names))
             share = float(spread.sum() / max(float(np.broadcast_to(most, spread.shape).sum()), 1e-9))
             note = f"entropy {spread.mean():.2f} nats, {share:.0%} of the maximum"
@@ -118,20 +109,24 @@ class HeadsView(View):
                 drawn = axes.imshow(head.weights, cmap=weight_colours(), vmin=0, vmax=1, aspect="equal")
                 _named(axes, names, len(head.weights), first=number == numbers[0])
                 which = head.name.rpartition(", ")[2]
-                title = f"{layer}, {which}\n{entropy(head.weights).mean():.2f} nats"
+                title = f"{layer}, {which}\n{_spread(head).mean():.2f} nats"
                 axes.set_title(title, fontsize=8, color=INK, parse_math=False)
         figure.colorbar(drawn, ax=grid, pad=0.01, shrink=0.6, label="weight").ax.tick_params(labelsize=7)
         return figure
+
+
+def _spread(head: AttentionMap) -> np.ndarray:
+    """The entropy of each row of weights."""
+    return entropy(torch.from_numpy(head.weights).double()).numpy()
 
 
 def _named(axes: "Axes", names: Sequence[str], rows: int, *, first: bool) -> None:
     """Label a head with its pieces, rows only at the first head of a layer; nothing if there are too many."""
     shown = [printable(name)[:14] for name in names]
     few = len(shown) <= MOST_NAMED
-    axes.set_xticks(range(len(shown)) if few else [], shown if few else [], rotation=90, fontsize=5)
+    style: dict[str, Any] = {"fontsize": 5, "parse_math": False}
+    axes.set_xticks(range(len(shown)) if few else [], shown if few else [], rotation=90, **style)
     side = few and first
-    axes.set_yticks(range(rows) if side else [], shown[:rows] if side else [], fontsize=5)
+    axes.set_yticks(range(rows) if side else [], shown[:rows] if side else [], **style)
     axes.tick_params(length=0, colors=INK)
     axes.spines[:].set_color(GRID)
-    for tick in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
-        tick.set_parse_math(False)

@@ -10,18 +10,13 @@ import numpy as np
 
 from weft.data.images import data_uri
 from weft.figures.colours import INK
-from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, said
+from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, PictureWeights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DARKEST = 0.75
-"""Shade of regions without attention; the picture stays visible everywhere."""
-
-COLUMNS = 6
 DRAWN = 30
 """Maximum number of pictures in a figure; the page and the table have all."""
 
@@ -74,29 +69,17 @@ class PictureView(View):
 
     def figure(self) -> "Figure":
         """The picture, and next to it the picture with each set of weights."""
-        shown = self.looks[:DRAWN]
-        count = 1 + len(shown)
-        wide = self.flat.shape[1] > 2 * self.flat.shape[0]
-        columns = 1 if wide else min(COLUMNS, count)
-        rows = -(-count // columns)
-        size = (8.0, 1.7 * rows) if wide else (1.7 * columns, 1.95 * rows + 0.4)
-        figure = blank(*size)
-        places = np.ravel(figure.subplots(rows, columns, squeeze=False))
-        for place in places:
-            place.set_axis_off()
-        places[0].imshow(self.flat, interpolation="nearest")
-        places[0].set_title("the picture", fontsize=9, color=INK)
-        for place, (name, weights) in zip(places[1:], shown, strict=False):
-            place.imshow(lit(self.flat, weights), interpolation="nearest")
-            title = f"{printable(name.removeprefix('▁'))}  {weights.max():.2f}"
-            place.set_title(title, fontsize=9, color=INK, parse_math=False)
+        from weft.figures.sheets import DARKEST, lit_pictures
+
+        shown, wide = self.looks[:DRAWN], self.flat.shape[1] > 2 * self.flat.shape[0]
+        figure = lit_pictures(self.flat, shown, wide=wide)
         if shown:
             from matplotlib.cm import ScalarMappable
             from matplotlib.colors import LinearSegmentedColormap
 
             shades = LinearSegmentedColormap.from_list("light", [(1 - DARKEST,) * 3, (1.0,) * 3])
             bar = figure.colorbar(
-                ScalarMappable(cmap=shades), ax=places.tolist(), ticks=[0, 0.5, 1], pad=0.01, shrink=0.7
+                ScalarMappable(cmap=shades), ax=figure.axes, ticks=[0, 0.5, 1], pad=0.01, shrink=0.7
             )
             bar.set_label("weight, relative to the number above", fontsize=8, color=INK)
             bar.ax.tick_params(labelsize=7)
@@ -111,13 +94,3 @@ def strip(clip: np.ndarray) -> np.ndarray:
         ((3, 8, 1), (3, 4, 1))
     """
     return np.concatenate(list(clip), 1) if clip.ndim == 4 else clip
-
-
-def lit(picture: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Darken a picture [height, width, 3] where weights [rows, columns] are below their maximum."""
-    light = weights / max(float(weights.max()), 1e-12)
-    tall, wide = picture.shape[:2]
-    rows = np.arange(tall) * weights.shape[0] // tall
-    columns = np.arange(wide) * weights.shape[1] // wide
-    shade = 1 - DARKEST * (1 - light[rows][:, columns])
-    return (picture * shade[..., None]).astype(np.uint8)

@@ -7,7 +7,7 @@ import numpy as np
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, said
+from weft.inspect.views.view import SLANTED, Block, View, blank, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, TokenChoice
 
@@ -65,10 +65,7 @@ class TokensView(View):
         axes = figure.add_subplot()
         axes.bar(np.arange(len(names)), probs, color=BARS[0], width=0.75)
         labels = [printable(name)[:18] for name in names]
-        axes.set_xticks(range(len(names)), labels, rotation=60, ha="right", fontsize=8)
-        for label in axes.get_xticklabels():
-            label.set_parse_math(False)
-            label.set_rotation_mode("anchor")
+        axes.set_xticks(range(len(names)), labels, fontsize=8, **SLANTED)
         axes.set_ylim(0, 1)
         axes.set_ylabel("probability", color=INK)
         axes.grid(axis="y", color=GRID, linewidth=0.6)

@@ -25,6 +25,9 @@ Block = dict[str, Any]
 
 Matrix = dict[str, Any]
 
+SLANTED: dict[str, Any] = {"rotation": 60, "rotation_mode": "anchor", "ha": "right", "parse_math": False}
+"""Of labels below an axis that are words."""
+
 
 class View(ABC):
     """One aspect of a run.
@@ -180,10 +183,7 @@ def draw_lines(axes: "Axes", block: Block) -> None:
         names = block["labels"]
         every = max(1, len(names) // 40)
         places = range(0, len(names), every)
-        axes.set_xticks(list(places), [printable(names[n])[:16] for n in places], rotation=60, ha="right")
-        for label in axes.get_xticklabels():
-            label.set_parse_math(False)
-            label.set_rotation_mode("anchor")
+        axes.set_xticks(list(places), [printable(names[n])[:16] for n in places], **SLANTED)
     axes.set_title(printable(block["title"]), fontsize=11, color=INK, parse_math=False)
     axes.set_xlabel(block["x"], color=INK)
     axes.set_ylabel(block["y"], color=INK)
