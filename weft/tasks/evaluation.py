@@ -142,16 +142,21 @@ class Evaluation(ABC):
         return {}
 
     def figure(self, name: str) -> "Figure":
-        """The figure of `weft evaluate --plot`.
+        """The figure of `weft evaluate --plot`: the gain of each score over the baselines, unless overridden.
 
         Args:
             name: of the run.
 
-
         Raises:
             ConfigError: there is no figure; `shows` is empty.
         """
-        raise ConfigError(f"--plot: expected an evaluation with a picture, got {self.title}; leave it out")
+        if not self.shows:
+            raise ConfigError(
+                f"--plot: expected an evaluation with a picture, got {self.title}; leave it out"
+            )
+        from weft.figures.intervals import intervals
+
+        return intervals(self.scores, title=f"{name}: {self.title}")
 
 
 class Sample(NamedTuple):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from weft.data.captions import read_captions
 from weft.data.held import held
 from weft.data.tables import is_table
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
@@ -33,8 +33,6 @@ from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.models import Generator
 from weft.nn.pictures.front import Front
-from weft.probe import probe
-from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList, answer_list
@@ -57,8 +55,8 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
-from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
+from weft.text.vocabulary import PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -261,16 +259,7 @@ class Captioner(predictor.Predictor[Picture]):
             pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
             x, mask = source(np.stack(pixels), self.front.places)
             found = self.search(x.to(device), mask.to(device), None, chance)
-            for row, texts in enumerate(to_lists(found, EOS)):
-                yield [
-                    SearchResult(
-                        self.vocabulary.decode(tokens),
-                        float(found.score[row, k]),
-                        float(found.logp[row, k]),
-                        tokens,
-                    )
-                    for k, tokens in enumerate(texts)
-                ]
+            yield from results(found, repeat(self.vocabulary))
 
     def look(self, picture: np.ndarray, tokens: list[int]) -> np.ndarray:
         """The decoder's attention for each token of a caption, [T, *grid].
@@ -278,18 +267,10 @@ class Captioner(predictor.Predictor[Picture]):
         Raises:
             ConfigError: the model has no attention.
         """
-        batch = captioned(picture[None], [tokens], self.front.places)
-        with torch.no_grad(), probe() as seen:
-            self.model.features(batch.to(next(self.model.parameters()).device))
-        own = [part for part in seen["attention"] if part.shape[2] == self.front.places]
-        if own:
-            weights = torch.cat(own, 1)
-        elif seen["cross_attention"]:
-            layers = seen["cross_attention"]
-            weights = layers[max(0, len(layers) - 2)].mean(1)
-        else:
-            raise ConfigError("this model has no attention to show over a picture")
-        return weights[0, : len(tokens)].float().cpu().numpy().reshape(len(tokens), *self.front.grid)
+        places = self.front.places
+        batch = captioned(picture[None], [tokens], places).to(next(self.model.parameters()).device)
+        weights, _ = attention(self.model, batch, places)
+        return weights[: len(tokens)].reshape(len(tokens), *self.front.grid)
 
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
         """Each picture's file, its number or name, and its place."""
@@ -342,17 +323,13 @@ def inspected_picture(captioner: Captioner, picture: np.ndarray, name: str) -> I
     def batch_of(tokens: list[int]) -> PairBatch:
         return captioned(picture[None], [tokens], front.places).to(device)
 
-    shown = decoded(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
+    shown = decoded(
+        captioner.model, captioner.vocabulary, found, trace, batch_of, text=name, width=front.places
+    )
     best = shown.hypotheses[0]
-    return Inspection(
-        text=name,
-        answer=best.text,
+    return replace(
+        shown,
         source=places(front.grid),
-        target=shown.target,
-        batch=shown.batch,
-        hypotheses=shown.hypotheses,
-        searched=shown.searched,
-        choices=shown.choices,
         chosen_what="each word of the best caption, given those before it",
         picture=pictured(picture, best.pieces, best.looks, front.grid, "where each word looked"),
     )
@@ -425,12 +402,6 @@ class CaptionEvaluation(Evaluation):
         """The speed, `results` as COCO's evaluation server reads them, and the scores in one Unicode form."""
         forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
         return {"results": self.results, "seconds": self.seconds, **forms}
-
-    def figure(self, name: str) -> "Figure":
-        """The gain of each score over the baselines, a row for each."""
-        from weft.figures.intervals import intervals
-
-        return intervals(self.scores, title=f"{name}: {self.title}")
 
 
 def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> ScoreWithBaselines:

@@ -17,6 +17,7 @@ from weft.errors import ConfigError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.models import Generator
+from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.draw.tiles import FIRST, Tiles
@@ -174,8 +175,9 @@ def inspect_painting(painter: Painter, text: str) -> Inspection:
     def batch_of(tiles: list[int]) -> PairBatch:
         return collate_pairs([words], [tiles]).to(device)
 
-    shown = decoded(painter.model, _Numbers(painter.tiles), found, trace, batch_of, width=len(words))
-    numbers = np.maximum(np.array([shown.tokens[: painter.places]]), FIRST)
+    names = _Numbers(painter.tiles)
+    shown = decoded(painter.model, names, found, trace, batch_of, text=text, width=len(words))
+    numbers = np.maximum(np.array([to_lists(found, EOS)[0][0][: painter.places]]), FIRST)
     (picture,) = painter.tiles.decode(numbers, painter.shape)
     side = painter.tiles.patterns.shape[1]
     grid = painter.shape[0] // side, painter.shape[1] // side
@@ -188,25 +190,23 @@ def inspect_painting(painter: Painter, text: str) -> Inspection:
     sure = np.array([one.prob for one in shown.choices[: painter.places]])
     looks.append(("(how sure each tile was)", sure.reshape(grid)))
     table = table_of(painter.model.source_embed, len(painter.vocabulary))
-    names = painter.vocabulary.pieces(range(len(painter.vocabulary)))
-    return Inspection(
-        text=text,
+    every = painter.vocabulary.pieces(range(len(painter.vocabulary)))
+    return replace(
+        shown,
         answer=f"{grid[0]} x {grid[1]} tiles, log-probability {shown.hypotheses[0].logp:.2f}",
         source=pieces,
         target=[*shown.target[:1], *_placed(shown.target[1:], where)],
-        batch=shown.batch,
         hypotheses=[one._replace(pieces=_placed(one.pieces, where)) for one in shown.hypotheses],
-        searched=shown.searched,
         choices=[
             one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(shown.choices)
         ],
         chosen_what="each tile in reading order, given those before it",
-        vectors=None if table is None else ShownVectors(names, table, words, pieces, None),
+        vectors=None if table is None else ShownVectors(every, table, words, pieces, None),
         picture=PictureWeights(picture, looks, "the tiles that looked at each word", drawn=True),
     )
 
 
-def _placed(pieces: list[str], where: list[str]) -> list[str]:
+def _placed(pieces: Sequence[str], where: list[str]) -> list[str]:
     """The pieces of a drawing, named by their places; the end symbol stays."""
     named = [*where, *[BEYOND] * (len(pieces) - len(where))]
     return [piece if piece == "</s>" else place for piece, place in zip(pieces, named, strict=False)]

@@ -367,15 +367,7 @@ class MultilingualTask(TextPairTask[None]):
 
     def learn(self, corpus: None, run: Path, progress: Progress) -> None:
         progress("learning the vocabulary", 0, None)
-        how = self.data.vocabulary
-        Vocabulary.train(
-            _text(self.data),
-            kind=how.kind,
-            size=how.size,
-            min_count=how.min_count,
-            form=how.form,
-            lowercase=how.lowercase,
-        ).save(self.saved(run))
+        self.data.vocabulary.learn(_text(self.data)).save(self.saved(run))
 
     def open(self, run: Path) -> ManyPipeline:
         path = self.saved(run)

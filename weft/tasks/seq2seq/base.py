@@ -373,18 +373,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         assert isinstance(model, Generator)
         asked = DecodingSettings.of(settings)
         others, decoding = self.members(asked), self.decoding.with_settings(asked)
-        short = self._shortlist(asked.progress) if decoding.shortlist else None
-        return Translator(
-            model,
-            self.reading,
-            self.target,
-            decoding,
-            others=others,
-            scores=scores,
-            shortlist=short,
-            keeps=self._keeps,
-            column=self.task.data.source,
-        )
+        return self.translator(model, decoding, others=others, scores=scores, progress=asked.progress)
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """None, unless it translates; see abilities.Rewrites."""
@@ -394,14 +383,38 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def _keeps(self) -> Keeps:
         return "parts" if self.directions() else "texts"
 
-    def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
+    def translator(
+        self,
+        model: Generator,
+        decoding: Decoding,
+        target: str = "",
+        *,
+        others: Sequence[Generator] = (),
+        scores: bool = False,
+        progress: Progress = silent,
+    ) -> Translator:
+        """A translator with these settings; see abilities.Rewrites.
+
+        Args:
+            model: in evaluation mode.
+            decoding: search settings.
+            target: not used; there is one direction.
+            others: further members of an ensemble.
+            scores: whether `weft predict` writes the score of each text before it.
+            progress: told if a shortlist is made.
+        """
+        if decoding.shortlist and self._made is None:
+            self._made = shortlist(self.known, self.task.data, progress)
         return Translator(
             model,
             self.reading,
             self.target,
             decoding,
-            shortlist=self._shortlist() if decoding.shortlist else None,
+            others=others,
+            scores=scores,
+            shortlist=self._made,
             keeps=self._keeps,
+            column=self.task.data.source,
         )
 
     def with_direction(self, text: str, target: str) -> str:
@@ -457,12 +470,6 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def examples_of(self, split: Split, data: Path | None) -> Pairs:
         """The pairs of a split, or of the user's files (a prefix or a .tsv)."""
         return read_pairs(self.task.data.open(split) if data is None else self.task.data.at(data))
-
-    def _shortlist(self, progress: Progress = silent) -> Shortlist:
-        """For searches that ask for it."""
-        if self._made is None:
-            self._made = shortlist(self.known, self.task.data, progress)
-        return self._made
 
     def title(self, split: Split, data: Path | None, examples: Pairs) -> str:
         """The data, and how many of its sources are cut."""

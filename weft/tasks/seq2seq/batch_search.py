@@ -1,6 +1,6 @@
 """Searches a batch of sources with the settings of section `decoding`: models, rules, terms and search.
 
-A glossary needs one search for each set of required terms. A shortlist needs a model that writes only its
+A shortlist needs a model that writes only its
 tokens, numbered by their place in it: the output layer multiplies only their rows, and probabilities are over
 them alone. Read next: ../../search/beam.py; ../../search/rules.py; ../../data/shortlist.py.
 """
@@ -35,10 +35,11 @@ from weft.search.required import required
 from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.glossary import read_glossary
 from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 from weft.tree import State, at_step
+
+Words = tuple[str, ...]
 
 
 class ShortlistModel(WholeSteps):
@@ -129,10 +130,31 @@ class BatchSearch:
         begin = target.begin()
         self._free = len(begin)
         self._prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else begin
-        self._words = [spelled(target, "require", word)[len(begin) :] for word in how.require]
-        self._least = max(len(self._prefix), how.min_length) + sum(map(len, self._words)) + 1
+        self._target = target
+        self._require([spelled(target, "require", word) for word in how.require])
         if how.coverage and len(models) > 1:
             raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
+
+    def requiring(self, terms: Words) -> "BatchSearch":
+        """The search for answers that contain these terms; they may be longer by twice the terms' tokens.
+
+        Raises:
+            DataError: the vocabulary cannot spell a term.
+        """
+        if not terms:
+            return self
+        try:
+            rows = [spelled(self._target, "require", term) for term in terms]
+        except ConfigError as error:
+            raise DataError(f"glossary: {error}") from error
+        other = copy.copy(self)
+        other._how = replace(self._how, max_extra=self._how.max_extra + 2 * sum(map(len, rows)))
+        other._require(rows)
+        return other
+
+    def _require(self, rows: Sequence[Sequence[int]]) -> None:
+        self._words = [list(row[self._free :]) for row in rows]
+        self._least = max(len(self._prefix), self._how.min_length) + sum(map(len, self._words)) + 1
 
     def __call__(
         self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
@@ -162,7 +184,11 @@ class BatchSearch:
         how = self._how
         limits = torch.ceil(how.max_ratio * lengths).long() + how.max_extra
         if int(limits.min()) < self._least:
-            self._too_short(int(limits.min()))
+            if self._words:  # a minimum length raises the limit instead
+                raise ConfigError(
+                    f"require: the words and the end take {self._least} tokens, but the shortest line of the "
+                    f"input may have {int(limits.min())}; require less, or raise max_extra"
+                )
             limits = limits.clamp(min=self._least)
         self._check_room(most_tokens(width))
         limits = limits.clamp(max=most_tokens(width))
@@ -267,14 +293,6 @@ class BatchSearch:
             found.append(rules.no_repeat(how.no_repeat_ngram))
         return found
 
-    def _too_short(self, limit: int) -> None:
-        """Raise an error if required words do not fit; a minimum length raises the limit instead."""
-        if self._words:
-            raise ConfigError(
-                f"require: the words and the end take {self._least} tokens, but the shortest line of the "
-                f"input may have {limit}; require less, or raise max_extra"
-            )
-
     def _ranked(self, found: Hypotheses) -> Hypotheses:
         """With scores normalised by length, as beam search gives them."""
         lengths = found.lengths.clamp(min=1).to(found.logp.dtype)
@@ -348,55 +366,6 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
         if as_bytes and isinstance(part, Decoder | TransformerEncoder | Categorical):
             use_int8(part)
     return copied
-
-
-Words = tuple[str, ...]
-
-
-class GlossarySearch:
-    """Searches with one model or with several as one.
-
-    Args:
-        models, target, banned, shortlist: see BatchSearch.
-        how: the search settings; their glossary is applied here.
-
-    Raises:
-        ConfigError: see BatchSearch; or the glossary is damaged.
-    """
-
-    def __init__(
-        self,
-        models: Sequence[Generator],
-        target: Vocabulary,
-        how: Decoding,
-        banned: Sequence[int],
-        shortlist: Shortlist | None = None,
-    ) -> None:
-        path = how.glossary if how.terms == "require" else None
-        self._glossary = None if path is None else read_glossary(path)
-        self._models, self._target, self._banned = models, target, banned
-        self._shortlist = shortlist
-        self._how = replace(how, glossary=None)
-        self._plain = BatchSearch(models, target, self._how, banned, shortlist)
-
-    def required(self, line: str) -> Words:
-        """The terms that the glossary requires for a source."""
-        return () if self._glossary is None else self._glossary.required(line)
-
-    def of(self, words: Words) -> BatchSearch:
-        """The search for answers that contain these terms; they may be longer by twice the terms' tokens.
-
-        Raises:
-            DataError: the vocabulary cannot spell a term.
-        """
-        if not words:
-            return self._plain
-        tokens = sum(len(self._target.encode(word)) for word in words)
-        how = replace(self._how, require=words, max_extra=self._how.max_extra + 2 * tokens)
-        try:
-            return BatchSearch(self._models, self._target, how, self._banned, self._shortlist)
-        except ConfigError as error:
-            raise DataError(f"glossary: {error}") from error
 
 
 def batches(order: Sequence[int], words: Mapping[int, Words], rows: int) -> Iterator[tuple[list[int], Words]]:

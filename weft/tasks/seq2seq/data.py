@@ -4,6 +4,7 @@ Read next: ../../data/parallel.py and ../../data/corpora.py, which read them; ..
 which keeps tokens.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Who
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.text import sampling
+from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,17 @@ class VocabularySettings:
     def sampled(self) -> bool:
         """Whether training draws other segmentations than the usual one."""
         return self.dropout > 0 or self.alpha is not None
+
+    def learn(self, lines: Iterable[str]) -> Vocabulary:
+        """The vocabulary of these lines."""
+        return Vocabulary.train(
+            lines,
+            kind=self.kind,
+            size=self.size,
+            min_count=self.min_count,
+            form=self.form,
+            lowercase=self.lowercase,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -253,23 +253,16 @@ def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
 def learn(data: PairData, texts: Sequence[Any], run: Path, progress: Progress) -> None:
     """Learn the vocabularies of all training texts, and write them into the run."""
     settings = data.vocabulary
-    how: dict[str, Any] = {
-        "kind": settings.kind,
-        "size": settings.size,
-        "min_count": settings.min_count,
-        "form": settings.form,
-        "lowercase": settings.lowercase,
-    }
     source_path, target_path = vocabulary_paths(run, data)
     progress(LEARNING, 0, None)
     if settings.shared:
         both = (side for pair in chain.from_iterable(texts) for side in pair[1:])
-        Vocabulary.train(_reported(both, progress), **how).save(source_path)
+        settings.learn(_reported(both, progress)).save(source_path)
         return
     targets = (target for _, _, target in chain.from_iterable(texts))
-    target = Vocabulary.train(_reported(targets, progress), **how)
+    target = settings.learn(_reported(targets, progress))
     sources = (source for _, source, _ in chain.from_iterable(texts))
-    source = Vocabulary.train(_reported(sources, progress), **how)
+    source = settings.learn(_reported(sources, progress))
     target.save(target_path)
     source.save(source_path)  # last, since its existence means that both are saved
 

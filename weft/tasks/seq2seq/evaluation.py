@@ -31,7 +31,7 @@ from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows, report
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, mean_loss, unanswered
-from weft.tasks.predictor import Failure, Place, each, separated
+from weft.tasks.predictor import Failure, Place, each, separated, succeeded
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
 from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
@@ -144,12 +144,8 @@ def evaluate(
     Raises:
         DataError: no pair has text on both sides.
     """
-    kept = scorable(sources, references, title)
-    count, left_out = len(sources), len(sources) - len(kept)
-    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
-    begun = time.perf_counter()
-    outputs, wrong = written(translator, sources, kept, title)
-    seconds = time.perf_counter() - begun
+    pairs = written_pairs(translator, sources, references, title, "pair")
+    sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
     bleu, chrf, meteor = Bleu(lowercase=lowercase), Chrf(lowercase=lowercase), Meteor()
     lowest = {COPIED: baseline.copy(sources)}
     if train is not None:
@@ -162,14 +158,13 @@ def evaluate(
     glossary, form = translator.decoding.glossary, translator.target.form
     lacking = [character for source in sources for character in translator.lacking(source)]
     return PairEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'pair')}, {translator.described}"
-        f"{unanswered(wrong, 'scored as empty')}",
-        outputs=aligned(outputs, kept, count),
-        left_out=left_out,
+        title=pairs.title,
+        outputs=pairs.lines,
+        left_out=pairs.left_out,
         scores=[*found, likelihood(translator, sources, references, train and train[1])],
-        wrong=wrong,
+        wrong=pairs.wrong,
         lengths=by_length(bleu, outputs, references, sources),
-        seconds=seconds,
+        seconds=pairs.seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
         compared=of_lines(outputs, references, sources, lowest),
         terms=None if glossary is None else terms_kept(read_glossary(glossary), sources, outputs, references),
@@ -270,19 +265,49 @@ def loss_of_pairs(
     )
 
 
-def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> list[int]:
-    """The numbers of the pairs that can be scored.
+class WrittenPairs(NamedTuple):
+    """What a model wrote for the pairs of a data set that have text on both sides."""
+
+    title: str  # the data, the search and the number of sources without an answer
+    sources: list[str]
+    references: list[str]
+    outputs: list[str]
+    lines: list[str]  # the outputs, a line for each pair of the data; empty if the pair is left out
+    left_out: int  # pairs with an empty side
+    wrong: list[str]  # place and reason of each source without an answer
+    seconds: float  # of the search
+
+
+def written_pairs(
+    translator: Translator, sources: Sequence[str], references: Sequence[str], title: str, what: str
+) -> WrittenPairs:
+    """Write an output for each pair that can be scored.
+
+    Args:
+        translator: searches the outputs.
+        sources, references: texts, a line for each.
+        title: names the data.
+        what: a pair is called, for the title.
 
     Raises:
-        DataError: no pair can be scored.
+        DataError: no pair has text on both sides.
     """
-    kept = complete(sources, references)
+    kept, lines = complete(sources, references), [""] * len(sources)
     if not kept:
         raise DataError(
             f"{title}: expected pairs with text on both sides, got {plural(len(sources), 'pair')}, "
             "each without a source or a reference; give both"
         )
-    return kept
+    left_out = len(sources) - len(kept)
+    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
+    begun = time.perf_counter()
+    outputs, wrong = written(translator, sources, kept, title)
+    seconds = time.perf_counter() - begun
+    for number, output in zip(kept, outputs, strict=True):
+        lines[number] = output
+    title = f"{title}, {counted(len(kept), left_out, what)}, {translator.described}"
+    title += unanswered(wrong, "scored as empty")
+    return WrittenPairs(title, sources, references, outputs, lines, left_out, wrong, seconds)
 
 
 class Outputs(NamedTuple):
@@ -325,14 +350,6 @@ def fitting(
             "shorten them, or train a model with a larger max_length"
         )
     return found
-
-
-def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:
-    """A line for each pair of the data, an empty one if the pair was left out."""
-    lines = [""] * count
-    for number, output in zip(kept, outputs, strict=True):
-        lines[number] = output
-    return lines
 
 
 def _fits(model: Generator, read: int, written: int) -> bool:
@@ -479,12 +496,7 @@ def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher
     Raises:
         DataError, ShapeError: a pair cannot be read.
     """
-    found = []
-    for one in _attempts(model, written, batch):
-        if isinstance(one, DataError | ShapeError):
-            raise one
-        found.append(one)
-    return found
+    return list(succeeded(_attempts(model, written, batch)))
 
 
 def _attempts(

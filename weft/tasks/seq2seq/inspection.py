@@ -6,9 +6,8 @@ Read next: ../inspection.py; the predictors of captions and speech.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +22,6 @@ from weft.tasks.inspection import (
     Inspection,
     SearchTree,
     ShownVectors,
-    TokenChoice,
     Words,
     checked,
     choices_of,
@@ -48,18 +46,6 @@ class TokenNames(Protocol):
 
     def decode(self, ids: Iterable[int]) -> str:
         """All tokens as a text."""
-
-
-class SearchFields(NamedTuple):
-    """The fields of Inspection that a search fills."""
-
-    tokens: list[int]  # of the best hypothesis, without the end symbol
-    target: list[str]  # the decoder's input
-    batch: Any
-    hypotheses: list[Hypothesis]
-    searched: SearchTree | None
-    choices: list[TokenChoice]
-    copied: np.ndarray | None  # [T] copied share of each token of the best hypothesis, with the end symbol
 
 
 class NamesByNumber:
@@ -98,10 +84,11 @@ def decoded(
     trace: Trace | None,
     batch_of: Callable[[list[int]], Any],
     *,
+    text: str,
     width: int,
     pharaoh: Callable[[Sequence[AttentionMap], list[int]], str] = lambda looks, tokens: "",
-) -> SearchFields:
-    """Collect what the views show of each hypothesis of one source.
+) -> Inspection:
+    """What the views show of each hypothesis of one source; the caller adds what it knows of the source.
 
     Args:
         model: the model that wrote them.
@@ -109,6 +96,7 @@ def decoded(
         found: the hypotheses.
         trace: of the search, if it was recorded.
         batch_of: makes a batch of the source and a hypothesis's tokens.
+        text: the source, or its name.
         width: S, number of positions that the decoder can attend to.
         pharaoh: the word alignment of a hypothesis.
     """
@@ -138,8 +126,15 @@ def decoded(
         searched = SearchTree(trace, named, [row[:length] for row, length in rows if length])
     share = copied(model, batch_of(every[0]))
     own = None if share is None else share[0].float().cpu().numpy()
-    return SearchFields(
-        every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own
+    return Inspection(
+        text=text,
+        answer=hypotheses[0].text,
+        target=["<sos>", *names.pieces(every[0])],
+        batch=first,
+        hypotheses=hypotheses,
+        searched=searched,
+        choices=choices,
+        copied=own,
     )
 
 
@@ -206,21 +201,15 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
         found,
         trace,
         batch_of,
+        text=text,
         width=batch_of([]).source.shape[1],
         pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
     )
-    return Inspection(
-        text=text,
-        answer=shown.hypotheses[0].text,
+    return replace(
+        shown,
         source=translator.source.pieces(source) or ["<pad>"],
-        target=shown.target,
-        batch=shown.batch,
-        hypotheses=shown.hypotheses,
-        searched=shown.searched,
-        choices=shown.choices,
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, known, source, text, data),
-        copied=shown.copied,
     )
 
 

@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,15 +26,16 @@ from weft.documents.placeholders import differing, missing, restored, spans, tag
 from weft.documents.segments import WrittenSentence
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
-from weft.models import Generator
+from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
-from weft.tasks.seq2seq.batch_search import GlossarySearch, Words, batches
+from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
+from weft.tasks.seq2seq.glossary import read_glossary
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words
@@ -135,13 +137,33 @@ def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Ali
         ConfigError: the model has no attention.
     """
     batch = collate_pairs([list(source)], [list(target)]).to(next(model.parameters()).device)
+    weights, shown = attention(model, batch, batch.source.shape[1])
+    return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
+
+
+class ShownAttention(NamedTuple):
+    """The attention of a decoder to one source."""
+
+    weights: np.ndarray  # [T, S]
+    shown: str  # names the layer and heads, for a caption
+
+
+def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttention:
+    """The attention while a target is written.
+
+    Args:
+        model: in evaluation mode.
+        batch: one source with one target, on the model's device.
+        width: S, number of positions that the decoder can attend to.
+
+    Raises:
+        ConfigError: the model has no attention.
+    """
     with torch.no_grad(), probe() as seen:
         model.features(batch)
-    if seen["attention"]:
-        parts = [part for part in seen["attention"] if part.shape[2] == batch.source.shape[1]]
+    if parts := [part for part in seen["attention"] if part.shape[2] == width]:
         weights, shown = torch.cat(parts, 1), "attention"
-    elif seen["cross_attention"]:
-        layers = seen["cross_attention"]
+    elif layers := seen["cross_attention"]:
         layer = max(0, len(layers) - 2)  # Garg et al. 2019: the last layer but one aligns best
         weights = layers[layer].mean(1)
         shown = f"decoder, layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
@@ -150,8 +172,7 @@ def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Ali
             "this model has no attention, so it has no alignment to show; "
             "leave that out, or train one whose decoder has attention"
         )
-    rows = len(target) + 1
-    return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
+    return ShownAttention(weights[0].float().cpu().numpy(), shown)
 
 
 class SearchResult(NamedTuple):
@@ -166,6 +187,14 @@ class SearchResult(NamedTuple):
 
 NOTHING = SearchResult("", -math.inf, -math.inf, [])
 """Fills up the answers if there are fewer hypotheses than `nbest`."""
+
+
+def results(found: Hypotheses, vocabularies: Iterable[Vocabulary]) -> Iterator[list[SearchResult]]:
+    """The hypotheses for each source as texts, best first; each source has a vocabulary of its own."""
+    rows = zip(to_lists(found, EOS), found.score.tolist(), found.logp.tolist(), vocabularies, strict=False)
+    for hypotheses, scores, logps, vocabulary in rows:
+        every = zip(hypotheses, scores, logps, strict=False)
+        yield [SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every]
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
@@ -234,7 +263,10 @@ class Translator(Predictor[str]):
         self.scores = scores
         together = f", {1 + len(others)} runs together" if others else ""
         self.described = f"{decoding.describe()}{together}"
-        self._searches = GlossarySearch([model, *others], target, decoding, self.banned, shortlist)
+        path = decoding.glossary if decoding.terms == "require" else None
+        self._glossary = None if path is None else read_glossary(path)
+        how = replace(decoding, glossary=None)
+        self._search = BatchSearch([model, *others], target, how, self.banned, shortlist)
         self._alphabet = source.base.alphabet
         self._keeps: Keeps = keeps if decoding.verbatim else "nothing"
         self._random = self._seeded()  # shared by all answers
@@ -341,7 +373,7 @@ class Translator(Predictor[str]):
 
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
-        return self._searches.required(line)
+        return () if self._glossary is None else self._glossary.required(line)
 
     def copying(self, line: str) -> "Translator":
         """The same for one source, with the words it may copy added to both vocabularies."""
@@ -393,7 +425,7 @@ class Translator(Predictor[str]):
                 results[number] = [SearchResult(lines[number], 0.0, 0.0, [])] * self.decoding.nbest
             elif source:
                 sources[number] = source
-        terms = {n: self._searches.required(lines[n]) for n in sources}
+        terms = {n: self.terms(lines[n]) for n in sources}
         order = sorted(sources, key=lambda n: (terms[n], -len(sources[n])))
         for numbers, same in batches(order, terms, self.decoding.batch_rows):
             batch = partial(self._batch, sources=sources, lines=read, generator=generator, terms=same)
@@ -413,7 +445,7 @@ class Translator(Predictor[str]):
     def _is_copied(self, line: str, parts: KeptParts | None) -> bool:
         """Whether a line is its own translation, because it has no letters to translate."""
         how = self.decoding
-        asked = how.prefix or how.require or self._searches.required(line)
+        asked = how.prefix or how.require or self.terms(line)
         return parts is not None and parts.whole and not asked and self._alphabet.has_letters
 
     def finished(self, line: str, found: list[SearchResult]) -> list[SearchResult]:
@@ -441,7 +473,7 @@ class Translator(Predictor[str]):
     def _completed(self, line: str, parts: KeptParts, found: SearchResult) -> SearchResult:
         """A translation with the placeholders and unknown words that it lacks."""
         text, lost = completed(line, parts, found.text, partial(self.links, line, found))
-        asked = (*self._searches.required(line), *self.decoding.require, self.decoding.prefix)
+        asked = (*self.terms(line), *self.decoding.require, self.decoding.prefix)
         if any(word in found.text and word not in text for word in asked):  # it took the place of one
             lacking = named([line[begin:end] for begin, end in missing(line, found.text, parts.unknown)])
             why = f"the answer lacks {lacking}, which would stand in place of a required word; correct it"
@@ -458,14 +490,7 @@ class Translator(Predictor[str]):
     ) -> Iterator[list[SearchResult]]:
         """The n best translations of the lines of these numbers, which contain the terms."""
         found = self.search([sources[n] for n in numbers], generator=generator, terms=terms)
-        for row, texts in enumerate(to_lists(found, EOS)):
-            target = self.target.extended(self.source.copyable(lines[numbers[row]]))
-            yield [
-                SearchResult(
-                    target.decode(tokens), float(found.score[row, k]), float(found.logp[row, k]), tokens
-                )
-                for k, tokens in enumerate(texts)
-            ]
+        return results(found, (self.target.extended(self.source.copyable(lines[n])) for n in numbers))
 
     def search(
         self,
@@ -483,7 +508,7 @@ class Translator(Predictor[str]):
             terms: of the glossary, required in every output.
         """
         tokens, mask = pad([list(source) for source in sources])
-        return self._searches.of(terms)(tokens.to(self.device), mask.to(self.device), trace, generator)
+        return self._search.requiring(terms)(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
 class BestTexts(Answer):

@@ -10,8 +10,8 @@ import time
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -32,7 +32,6 @@ from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
-from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
@@ -45,7 +44,7 @@ from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
-from weft.tasks.seq2seq.translator import BestTexts, SearchResult, texts_of
+from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
 from weft.tasks.speech.data import (
     FrameSettings,
     Recording,
@@ -206,23 +205,14 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         recordings = (one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in given)
         chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
-            results: list[list[SearchResult]] = [[] for _ in window]
+            texts: dict[int, list[SearchResult]] = {}
             order = sorted(range(len(window)), key=lambda n: -len(window[n]))
             for at in range(0, len(order), self.decoding.batch_rows):
                 numbers = order[at : at + self.decoding.batch_rows]
                 frames, mask = pad_frames([window[n] for n in numbers])
                 found = self.search(frames.to(self.device), mask.to(self.device), None, chance)
-                for row, texts in enumerate(to_lists(found, EOS)):
-                    results[numbers[row]] = [
-                        SearchResult(
-                            self.vocabulary.decode(tokens),
-                            float(found.score[row, k]),
-                            float(found.logp[row, k]),
-                            tokens,
-                        )
-                        for k, tokens in enumerate(texts)
-                    ]
-            yield from results
+                texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=True))
+            yield from (texts[n] for n in range(len(window)))
 
     def align(self, frames: np.ndarray, tokens: Sequence[int]) -> Heard:
         """The model's attention to frames [S, F] while writing these tokens.
@@ -230,24 +220,14 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         Raises:
             ConfigError: the model has no attention.
         """
-        batch = collate_recordings([frames], [list(tokens)]).to(self.device)
-        with torch.no_grad(), probe() as seen:
-            self.model.features(batch)
         encoder = self.model.encoder
         assert encoder is not None
         width = -(-len(frames) // encoder.stride)
-        if seen["attention"]:
-            weights = torch.cat([part for part in seen["attention"] if part.shape[2] == width], 1)
-        elif seen["cross_attention"]:
-            layers = seen["cross_attention"]
-            weights = layers[max(0, len(layers) - 2)].mean(
-                1
-            )  # Garg et al. 2019: the last but one aligns best
-        else:
-            raise ConfigError("this model has no attention, so it has no alignment to show; leave out --plot")
+        batch = collate_recordings([frames], [list(tokens)]).to(self.device)
+        weights, _ = attention(self.model, batch, width)
         return Heard(
             frames.astype(np.float32),
-            weights[0, : len(tokens) + 1].float().cpu().numpy(),
+            weights[: len(tokens) + 1],
             self.vocabulary.pieces([*tokens, EOS]),
             encoder.stride,
             self.sound.hop,
@@ -277,22 +257,16 @@ def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -
         return collate_recordings([frames], [tokens]).to(device)
 
     width = -(-len(frames) // encoder.stride)
-    shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, width=width)
+    shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, text=name, width=width)
     hop = encoder.stride * transcriber.sound.hop
     try:
-        heard = transcriber.align(frames, shown.tokens)
+        heard = transcriber.align(frames, to_lists(found, EOS)[0][0])
     except ConfigError:  # a model without attention: only the frames are shown
         nothing = np.zeros((0, width), np.float32)
         heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
-    return Inspection(
-        text=name,
-        answer=shown.hypotheses[0].text,
+    return replace(
+        shown,
         source=[f"{n * hop:.2f} s" for n in range(width)],
-        target=shown.target,
-        batch=shown.batch,
-        hypotheses=shown.hypotheses,
-        searched=shown.searched,
-        choices=shown.choices,
         chosen_what="each character of the best transcript, given those before it",
         heard=heard,
     )

@@ -4,11 +4,10 @@ Read next: ../seq2seq/base.py, which reads and trains.
 """
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from weft.data.check import check_pairs
 from weft.data.report import Report
@@ -19,18 +18,14 @@ from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import ScoreWithBaselines, scored
 from weft.models import Generator
-from weft.tasks.evaluation import Evaluation, Validation, unanswered
+from weft.tasks.evaluation import Evaluation, Validation
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
-from weft.tasks.seq2seq.evaluation import aligned, counted, scorable, written
+from weft.tasks.seq2seq.evaluation import written_pairs
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import EvaluationSettings, Split
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
 _END = re.compile(r"(?<=[.!?])\s+")
@@ -88,12 +83,6 @@ class SummaryEvaluation(Evaluation):
         """Lengths and the copied share."""
         return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
 
-    def figure(self, name: str) -> "Figure":
-        """The gain of each score over the baselines, a row for each."""
-        from weft.figures.intervals import intervals
-
-        return intervals(self.scores, title=f"{name}: {self.title}")
-
 
 def evaluate(
     translator: Translator, sources: Sequence[str], references: Sequence[str], *, title: str
@@ -108,12 +97,8 @@ def evaluate(
     Raises:
         DataError: no pair has text on both sides.
     """
-    kept = scorable(sources, references, title)
-    count, left_out = len(sources), len(sources) - len(kept)
-    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
-    begun = time.perf_counter()
-    outputs, wrong = written(translator, sources, kept, title)
-    seconds = time.perf_counter() - begun
+    pairs = written_pairs(translator, sources, references, title, "text")
+    sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
     usual = round(sum(len(line.split()) for line in references) / len(references))
     lowest = {
         "the lead sentence": [lead_sentence(source) for source in sources],
@@ -121,18 +106,17 @@ def evaluate(
     }
     metrics = {f"ROUGE-{kind}": Rouge(kind=kind) for kind in KINDS}
     return SummaryEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'text')}, {translator.described}"
-        f"{unanswered(wrong, 'scored as empty')}",
-        outputs=aligned(outputs, kept, count),
-        left_out=left_out,
+        title=pairs.title,
+        outputs=pairs.lines,
+        left_out=pairs.left_out,
         scores=[
             scored(metric, outputs, references, baselines=lowest).renamed(name)
             for name, metric in metrics.items()
         ],
-        wrong=wrong,
+        wrong=pairs.wrong,
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
-        seconds=seconds,
+        seconds=pairs.seconds,
         compared=of_lines(outputs, references, sources, lowest),
         forms=scores_in_form(metrics, outputs, references, form=translator.target.form),
     )
