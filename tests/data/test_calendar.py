@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from weft.data.calendar import after, grid, infer, season_of
-from weft.data.periods import resampled
+from weft.data.calendar import after, grid, infer, resampled, season_of
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import after
-from weft.data.periods import resampled, step_of
+from weft.data.calendar import after, resampled, step_of
 from weft.data.series import (
     LONG,
     Columns,

@@ -3,7 +3,7 @@
 Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
 future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
 cells that are not numbers name file and line, where pandas would make the whole column text.
-Read next: times.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
+Read next: times.py and calendar.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
 import difflib
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from weft.data.calendar import aligned, resampled
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import PERIODS, TIMES, has_header
-from weft.data.periods import aligned, resampled
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
@@ -30,7 +30,6 @@ _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
-AGGREGATIONS = ("mean", "sum", "first", "last", "min", "max")
 
 
 MOST_COLUMNS = 100_000
@@ -69,7 +68,8 @@ class Columns(NamedTuple):
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
         frequency: a pandas alias; None infers it.
-        resample: how to aggregate rows into periods (see AGGREGATIONS); None requires regular rows.
+        resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
+            regular rows.
         id: the columns that together name a row's series, if one column has the values of several series.
         dates: whether dates begin with the day or the month; None infers it.
         zone: the time zone of times without an offset from UTC; None if they have none.
