@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.data import check as module
+from weft.data import report as module
 from weft.data.check import PAIRS, check_pairs
+from weft.data.plain import check_plain_texts
 
 
 def write(path: Path, *lines: str | bytes) -> None:
@@ -116,3 +117,13 @@ def test_one_language_alone_is_checked_for_its_lines(tmp_path: Path) -> None:
         "text.txt:3",
         "text.txt:4",
     ]
+
+
+def test_plain_text_is_read_as_training_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "utf16.txt").write_bytes("one\ntwo\n".encode("utf-16"))
+    (tmp_path / "old.txt").write_bytes(b"one\rtwo\rthree\r")
+    (tmp_path / "letter.txt").write_bytes(b"%PDF-1.7\nabc\n")
+    report = check_plain_texts([tmp_path / name for name in ("utf16.txt", "old.txt", "letter.txt")])
+    assert list(report.lines.values()) == [2, 3, 0]
+    (finding,) = report.findings
+    assert finding.kind == "file" and "letter.txt: expected plain text, got a PDF" in str(finding)

@@ -18,8 +18,8 @@ from statistics import median
 import numpy as np
 
 from weft.data.language_guess import code_of, share
-from weft.data.lines import raw_lines, wrong_bytes
-from weft.data.report import COMMON, MOST, Finding, Report, other_form
+from weft.data.lines import line_findings, raw_lines
+from weft.data.report import COMMON, Finding, FindingList, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts
 from weft.errors import ConfigError
 
@@ -125,7 +125,6 @@ PAIRS = LINES | {
 }
 """Descriptions of findings for pairs."""
 
-_CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG = 30  # characters of the longer side; the ratio of shorter pairs varies by chance
 
 
@@ -150,12 +149,12 @@ def check_pairs(
     columns = (source, target) if source is not None and target is not None else None
     for text in texts(paths, pairs=pairs, columns=columns):
         if isinstance(text, Finding):
-            checker.add(text)
+            checker.found.add(text)
         else:
             checker.at(text)
     return Report(
-        checker.findings,
-        dict(checker.counts),
+        checker.found.kept,
+        checker.found.counts,
         checker.lines,
         PAIRS if pairs else LINES,
         "pairs" if checker.paired else "lines",
@@ -168,8 +167,7 @@ class _Checker:
     """The findings and the pairs seen so far."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.counts: Counter[str] = Counter()
+        self.found = FindingList()
         self.lines: dict[str, int] = {}
         self.shared_sources = 0
         self._pairs: dict[bytes, tuple[int, int]] = {}  # text and line of each pair's first occurrence
@@ -180,21 +178,16 @@ class _Checker:
         self.notes: list[str] = []
         self.paired = False
 
-    def add(self, finding: Finding) -> None:
-        self.counts[finding.kind] += 1
-        if self.counts[finding.kind] <= MOST:
-            self.findings.append(finding)
-
     def at(self, text: AlignedText) -> None:
         self._places.append(text)
         self.lines[text.name] = 0
         self.paired = self.paired or len(text.sides) > 1
         self.notes += text.notes
-        unequal = self.counts["count"]
+        unequal = self.found.counts["count"]
         ratios = [(array("q"), array("d")) for _ in text.sides]
         for row in text.rows():
             if isinstance(row, Finding):
-                self.add(row)
+                self.found.add(row)
                 continue
             counted = text.units or text.columns
             self.lines[text.name] = self.lines[text.name] + 1 if counted else row.number
@@ -205,8 +198,8 @@ class _Checker:
                 self._swapped(text, side)
         for file in text.files:
             for finding in other_form(file, self._forms.pop(file, [])):
-                self.add(finding)
-        if self.counts["count"] > unequal:
+                self.found.add(finding)
+        if self.found.counts["count"] > unequal:
             self._drifted(text)
 
     def _row(self, text: AlignedText, row: SideLines, ratios: list[tuple[array, array]]) -> None:
@@ -223,20 +216,10 @@ class _Checker:
         """Decode a line, and add findings about the line itself."""
         file = text.files[side]
         line = raw.decode("utf-8", errors="replace")
-        wrong = wrong_bytes(raw, file)
-        found = _CONTROL.search(line)
         if not unicodedata.is_normalized("NFC", line):
             self._forms.setdefault(file, []).append((number, line))
-        if wrong:
-            self.add(Finding(file, number, "bytes", wrong))
-        elif "\ufffd" in line:
-            what = "U+FFFD, a character that an earlier conversion lost"
-            self.add(Finding(file, number, "damaged", f"{what}; correct or remove the line"))
-        if found:
-            what = f"U+{ord(found.group()):04X} inside the line"
-            self.add(
-                Finding(file, number, "control", f"{what}; remove it, or split the line there on every side")
-            )
+        for finding in line_findings(raw, file, number, "remove it, or split the line there on every side"):
+            self.found.add(finding)
         return line.strip()
 
     def _pair(
@@ -246,11 +229,11 @@ class _Checker:
         if not source or not target:
             which = f"{second if source else first} is" if source or target else f"{first} and {second} are"
             file = text.files[side if source else 0]
-            self.add(Finding(file, number, "empty", f"{which} empty; training leaves the pair out"))
+            self.found.add(Finding(file, number, "empty", f"{which} empty; training leaves the pair out"))
             return
         if source == target and any(map(str.isalpha, source)):
             what = f"{second} equals {first}: {_short(source)}"
-            self.add(Finding(text.files[side], number, "same", f"{what}; is it translated?"))
+            self.found.add(Finding(text.files[side], number, "same", f"{what}; is it translated?"))
         elif max(len(source), len(target)) >= _LONG:
             ratios[0].append(number)
             ratios[1].append(log(len(target) / len(source)))
@@ -266,7 +249,7 @@ class _Checker:
                 kind = "again" if first[0] == here[0] else "leak"
             place = f"{self._places[first[0]].files[0]}:{first[1]}"
             what = f"the same pair as {place}" if len(pair) > 1 else f"the same line as {place}"
-            self.add(Finding(text.files[0], number, kind, f"{what}: {_short(pair[0])}"))
+            self.found.add(Finding(text.files[0], number, kind, f"{what}: {_short(pair[0])}"))
 
     def _ratios(self, text: AlignedText, side: int, numbers: array, values: array) -> None:
         usual = exp(median(values)) if values else 1.0
@@ -274,7 +257,7 @@ class _Checker:
             if abs(value - log(usual)) > log(OUT_OF_PROPORTION):
                 what = f"{text.sides[side]} is {exp(value):.2f} times as long as {text.sides[0]}"
                 what = f"{what}, {usual:.2f} is usual; is it its translation?"
-                self.add(Finding(text.files[side], number, "ratio", what))
+                self.found.add(Finding(text.files[side], number, "ratio", what))
 
     def _languages(self, text: AlignedText, side: int) -> SwappedPairs:
         """The language statistics of two sides."""
@@ -289,14 +272,14 @@ class _Checker:
         first, second = text.sides[0], text.sides[side]
         if new and languages.names_swapped():
             what = f"{first} reads like {second} and {second} like {first}; are the two sides swapped?"
-            self.add(Finding(text.files[0], 0, "swapped", what))
+            self.found.add(Finding(text.files[0], 0, "swapped", what))
         elif len(numbers) > judged / 2:
             what = f"most of {first} reads like {second} in {self._places[0].name}, and the other way round"
-            self.add(Finding(text.files[0], 0, "swapped", f"{what}; are the two sides swapped?"))
+            self.found.add(Finding(text.files[0], 0, "swapped", f"{what}; are the two sides swapped?"))
         else:
             for number in numbers:
                 what = f"{first} reads like {second} and {second} like {first}; swap the sides of the line"
-                self.add(Finding(text.files[0], number, "swapped", what))
+                self.found.add(Finding(text.files[0], number, "swapped", what))
 
     def _drifted(self, text: AlignedText) -> None:
         """Add to the finding about unequal lengths where the sides seem to stop matching."""
@@ -304,12 +287,13 @@ class _Checker:
         place = first_skip(*sides)
         if place is None:
             return
-        at = [(one.kind, one.file) for one in self.findings].index(("count", text.files[0]))
+        kept = self.found.kept
+        at = [(one.kind, one.file) for one in kept].index(("count", text.files[0]))
         last = min(map(len, sides))
         more = f"; they seem to match up to line {last:,}, so the rest may be too much"
         if place <= last:
             more = f"; they seem to stop matching near line {place:,}: look there first"
-        self.findings[at] = self.findings[at]._replace(text=self.findings[at].text + more)
+        kept[at] = kept[at]._replace(text=kept[at].text + more)
 
 
 def _decoded(file: str) -> list[str]:

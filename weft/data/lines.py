@@ -37,6 +37,9 @@ _MARKS = {
 """Byte order marks, the longer first where one begins with another."""
 
 
+_CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
     r"""All lines without their ends, including empty lines.
 
@@ -145,6 +148,23 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
         where = f"byte 0x{line[error.start]:02x} at position {error.start + 1} of the line"
         return f"not UTF-8 ({where}); {advice(file, line)}"
     return None
+
+
+def line_findings(line: bytes, file: str, number: int, control: str = "remove it") -> Iterator[Finding]:
+    """What is wrong with the text of a line.
+
+    Args:
+        line: its bytes.
+        file, number: its place.
+        control: what to do with a control character.
+    """
+    text = line.decode("utf-8", errors="replace")
+    if "\ufffd" in text or "\0" in text:
+        what = "U+FFFD, a character that an earlier conversion lost; correct or remove the line"
+        wrong = wrong_bytes(line, file)
+        yield Finding(file, number, "bytes" if wrong else "damaged", wrong or what)
+    if found := _CONTROL.search(text):
+        yield Finding(file, number, "control", f"U+{ord(found.group()):04X} inside the line; {control}")
 
 
 def _unmarked(parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:

@@ -3,19 +3,15 @@
 Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 """
 
-import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weft.data.corpora import FOLDER, languages, names
+from weft.data.corpora import FOLDER, SPLITS, languages
 from weft.data.files import file_bytes
-from weft.data.lines import blocks, read_lines, wrong_bytes
-from weft.data.report import COMMON, MOST, Finding, Report, placed
+from weft.data.lines import line_findings, raw_lines, read_lines
+from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.errors import ConfigError, DataError
-
-SPLITS = ("train", "valid", "test")
-_CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class PlainText:
@@ -86,44 +82,31 @@ def side(name: str, language: str, split: str) -> PlainText:
     known = languages(name)
     if language not in known:
         raise ConfigError(f"corpus {name} has no language {language!r}; choose one of {', '.join(known)}")
-    if split not in SPLITS or name not in names():
+    if split not in SPLITS:
         raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
     return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
 
 
 def check_plain_texts(paths: Sequence[Path]) -> Report:
     """Check text files for anything that would stop or spoil the training of a language model."""
-    findings: list[Finding] = []
-    counts: Counter[str] = Counter()
+    found = FindingList()
     lines: dict[str, int] = {}
-
-    def add(path: Path, number: int, kind: str, text: str) -> None:
-        counts[kind] += 1
-        if counts[kind] <= MOST:
-            findings.append(Finding(str(path), number, kind, text))
-
     for path in paths:
+        file = str(path)
         number = words = 0
-        try:
-            for first, block in blocks(file_bytes(path), str(path)):
-                for number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-                    line = raw.removesuffix(b"\r").decode("utf-8", errors="replace")
-                    words += bool(line.strip())
-                    wrong = wrong_bytes(raw, str(path))
-                    if wrong:
-                        add(path, number, "bytes", wrong)
-                    elif "\ufffd" in line:
-                        what = "U+FFFD, a character that an earlier conversion lost"
-                        add(path, number, "damaged", f"{what}; correct or remove the line")
-                    if found := _CONTROL.search(line):
-                        add(path, number, "control", f"U+{ord(found.group()):04X} inside the line; remove it")
+        for line in raw_lines(path):
+            if isinstance(line, Finding):
+                found.add(line)
+                break
+            number += 1
+            words += bool(line.decode("utf-8", errors="replace").strip())
+            for finding in line_findings(line, file, number):
+                found.add(finding)
+        else:
             if not words:
-                add(path, 0, "file", "expected text, got only white space")
-        except DataError as error:
-            finding = placed(str(path), error)
-            add(path, finding.line, finding.kind, finding.text)
-        lines[str(path)] = number
-    return Report(findings, dict(counts), lines, COMMON)
+                found.add(placed(file, no_words(path)))
+        lines[file] = number
+    return Report(found.kept, found.counts, lines, COMMON)
 
 
 def no_words(path: str | Path) -> DataError:

@@ -63,6 +63,25 @@ def other_form(file: str, texts: Iterable[tuple[int, str]]) -> list[Finding]:
     return [Finding(file, lines[0], "form", f"{what}, so references count as wrong: convert the file")]
 
 
+class FindingList:
+    """Findings as they are made: all are counted, and MOST of each kind are kept.
+
+    Attributes:
+        kept: in the order in which they were added.
+        counts: of each kind.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, finding: Finding) -> None:
+        """Count a finding."""
+        self.counts[finding.kind] += 1
+        if self.counts[finding.kind] <= MOST:
+            self.kept.append(finding)
+
+
 class Report(NamedTuple):
     """The findings in some files."""
 

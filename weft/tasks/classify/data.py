@@ -14,7 +14,7 @@ from weft.data import corpora
 from weft.data.guess import columns_of, texts_of
 from weft.data.labelled import OPTIONS, LabelledExample, LabelledText, check_encoding, text_columns
 from weft.data.lines import read_lines
-from weft.data.report import COMMON, Finding, Report, placed
+from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.tables import is_table, kind_of
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
@@ -308,7 +308,6 @@ def check_subclasses(labels: Sequence[str], finer: Sequence[str], column: str, p
 
 
 FEW = 3  # texts of a class that is nearly empty
-MOST = 1000  # findings of a kind that are kept
 
 WORDS = COMMON | {
     "unlabelled": "texts without exactly one label",
@@ -322,17 +321,6 @@ WORDS = COMMON | {
 }
 
 
-class _Found:
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.counts: dict[str, int] = {}
-
-    def add(self, finding: Finding) -> None:
-        self.counts[finding.kind] = self.counts.get(finding.kind, 0) + 1
-        if self.counts[finding.kind] <= MOST:
-            self.findings.append(finding)
-
-
 def check_labels(files: Sequence[Path], *, separator: str | None = None, **form: Any) -> Report:
     """Check `__label__x text` lines, or .tsv and .csv tables with a column of labels and one of texts.
 
@@ -341,7 +329,7 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
         separator: between the labels of a text that may have several or none.
         form: arguments of LabelledText, such as the names of the columns.
     """
-    found, lines, notes = _Found(), {}, list[str]()
+    found, lines, notes = FindingList(), {}, list[str]()
     known: dict[str, int] = {}
     seen: dict[str, tuple[str, str]] = {}
     first = min(files, key=lambda path: "train" not in path.name)
@@ -391,12 +379,12 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
         for label in sorted(set(known) - set(counts)):
             what = f"no text has the class {label!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
-    found.findings.sort(key=lambda one: (one.file, one.line))
-    return Report(found.findings, found.counts, lines, WORDS, "texts", notes=tuple(notes))
+    found.kept.sort(key=lambda one: (one.file, one.line))
+    return Report(found.kept, found.counts, lines, WORDS, "texts", notes=tuple(notes))
 
 
 def _training(
-    found: _Found, path: Path, counts: Counter[str], separator: str | None, most: int, *, alone: bool
+    found: FindingList, path: Path, counts: Counter[str], separator: str | None, most: int, *, alone: bool
 ) -> None:
     """Too few classes or labels of the training file, whose texts have `most` labels at most.
 

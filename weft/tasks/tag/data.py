@@ -19,7 +19,7 @@ from weft.data.conllu import (
     read_sentences,
 )
 from weft.data.lines import read_lines
-from weft.data.report import COMMON, Finding, Report, placed
+from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
@@ -160,8 +160,6 @@ class TagData:
         return f"{self.file(split).name}{part} {self.column}"
 
 
-MOST = 1000  # findings of a kind that are kept
-
 UNTAGGED = (
     "expected word TAB tag on each line, got words without tags; write so, or as CoNLL-U or WORD/TAG, with "
     "an empty line after each sentence"
@@ -182,15 +180,8 @@ def check_tags(files: Sequence[Path]) -> Report:
     Args:
         files: to check; the others are compared with the one named train, or else with the first one.
     """
-    findings: list[Finding] = []
-    counts: dict[str, int] = {}
+    found = FindingList()
     counted: dict[str, int] = {}
-
-    def add(finding: Finding) -> None:
-        counts[finding.kind] = counts.get(finding.kind, 0) + 1
-        if counts[finding.kind] <= MOST:
-            findings.append(finding)
-
     known: dict[str, set[str]] = {}  # tags of the first file, by column
     sentences: dict[str, str] = {}
     ordered = sorted(files, key=lambda path: "train" not in path.name)
@@ -204,14 +195,14 @@ def check_tags(files: Sequence[Path]) -> Report:
             for one in each_sentence(path, column="ner") if form else ():
                 count += isinstance(one, ConlluSentence) and bool(one.forms)
                 for finding in _findings_of_form(str(path), one, seen, sentences):
-                    add(finding)
+                    found.add(finding)
             for first, held in _blocks(read_lines(path)) if form is None else ():
                 count += 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
                 for finding in _findings(str(path), first, held, wide, seen, sentences):
-                    add(finding)
+                    found.add(finding)
         except DataError as error:
-            add(placed(str(path), error, "bytes"))
+            found.add(placed(str(path), error, "bytes"))
         counted[str(path)] = count
         if place == 0:
             known = {column: set(tags) for column, tags in seen.items()}
@@ -220,9 +211,9 @@ def check_tags(files: Sequence[Path]) -> Report:
             for tag, line in tags.items():
                 if known.get(column) and tag not in known[column]:
                     what = f"the {column} {tag!r} does not occur in {first_file}"
-                    add(Finding(str(path), line, "label", f"{what}, so no tagger can learn it"))
-    findings.sort(key=lambda found: (found.file, found.line))
-    return Report(findings, counts, counted, WORDS, "sentences")
+                    found.add(Finding(str(path), line, "label", f"{what}, so no tagger can learn it"))
+    found.kept.sort(key=lambda one: (one.file, one.line))
+    return Report(found.kept, found.counts, counted, WORDS, "sentences")
 
 
 def _findings_of_form(
