@@ -1,10 +1,11 @@
 """CoNLL-U and word TAB tag: other columns are kept byte for byte, errors name their place."""
 
 import io
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from weft.data.conllu import read_sentences, sentences
+from weft.data.conllu import ConlluSentence, read_sentences
 from weft.errors import DataError
 
 CONLLU = """\
@@ -23,6 +24,10 @@ CONLLU = """\
 1\t#\t#\tSYM\t_\t_\t0\troot\t_\t_
 
 """
+
+
+def sentences(lines: Sequence[str], column: str = "upos") -> Iterator[ConlluSentence]:
+    return read_sentences(io.BytesIO("\n".join(lines).encode()), column=column)
 
 
 def test_the_words_are_those_with_a_plain_number() -> None:

@@ -96,12 +96,8 @@ class Batches:
         return Statistics(count, rows / count, target / count, real / padded)
 
 
-class EpochBatches:
-    """The batches of one epoch, each an array [B] of example numbers.
-
-    Supports `len(epoch)`, `epoch[index]`, iteration from the start, and `epoch.since(index)`, which resumes
-    without computing the batches before.
-    """
+class EpochBatches(Sequence[np.ndarray]):
+    """The batches of one epoch, each an array [B] of example numbers."""
 
     def __init__(self, plan: Batches, number: int) -> None:
         self._plan = plan
@@ -111,23 +107,12 @@ class EpochBatches:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return self.since(0)
-
-    def __getitem__(self, index: int) -> np.ndarray:
+    def __getitem__(self, index: int) -> np.ndarray:  # type: ignore[override]
         if not -len(self) <= index < len(self):
             raise IndexError(f"batch {index} of {len(self)}")
         index %= len(self)
         block = int(np.searchsorted(self._first, index, "right")) - 1
         return self._block(block)[index - int(self._first[block])]
-
-    def since(self, index: int) -> Iterator[np.ndarray]:
-        """The batches from `index` on."""
-        block = int(np.searchsorted(self._first, index, "right")) - 1
-        skip = index - int(self._first[block])
-        for number in range(block, self._blocks):
-            yield from self._block(number)[skip:]
-            skip = 0
 
     @cached_property
     def _runs(self) -> np.ndarray:

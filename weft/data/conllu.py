@@ -62,7 +62,8 @@ class ConlluSentence(NamedTuple):
             column: the column to replace.
 
         Example:
-            >>> sentence = next(sentences(["1\tHi\t_\t_\t_\t_\t0\troot\t_\t_"]))
+            >>> import io
+            >>> [sentence] = read_sentences(io.BytesIO(b"1\tHi\t_\t_\t_\t_\t0\troot\t_\t_"))
             >>> sentence.tagged(["INTJ"], "upos")
             ['1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_']
         """
@@ -112,16 +113,6 @@ def each_sentence(
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
     form, lines = form_of(file), each_line(file)
     return _each(lines, column, name) if form is None else _formed(lines, form, column, name)
-
-
-def sentences(
-    lines: Iterable[str], *, column: Column = "upos", name: str = "input"
-) -> Iterator[ConlluSentence]:
-    """Like `read_sentences`, from lines; an empty line ends a sentence."""
-    for one in _each(lines, column, name):
-        if isinstance(one, DataError):
-            raise one
-        yield one
 
 
 def _each(

@@ -20,6 +20,7 @@ from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 from PIL.TiffImagePlugin import PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 
 from weft.data import archive
+from weft.data.files import unreadable
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.errors import DataError, DataWarning
 from weft.store.digests import note
@@ -291,10 +292,8 @@ def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
 
 
 def _broken(path: Path, error: BaseException, what: str = "picture") -> DataError:
-    if isinstance(error, FileNotFoundError):
-        return DataError("no such file; check the name and the directory", path=path)
-    if isinstance(error, IsADirectoryError):
-        return DataError("a directory; name a file in it", path=path)
+    if isinstance(error, FileNotFoundError | IsADirectoryError):
+        return unreadable(path, error)
     if isinstance(error, NotADirectoryError) and archive.inside(path):
         return DataError("arrays are not read from within a .zip; unpack it", path=path)
     if isinstance(error, Image.DecompressionBombWarning | Image.DecompressionBombError):

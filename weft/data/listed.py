@@ -5,7 +5,7 @@ Read next: tables.py, which reads them; captions.py and audio.py, which use them
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -43,38 +43,44 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
     Raises:
         DataError: the list cannot be read, or its columns are others.
     """
-    wrong = f"expected 2 columns ({form})"
+    if is_table(path) and not is_ljspeech(path):
+        yield from _rows(path, form)
+        return
+    cells_of, wanted = _line_form(path, form)
+    for number, line in enumerate(each_line(path), 1):
+        if isinstance(line, DataError):
+            yield placed(str(path), line, "bytes")
+        elif line.strip():
+            cells = cells_of(line)
+            yield _row(number, cells, 0, 1) if len(cells) == 2 else _wrong(path, number, wanted, cells)
+
+
+def _line_form(path: Path, form: str) -> tuple[Callable[[str], list[str]], str]:
+    """What makes the name of a file and its text of a line, and what it expects."""
     if is_ljspeech(path):
-        for number, line in enumerate(each_line(path), 1):
-            if isinstance(line, DataError):
-                yield placed(str(path), line, "bytes")
-            elif line.strip():
-                name, *texts = line.split("|")
-                cells = [f"wavs/{name}.wav", *texts[-1:]]
-                yield _row(number, cells, 0, 1) if texts else _wrong(path, number, "expected ID|TEXT", cells)
-        return
+        return _ljspeech, "expected ID|TEXT"
     if is_librispeech(path):
-        for number, line in enumerate(each_line(path), 1):
-            if isinstance(line, DataError):
-                yield placed(str(path), line, "bytes")
-            elif line.strip():
-                name, *texts = line.strip().split(maxsplit=1)
-                cells = [f"{name}.flac", *texts]
-                yield _row(number, cells, 0, 1) if texts else _wrong(path, number, "expected ID TEXT", cells)
-        return
-    if not is_table(path):
-        for number, line in enumerate(each_line(path), 1):
-            if isinstance(line, DataError):
-                yield placed(str(path), line, "bytes")
-            elif line.strip():
-                cells = line.split("\t")
-                yield _row(number, cells, 0, 1) if len(cells) == 2 else _wrong(path, number, wrong, cells)
-        return
+        return _librispeech, "expected ID TEXT"
+    return (lambda line: line.split("\t")), f"expected 2 columns ({form})"
+
+
+def _ljspeech(line: str) -> list[str]:
+    name, *texts = line.split("|")
+    return [f"wavs/{name}.wav", *texts[-1:]]
+
+
+def _librispeech(line: str) -> list[str]:
+    name, *texts = line.strip().split(maxsplit=1)
+    return [f"{name}.flac", *texts]
+
+
+def _rows(path: Path, form: str) -> Iterator[ListedText | Finding]:
     table = TableFile(path)
     file, text, header = columns(table, form)
     if text is None:
         names = " and ".join(form.lower().split(" tab "))
-        raise _wrong(path, table.number, f"{wrong}, or a header with {names}", table.first).error()
+        wanted = f"expected 2 columns ({form}), or a header with {names}"
+        raise _wrong(path, table.number, wanted, table.first).error()
     for note in table.notes:
         warnings.warn(note, DataWarning, stacklevel=1)
     for row in islice(table.rows(), header, None):

@@ -175,9 +175,6 @@ class MixedEpoch(Sequence[np.ndarray]):
     def __getitem__(self, index: int) -> np.ndarray:  # type: ignore[override]
         return self._drawn.examples(self._batches[index])
 
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (self._drawn.examples(batch) for batch in self._batches)
-
 
 def _largest_remainder(shares: np.ndarray) -> list[int]:
     """Integers of at least 1 with the same sum as the shares, by the largest-remainder method."""

@@ -162,15 +162,10 @@ class TokenStore:
                     (temporary / name).unlink(missing_ok=True)
                 _replace(temporary, directory, key)
                 shutil.rmtree(temporary, ignore_errors=True)  # in case another process finished first
-            except OSError as error:
+            except (OSError, DataError) as error:
                 shutil.rmtree(temporary, ignore_errors=True)
-                raise DataError(
-                    f"the token store cannot be written ({error.strerror}); "
-                    "free some space or choose another directory",
-                    path=directory,
-                ) from error
-            except DataError:
-                shutil.rmtree(temporary, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise _unwritable(directory, error) from error
                 raise
         return cls.open(directory)
 
@@ -183,11 +178,7 @@ def _build_directory(directory: Path) -> Iterator[Path]:
         place.mkdir(parents=True, exist_ok=True)
         file = open(place / LOCK, "ab")  # noqa: SIM115  closed below
     except OSError as error:
-        raise DataError(
-            f"the token store cannot be written ({error.strerror}); "
-            "free some space or choose another directory",
-            path=directory,
-        ) from error
+        raise _unwritable(directory, error) from error
     with file:
         try:
             import fcntl
@@ -197,6 +188,11 @@ def _build_directory(directory: Path) -> Iterator[Path]:
             place = place.with_name(f"{place.name}-{_owner(os.getpid())}")
             place.mkdir()
         yield place
+
+
+def _unwritable(directory: Path, error: OSError) -> DataError:
+    why = f"the token store cannot be written ({error.strerror}); free some space or choose another directory"
+    return DataError(why, path=directory)
 
 
 def _no_pairs(report: dict[str, int], max_length: int) -> str:
