@@ -27,12 +27,15 @@ BRACKETS = (
     "interval includes. A column has no best value if intervals overlap or no variant beats the baselines. "
     "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )
+Section = tuple[str, list[Block]]
+"""A heading and what stands below it."""
+
 TESTED = ["verdict", "metric", "difference from the best [95 %]", "p", "p (Holm)"]
 
 
-def charts(runs: Sequence[RunFacts]) -> list[tuple[str, list[Block]]]:
+def charts(runs: Sequence[RunFacts]) -> list[Section]:
     """Scores by length, learning curves and gradient reach, one line per run."""
-    found: list[tuple[str, list[Block]]] = []
+    found: list[Section] = []
     lengths = [run for run in runs if any(row[2] is not None for row in run.by_length)]
     if lengths:
         labels = [row[0] for row in lengths[0].by_length]
@@ -78,28 +81,7 @@ def _reaches(runs: Sequence[RunFacts], place: str) -> list[Block]:
 
 def page(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as a self-contained HTML file; `budget` says what each variant could use."""
-    groups = gathered(runs)
-    head, table = _table_of(groups)
-    rows = [[_best(one) for one in row] for row in table]
-    first: list[Block] = [{"kind": "table", "head": head, "rows": rows}]
-    first += [said(f"Blue: best in its column. {BRACKETS}"), said(budgets(runs, budget))]
-    tested = significance(groups)
-    sections = [("Scores", first)]
-    if tested:
-        cells = [one.row for one in tested]
-        words = [said(PAIRED), *([] if _repeated(groups) else [said(ONE_SEED)])]
-        sections.append(("Significance", [*words, {"kind": "table", "head": TESTED, "rows": cells}]))
-    if _repeated(groups):
-        head, table = _table_of([VariantRuns(run.name, [run]) for run in runs])
-        rows = [[one for one, _ in row] for row in table]
-        sections.append(("Each run", [{"kind": "table", "head": head, "rows": rows}]))
-    sections += charts(runs)
-    sections.append(
-        (
-            "Signatures",
-            [{"kind": "table", "head": ["run", "test", "score", "signature"], "rows": _signatures(runs)}],
-        )
-    )
+    sections = [*_tables(runs, budget, "Blue: best in its column. "), *charts(runs), _signatures(runs)]
     facts = [("task", f"{runs[0].task}, {runs[0].about}"), ("runs", str(len(runs))), ("Weft", __version__)]
     return document(PageHead(title, facts), sections)
 
@@ -111,62 +93,91 @@ def budgets(runs: Sequence[RunFacts], budget: str) -> str:
 
 def markdown(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as Markdown: the tables, and the last values of the curves."""
+    (_, scores), *rest = [*_tables(runs, budget, ""), *_last_values(runs), _signatures(runs)]
+    about = f"Task {runs[0].task}, {runs[0].about}. Bold: best in its column."
+    lines = [f"# {title}", "", about, "", *_lines(scores)]
+    for name, blocks in rest:
+        lines += [f"## {name}", "", *_lines(blocks)]
+    return "\n".join(lines)
+
+
+def _lines(blocks: Sequence[Block]) -> list[str]:
+    """Texts and tables as Markdown, each with an empty line after it."""
+    found = []
+    for block in blocks:
+        if block["kind"] == "text":
+            found += [block["text"], ""]
+            continue
+        rows = [
+            [f"**{cell['best']}**" if isinstance(cell, dict) else cell for cell in row]
+            for row in block["rows"]
+        ]
+        shown = [
+            [cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in [block["head"], *rows]
+        ]
+        first, *others = [f"| {' | '.join(row)} |" for row in shown]
+        found += [first, f"|{'---|' * len(block['head'])}", *others, ""]
+    return found
+
+
+def _tables(runs: Sequence[RunFacts], budget: str, mark: str) -> list[Section]:
+    """Scores, tests and single runs; `mark` says how the best of a column is shown."""
     groups = gathered(runs)
-    head, table = _table_of(groups)
-    lines = [f"# {title}", "", f"Task {runs[0].task}, {runs[0].about}. Bold: best in its column.", ""]
-    lines += [*_table(head, [[_bold(one) for one in row] for row in table]), "", BRACKETS]
-    lines += ["", budgets(runs, budget)]
-    tested = significance(groups)
+    repeated = _repeated(groups)
+    first = [_table_of(groups, marked=True), said(f"{mark}{BRACKETS}"), said(budgets(runs, budget))]
+    sections = [("Scores", first)]
+    tested = [one.row for one in significance(groups)]
     if tested:
-        words = PAIRED if _repeated(groups) else f"{PAIRED} {ONE_SEED}"
-        lines += ["", "## Significance", "", words, "", *_table(TESTED, [one.row for one in tested])]
-    if _repeated(groups):
-        head, table = _table_of([VariantRuns(run.name, [run]) for run in runs])
-        rows = [[one for one, _ in row] for row in table]
-        lines += ["", "## Each run", "", *_table(head, rows)]
+        words = said(PAIRED if repeated else f"{PAIRED} {ONE_SEED}")
+        sections.append(("Significance", [words, _table(TESTED, tested)]))
+    if repeated:
+        each = _table_of([VariantRuns(run.name, [run]) for run in runs], marked=False)
+        sections.append(("Each run", [each]))
+    return sections
+
+
+def _last_values(runs: Sequence[RunFacts]) -> list[Section]:
+    """What the charts show, as tables and lists."""
+    found: list[Section] = []
     lengths = [run for run in runs if run.by_length]
     if lengths:
         head = ["run", *(f"{row[0]} words (n = {row[1]})" for row in lengths[0].by_length)]
         rows = [[run.name, *(_number(row[2]) for row in run.by_length)] for run in lengths]
-        lines += ["", "## BLEU by length", "", *_table(head, rows)]
+        found.append(("BLEU by length", [_table(head, rows)]))
     names = dict.fromkeys(name for run in runs for name in run.curves)
     if names:
         rows = [[run.name, *(_last(run.curves.get(name)) for name in names)] for run in runs]
-        lines += ["", "## Last validation", "", *_table(["run", *names], rows)]
-    if any(run.verdicts for run in runs):
-        lines += ["", "## Gradient reach", ""]
-        lines += [f"- {run.name}: {sentence}" for run in runs for sentence in run.verdicts]
-    lines += [
-        "",
-        "## Signatures",
-        "",
-        *_table(["run", "test", "score", "signature"], _signatures(runs)),
-        "",
-    ]
-    return "\n".join(lines)
+        found.append(("Last validation", [_table(["run", *names], rows)]))
+    reach = [f"- {run.name}: {sentence}" for run in runs for sentence in run.verdicts]
+    return [*found, ("Gradient reach", [said("\n".join(reach))])] if reach else found
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Block:
+    return {"kind": "table", "head": list(head), "rows": list(rows)}
 
 
 def _repeated(groups: Sequence[VariantRuns]) -> bool:
     return any(len(group.runs) > 1 for group in groups)
 
 
-def _table_of(groups: Sequence[VariantRuns]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
-    """The head and the rows: for each variant its values and whether each is the best; then baselines."""
+def _table_of(groups: Sequence[VariantRuns], *, marked: bool) -> Block:
+    """For each variant its values, the best of a column marked; then baselines."""
     known = columns(groups)
     repeated = _repeated(groups)
     head = ["variant", *(["seeds"] if repeated else []), *(one.name for one in known)]
-    rows = []
+    best = [one.winners() if marked else set() for one in known]
+    rows: list[list[Any]] = []
     for number, group in enumerate(groups):
-        seeds = [(str(len(group.runs)), False)] if repeated else []
-        cells = [(one.cells[number].shown, number in one.winners()) for one in known]
-        rows.append([(group.name, False), *seeds, *cells])
+        cells = [one.cells[number].shown for one in known]
+        shown = [{"best": cell} if number in won else cell for cell, won in zip(cells, best, strict=True)]
+        rows.append([group.name, *([str(len(group.runs))] if repeated else []), *shown])
     for name in dict.fromkeys(name for one in known for name in one.baselines):
-        cells = [(_number(one.baselines.get(name)), False) for one in known]
-        rows.append([(f"baseline: {name}", False), *([("", False)] if repeated else []), *cells])
-    return head, rows
+        values = [_number(one.baselines.get(name)) for one in known]
+        rows.append([f"baseline: {name}", *([""] if repeated else []), *values])
+    return _table(head, rows)
 
 
-def _signatures(runs: Sequence[RunFacts]) -> list[list[str]]:
+def _signatures(runs: Sequence[RunFacts]) -> Section:
     rows = []
     for run in runs:
         rows += [
@@ -174,7 +185,7 @@ def _signatures(runs: Sequence[RunFacts]) -> list[list[str]]:
         ]
         if not run.scores:
             rows.append([run.name, run.tested, "", ""])
-    return rows
+    return "Signatures", [_table(["run", "test", "score", "signature"], rows)]
 
 
 def _sized(signature: str, size: int) -> str:
@@ -187,23 +198,9 @@ def _place(cell: str) -> str:
     return cell.rpartition(" (")[0]
 
 
-def _best(cell: tuple[str, bool]) -> Any:
-    return {"best": cell[0]} if cell[1] else cell[0]
-
-
-def _bold(cell: tuple[str, bool]) -> str:
-    return f"**{cell[0]}**" if cell[1] else cell[0]
-
-
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
 def _last(points: list[list[float]] | None) -> str:
     return "" if points is None else _number(points[1][-1])
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    shown = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in [head, *rows]]
-    lines = [f"| {' | '.join(row)} |" for row in shown]
-    return [lines[0], f"|{'---|' * len(head)}", *lines[1:]]

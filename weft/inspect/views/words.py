@@ -1,7 +1,7 @@
-"""The weight of each word in a decision about the whole text."""
+"""The weight of each word in a decision about the whole text. Read next: copied.py."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,45 +13,51 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class WordsView(View):
-    """Weights of words.
+class ColouredWords(View):
+    """A text with a number for each word, drawn darker the larger it is.
 
     Args:
-        words, weights: words of the text with their weights, which sum to 1.
-        shown: kind of the weights.
-        answer: the decision.
+        words, weights: words with their numbers, from 0.
+        sentence: what the numbers are.
+        caption: of the picture.
     """
 
-    title = "Words that weighed"
-    order = 12
+    quantity: ClassVar[str]
+    """What the numbers are called in the table."""
 
-    def __init__(self, words: Sequence[str], weights: np.ndarray, shown: str, answer: str) -> None:
-        self.words, self.weights, self.shown, self.answer = words, weights, shown, answer
+    top: ClassVar[float | None] = None
+    """The number with the darkest colour; None for the largest one."""
 
-    @classmethod
-    def collect(cls, opened: LoadedRun, subject: Inspection) -> "WordsView | None":
-        """The view, if the task provides weights of words."""
-        if subject.weights is None or not subject.weights[0]:
-            return None
-        return cls(*subject.weights, subject.answer)
+    def __init__(self, words: Sequence[str], weights: np.ndarray, sentence: str, caption: str) -> None:
+        self.words, self.weights, self.sentence, self.caption = words, weights, sentence, caption
 
     def blocks(self) -> list[Block]:
-        """The text, darker where a word has more weight."""
-        return [
-            said(f"The weight of each word: {self.shown}."),
-            {
-                "kind": "words",
-                "words": list(self.words),
-                "weights": [round(float(w), 5) for w in self.weights],
-            },
-        ]
+        weights = [round(float(weight), 5) for weight in self.weights]
+        block: Block = {"kind": "words", "words": list(self.words), "weights": weights}
+        return [said(self.sentence), block if self.top is None else {**block, "top": self.top}]
 
     def table(self) -> Iterable[Sequence[object]]:
-        yield "position", "word", "weight"
+        yield "position", "word", self.quantity
         for place, (word, weight) in enumerate(zip(self.words, self.weights.tolist(), strict=True), 1):
             yield place, word, weight
 
     def figure(self) -> "Figure":
         from weft.figures.coloured import coloured_text
 
-        return coloured_text(self.words, self.weights, title=f"{self.answer} ({self.shown})")
+        return coloured_text(self.words, self.weights, title=self.caption, top=self.top)
+
+
+class WordsView(ColouredWords):
+    """Weights of words."""
+
+    title = "Words that weighed"
+    order = 12
+    quantity = "weight"
+
+    @classmethod
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "WordsView | None":
+        """The view, if the task provides weights of words."""
+        if subject.weights is None or not subject.weights[0]:
+            return None
+        words, weights, kind = subject.weights
+        return cls(words, weights, f"The weight of each word: {kind}.", f"{subject.answer} ({kind})")
