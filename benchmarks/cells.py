@@ -11,7 +11,6 @@ cells_besides.py (memory, packed sequences, bfloat16), weft/nn/kernels/cells/lay
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -32,7 +31,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.sru import SRU
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, rules
 
 SIZES = [
     (50, 32, 128, 128),
@@ -127,24 +126,6 @@ def way_of(
     return run, [x, *cell.parameters()]
 
 
-def measured(ways: dict[str, Way], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
-    """The median time of each, taken in turns; small ones several times in a row."""
-    repeats = {}
-    for name, way in ways.items():
-        way()
-        begun = time.perf_counter()
-        way()
-        repeats[name] = max(1, min(20, int(0.02 / (time.perf_counter() - begun + 1e-9))))
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, way in ways.items():
-            begun = clock()
-            for _ in range(repeats[name]):
-                way()
-            times[name].append((clock() - begun) / repeats[name])
-    return {name: statistics.median(each) for name, each in times.items()}
-
-
 def verdict(ratio: float, aim: float) -> str:
     if not aim:
         return f"{ratio:5.2f}              "
@@ -165,7 +146,7 @@ def table(size: Size, options: argparse.Namespace) -> None:
         "inference": {name: partial(inference, run) for name, (run, _) in made.items()},
         "training": {name: partial(training, run, wanted) for name, (run, wanted) in made.items()},
     }
-    taken = {kind: measured(ways, options.rounds, clock) for kind, ways in kinds.items()}
+    taken = {kind: cells_besides.medians(ways, options.rounds, clock) for kind, ways in kinds.items()}
     print(f"\n(T, B, I, H) = {size}, {torch.get_num_threads()} thread(s)")
     print(f"{'':10}{'inference: auto':19}{'training: auto':19}{'inference: torch':19}training: torch")
     for row in ROWS:
@@ -196,7 +177,8 @@ def main() -> None:
     chosen = QUICK if options.quick else SIZES
     chosen = chosen if options.sizes is None else [SIZES[number] for number in options.sizes]
     isa = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-    print(f"torch {torch.__version__}, {cells_besides.processor()}, compiled cells: {native.loaded().reason}")
+    processor = rules.processor()["model name"]
+    print(f"torch {torch.__version__}, {processor}, compiled cells: {native.loaded().reason}")
     print(f"{options.clock} time, median of {options.rounds}{', ONEDNN_MAX_CPU_ISA=' + isa if isa else ''}")
     torch.manual_seed(1)
     for threads in [1] if options.quick else options.threads:

@@ -5,10 +5,9 @@ Read next: cells.py.
 
 import ctypes
 import multiprocessing
-import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +31,6 @@ CELLS: dict[str, tuple[type[Cell], type[nn.RNNBase]]] = {
     "Elman": (Elman, nn.RNN),
 }
 Size = tuple[int, int, int, int]
-
-
-def processor() -> str:
-    """The processor's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def report(size: Size, rounds: int, clock: str) -> None:
@@ -80,7 +70,7 @@ def lengths(size: Size, rounds: int, now: Callable[[], float]) -> None:
                 other(pack_padded_sequence(x, long, batch_first=True))[0].data, other, x
             ),
         }
-        taken = _medians(ways, rounds, now)
+        taken = medians(ways, rounds, now)
         print(
             f"training step of rows of 1 to {steps} steps, {name:4} {taken['packed'] / taken['ours']:5.2f}x "
             f"torch.nn's packed, {taken['whole'] / taken['ours']:5.2f}x ours on whole rows"
@@ -98,7 +88,7 @@ def bfloat16(size: Size, rounds: int, now: Callable[[], float]) -> None:
             y = cell(x, state)[0]
         _step(y, cell, x)
 
-    taken = _medians({"float32": lambda: run(False), "bfloat16": lambda: run(True)}, rounds, now)
+    taken = medians({"float32": lambda: run(False), "bfloat16": lambda: run(True)}, rounds, now)
     ratio = taken["float32"] / taken["bfloat16"]
     word = "PASS" if ratio >= 1.5 else "below"
     print(f"training step of the LSTM in bfloat16, {ratio:.2f}x float32  {word} 1.50")
@@ -108,14 +98,23 @@ def _step(y: Tensor, module: nn.Module, x: Tensor) -> None:
     torch.autograd.grad(y, [x, *module.parameters()], torch.ones_like(y))
 
 
-def _medians(ways: dict[str, Any], rounds: int, now: Callable[[], float]) -> dict[str, float]:
+def medians(
+    ways: Mapping[str, Callable[[], object]], rounds: int, now: Callable[[], float]
+) -> dict[str, float]:
+    """The median time of each, taken in turns; small ones several times in a row."""
+    repeats = {}
+    for name, way in ways.items():
+        way()
+        begun = time.perf_counter()
+        way()
+        repeats[name] = max(1, min(20, int(0.02 / (time.perf_counter() - begun + 1e-9))))
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for round_ in range(rounds + 1):
+    for _ in range(rounds):
         for name, way in ways.items():
             begun = now()
-            way()
-            if round_:
-                times[name].append(now() - begun)
+            for _ in range(repeats[name]):
+                way()
+            times[name].append((now() - begun) / repeats[name])
     return {name: statistics.median(each) for name, each in times.items()}
 
 

@@ -9,11 +9,12 @@ weft/nn/kernels/matrix.py.
 """
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
+from cells_besides import medians
 from torch import Tensor, nn
 
 from weft import rooms
@@ -44,33 +45,24 @@ def recurrence(name: str, width: int, heads: int) -> Layer:
     return lambda x: cell(x, cell.start(x))[0]
 
 
-def training(layer: Layer, x: Tensor) -> float:
-    """CPU seconds of a forward and a backward pass."""
+def training(layer: Layer, x: Tensor) -> None:
+    """A forward and a backward pass."""
     x = x.clone().requires_grad_()
-    begin = time.process_time()
     layer(x).square().mean().backward()
-    return time.process_time() - begin
 
 
 @torch.no_grad()
-def reading(layer: Layer, x: Tensor) -> float:
-    """CPU seconds of a forward pass."""
-    begin = time.process_time()
+def reading(layer: Layer, x: Tensor) -> None:
+    """A forward pass."""
     layer(x)
-    return time.process_time() - begin
 
 
-def medians(
-    layers: dict[str, Layer], measure: Callable[[Layer, Tensor], float], x: Tensor, rounds: int
-) -> dict:
-    """The median of each layer, after one round that does not count."""
-    found: dict[str, list[float]] = {name: [] for name in layers}
-    for round_number in range(rounds + 1):
-        for name, layer in layers.items():
-            seconds = measure(layer, x)
-            if round_number:
-                found[name].append(seconds)
-    return {name: statistics.median(times) for name, times in found.items()}
+def seconds(
+    layers: dict[str, Layer], what: Callable[[Layer, Tensor], None], x: Tensor, rounds: int
+) -> dict[str, float]:
+    """The median CPU seconds of each layer."""
+    ways = {name: partial(what, layer, x) for name, layer in layers.items()}
+    return medians(ways, rounds, time.process_time)
 
 
 def main() -> None:
@@ -87,12 +79,12 @@ def main() -> None:
     layers |= {name: recurrence(name, settings.width, settings.heads) for name in settings.cells}
     print("training, ms (by attention's)")
     for steps, rows in TRAINING:
-        found = medians(layers, training, torch.randn(rows, steps, settings.width), settings.rounds)
+        found = seconds(layers, training, torch.randn(rows, steps, settings.width), settings.rounds)
         shown = (f"{name} {1e3 * s:.0f} ({s / found['attention']:.2f})" for name, s in found.items())
         print(f"{rows} x {steps}:", ", ".join(shown), flush=True)
     print("forward of one row, microseconds a step")
     for steps in LENGTHS:
-        found = medians(layers, reading, torch.randn(1, steps, settings.width), settings.rounds)
+        found = seconds(layers, reading, torch.randn(1, steps, settings.width), settings.rounds)
         shown = (f"{name} {1e6 * s / steps:.1f}" for name, s in found.items())
         print(f"{steps}:", ", ".join(shown), flush=True)
 

@@ -4,12 +4,12 @@ import os
 import platform
 import time
 from argparse import Namespace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from measure import Answer, Measured, Rounds
 
+from weft.nn.kernels import rules
 from weft.version import __version__
 
 ROW_OF_OURS = "weft"
@@ -63,15 +63,12 @@ def figures(measured: Measured, options: Namespace) -> dict[str, Any]:
 
 def machine(measured: Measured, threads: int) -> str:
     """What a figure must carry to be compared."""
-    info = Path("/proc/cpuinfo")
-    names = (
-        [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        if info.exists()
-        else []
-    )
-    name = names[0].split(":", 1)[1].strip() if names else platform.processor() or platform.machine()
     facts = next(iter(measured.facts.values()), {"torch": "?", "capability": "?"})
-    parts = [name, f"{os.cpu_count()} cores", f"torch {facts['torch']} ({facts['capability']})"]
+    parts = [
+        rules.processor()["model name"],
+        f"{os.cpu_count()} cores",
+        f"torch {facts['torch']} ({facts['capability']})",
+    ]
     parts += [*dict.fromkeys(filter(None, (each.get("about") for each in measured.facts.values())))]
     parts += [f"{threads} thread(s)"]
     parts += [f"Python {platform.python_version()}", f"load {os.getloadavg()[0]:.1f}"]

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from cells_besides import processor
 from torch import Tensor, nn
 
 import weft.nn
 from weft import native
+from weft.nn.kernels import rules
 
 NAMES = ("LSTM", "GRU", "RNN")
 CALLS = 200
@@ -51,7 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    print(f"torch {torch.__version__}, {processor()}, compiled cells: {native.loaded().reason}")
+    processor = rules.processor()["model name"]
+    print(f"torch {torch.__version__}, {processor}, compiled cells: {native.loaded().reason}")
     for size in options.sizes:
         x = torch.randn(1, 1, size, requires_grad=True)
         for name in NAMES:

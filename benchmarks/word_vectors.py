@@ -18,10 +18,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import torch
-from cells_besides import processor
 from shares import Update
 
 from weft import native
+from weft.nn.kernels import rules
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes" / "embeddings"
 OBJECTIVES = ("cbow", "skipgram")
@@ -63,7 +63,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"torch {torch.__version__}, {processor()}, compiled code: {native.loaded('neighbours').reason}")
+    processor = rules.processor()["model name"]
+    print(f"torch {torch.__version__}, {processor}, compiled code: {native.loaded('neighbours').reason}")
     for objective in options.objectives:
         recipe = str(RECIPES / f"wikitext2-{objective}.yaml")
         with tempfile.TemporaryDirectory() as folder:

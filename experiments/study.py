@@ -30,6 +30,7 @@ from torch import nn
 
 from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
+from weft.nn.kernels import rules
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAFTS, PUBLISHED = ROOT / "build" / "claims", ROOT / "docs" / "pictures" / "claims"
@@ -278,12 +279,12 @@ def level(axes: Axes, value: float, label: str) -> None:
 
 def machine() -> str:
     """The processor, its cores, and the widest vectors that torch uses."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = "unknown processor"
-    return f"{name}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
+    parts = [
+        rules.processor()["model name"],
+        f"{os.cpu_count()} cores",
+        torch.backends.cpu.get_cpu_capability(),
+    ]
+    return ", ".join([*parts, f"torch {torch.__version__}"])
 
 
 def rounded(value: float) -> float:

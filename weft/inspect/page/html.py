@@ -64,8 +64,7 @@ def page(head: PageHead, views: Sequence[View]) -> str:
     Raises:
         ShapeError: the page would be larger than LARGEST.
     """
-    sections = [(view.title, getattr(view, "page", view.blocks)()) for view in views]
-    return document(head, sections)
+    return document(head, [(view.title, view.page()) for view in views])
 
 
 def document(head: PageHead, sections: Sequence[tuple[str, Sequence[Block]]]) -> str:

@@ -49,6 +49,10 @@ class View(ABC):
     def blocks(self) -> list[Block]:
         """The blocks on the page, from top to bottom."""
 
+    def page(self) -> list[Block]:
+        """The same, perhaps with fewer values, as the page has room for."""
+        return self.blocks()
+
     @abstractmethod
     def table(self) -> Iterable[Sequence[object]]:
         """All values as rows, the column names first."""
