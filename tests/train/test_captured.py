@@ -372,7 +372,7 @@ RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/
 def test_masked_rows_and_columns_change_neither_loss_nor_gradient(recipe: str) -> None:
     task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
     model = task.small_model().double().eval()
-    batch = task.small_batch(model)
+    batch = task.small_batch()
     filled = batch.filled()
     assert filled.source.shape > batch.source.shape and filled.target_out.shape[1] % 8 == 0
     found = []
@@ -459,7 +459,7 @@ def test_one_launch_of_a_translator_is_one_update(recipe: str) -> None:
     for filled in (False, True):
         torch.manual_seed(3)
         model = task.small_model().double().eval()
-        batch = task.small_batch(model)
+        batch = task.small_batch()
 
         class One:
             streams = False

@@ -1,6 +1,5 @@
 """Texts to compare an export on: of the run's validation data, or random pieces where it is missing."""
 
-import random
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -8,10 +7,9 @@ from typing import Any
 from weft.errors import DataError
 from weft.export.agreement import COUNT
 from weft.run import LoadedRun
-from weft.tasks.export import SEED
+from weft.tasks.export import random_texts
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.seq2seq.base import PairPipeline
-from weft.text.vocabulary import EOS, Vocabulary
 
 
 def sources(opened: LoadedRun) -> list[str]:
@@ -25,11 +23,4 @@ def sources(opened: LoadedRun) -> list[str]:
             lines = [line for line in islice(data.open("valid"), 10 * COUNT) if line.strip()]
             if lines:  # the beginning of a line, to be continued
                 return [line[: len(line) // 2 + 1] for line in lines[:COUNT]]
-    return drawn(pipeline.vocabulary)
-
-
-def drawn(vocabulary: Vocabulary) -> list[str]:
-    """Random pieces as texts."""
-    draw = random.Random(SEED)
-    numbers = range(EOS + 1, len(vocabulary))
-    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(3, 20))) for _ in range(COUNT)]
+    return random_texts(pipeline.vocabulary, COUNT, 3)

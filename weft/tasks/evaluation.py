@@ -229,15 +229,15 @@ def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
     return total / max(1.0, count)
 
 
-def first(notes: Sequence[str], shown: int = 3) -> list[str]:
-    """The first notes, and the number of the others.
+def first(notes: Sequence[str]) -> list[str]:
+    """The first three notes, and the number of the others.
 
     Example:
         >>> first(["a", "b", "c", "d", "e"])
         ['a', 'b', 'c', 'and 2 more validation examples']
     """
-    more = len(notes) - shown
-    return [*notes[:shown], *([f"and {plural(more, 'more validation example')}"] if more > 0 else [])]
+    more = len(notes) - 3
+    return [*notes[:3], *([f"and {plural(more, 'more validation example')}"] if more > 0 else [])]
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:

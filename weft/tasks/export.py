@@ -5,6 +5,7 @@ Read next: ../export/format.py.
 """
 
 import operator
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from weft.errors import DataError
 from weft.tasks.predictor import Answer, Json, Raw
+from weft.text.vocabulary import EOS, Vocabulary
 
 T = TypeVar("T")
 
@@ -79,6 +81,12 @@ def ragged_mask(rows: int, steps: int) -> Tensor:
     """[rows, steps] bool: each row is one position shorter than the one before, and has one at least."""
     lengths = torch.arange(steps, steps - rows, -1).clamp(min=1)
     return torch.arange(steps) < lengths[:, None]
+
+
+def random_texts(vocabulary: Vocabulary, count: int, least: int) -> list[str]:
+    """Texts of `least` to 20 random pieces."""
+    draw, numbers = random.Random(SEED), range(EOS + 1, len(vocabulary))
+    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, 20))) for _ in range(count)]
 
 
 def some_of(read: Callable[[], Iterable[T]], count: int, otherwise: Callable[[], Sequence[T]]) -> Sequence[T]:

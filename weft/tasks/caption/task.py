@@ -22,7 +22,6 @@ from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
 from weft.metrics.compared import ComparedOutputs
 from weft.models import Generator
-from weft.nn.pictures.front import Front
 from weft.tasks.caption.predictor import (
     Captioner,
     CaptionEvaluation,
@@ -161,13 +160,11 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Captioner:
         """The trained model; `predict(file or array)` returns a caption."""
-        asked = CaptionSettings.of(settings)
-        return self._captioner(model, asked, scores=asked.scores, coco=asked.coco)
+        return self._captioner(model, CaptionSettings.of(settings))
 
-    def _captioner(
-        self, model: nn.Module, settings: DecodingSettings, *, scores: bool = False, coco: bool = False
-    ) -> Captioner:
+    def _captioner(self, model: nn.Module, settings: DecodingSettings) -> Captioner:
         assert isinstance(model, Generator)
+        asked = settings if isinstance(settings, CaptionSettings) else CaptionSettings()
         return Captioner(
             model,
             self.vocabulary,
@@ -175,8 +172,8 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             self.shape,
             self.task.data,
             others=self.members(settings),
-            scores=scores,
-            coco=coco,
+            scores=asked.scores,
+            coco=asked.coco,
         )
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
@@ -221,7 +218,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         return export_captioner(self.predictor(model))
 
 
-class CaptionTask(Seq2SeqTask[Pictures]):
+class CaptionTask(Seq2SeqTask):
     """Pictures to captions.
 
     Args:
@@ -265,10 +262,10 @@ class CaptionTask(Seq2SeqTask[Pictures]):
     def small_model(self) -> Generator:
         return self.model_config.build(self._likely(), 11)
 
-    def small_batch(self, model: Generator) -> PairBatch:
-        assert isinstance(model.source_embed, Front)
-        pixels = np.zeros((2, *self._likely()), np.float32)
-        return captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places)
+    def small_batch(self) -> PairBatch:
+        shape = self._likely()
+        places = places_of(self.model_config.front, shape)
+        return captioned(np.zeros((2, *shape), np.float32), [[5, 6, 7], [8]], places)
 
     def read(self, progress: Progress) -> Pictures:
         return read_pictures(self.data, progress)

@@ -7,7 +7,6 @@ Read next: ../../figures/coloured.py, which draws how much each word weighed.
 
 import csv
 import io
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -32,7 +31,7 @@ from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
-from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, some_of
 from weft.tasks.inspection import (
     Inspection,
     ShownVectors,
@@ -422,9 +421,6 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
     )
 
 
-SEED = 1
-
-
 class TokenClasses(nn.Module):
     """Tokens and their mask to log-probabilities."""
 
@@ -487,13 +483,8 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         both = tuple({name: each[name] for name in ("tokens", "mask")} for each in both)  # type: ignore[assignment]
     graph = Graph("scores", module, both, ["logp"])
 
-    def drawn(count: int) -> Sequence[str]:
-        draw, numbers = random.Random(SEED), range(EOS + 1, len(reader.vocabulary))
-        rows = (draw.choices(numbers, k=draw.randint(1, 20)) for _ in range(count))
-        return [reader.vocabulary.decode(row) for row in rows]
-
     def examples(count: int) -> Sequence[str]:
-        return some_of(valid, count, lambda: drawn(count))
+        return some_of(valid, count, lambda: random_texts(reader.vocabulary, count, 1))
 
     return ModelExport([graph], settings, contents, examples, program="labels")
 

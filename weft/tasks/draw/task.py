@@ -204,7 +204,7 @@ def drawable(found: Captions) -> Captions:
     return found
 
 
-class DrawTask(Seq2SeqTask[Pictures]):
+class DrawTask(Seq2SeqTask):
     """Captions to pictures.
 
     Args:
@@ -243,7 +243,7 @@ class DrawTask(Seq2SeqTask[Pictures]):
     def small_model(self) -> Generator:
         return self.model_config.build(11, 13)
 
-    def small_batch(self, model: Generator) -> PairBatch:
+    def small_batch(self) -> PairBatch:
         """Two captions, of three words and one word, with pictures of four tiles."""
         return collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]])
 

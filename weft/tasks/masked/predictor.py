@@ -184,8 +184,7 @@ class GapFiller(predictor.Predictor[list[int]]):
     def _answer(self, tokens: list[int]) -> GapAnswer:
         size = len(self.vocabulary)
         source = torch.tensor([tokens], device=next(self.model.parameters()).device)
-        with torch.no_grad():
-            logp = self.model(source, torch.ones_like(source, dtype=torch.bool))[0, :, :size].float().cpu()
+        logp = _logp(self, source)[0, :, :size]
         gaps = logp[[place for place, token in enumerate(tokens) if token == size]]
         gaps[:, :SPECIALS] = -torch.inf
         return GapAnswer(self.vocabulary, tokens, gaps, count=self._count, scores=self._scores)

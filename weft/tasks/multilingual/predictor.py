@@ -21,7 +21,7 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
-from weft.tasks.seq2seq.translator import Alignment, Translator
+from weft.tasks.seq2seq.translator import Translator
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -105,10 +105,6 @@ class ManyTranslator(Predictor[str]):
         if source is None and self._data.prompt is not None and "{source}" in self._data.prompt:
             raise ConfigError("--source: this model's prompt names the source language; give it")
         return self.of(f"{source or 'any'}-{target}")
-
-    def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
-        """The attention; see Translator.align."""
-        return self.of(self._data.pairs[0]).align(source, target)
 
     def parse(self, raw: Raw, place: Place) -> str:
         return str(raw)

@@ -40,6 +40,7 @@ from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
+    GenerationSettings,
     TranslationEvaluationSettings,
     TranslationSettings,
 )
@@ -182,7 +183,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
         asked = DirectedSettings.of(settings)
-        many = self._many(model, asked, scores=asked.scores)
+        many = self._many(model, asked)
         if asked.target is None:
             return many
         found = many.to(asked.target, asked.source)
@@ -276,8 +277,9 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             kept=kept,
         )
 
-    def _many(self, model: nn.Module, settings: DecodingSettings, *, scores: bool = False) -> ManyTranslator:
+    def _many(self, model: nn.Module, settings: DecodingSettings) -> ManyTranslator:
         assert isinstance(model, Generator)
+        scores = isinstance(settings, GenerationSettings) and settings.scores
         others, decoding = self.members(settings), self.decoding.with_settings(settings)
         return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
 
@@ -312,7 +314,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return [self.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
 
 
-class MultilingualTask(TextPairTask[None]):
+class MultilingualTask(TextPairTask):
     """Trains one translator on parallel text of several pairs.
 
     Args:
@@ -352,7 +354,7 @@ class MultilingualTask(TextPairTask[None]):
     def small_model(self) -> Generator:
         return self.model_config.build(19, 19, one_vocabulary=True)
 
-    def small_batch(self, model: Generator) -> PairBatch:
+    def small_batch(self) -> PairBatch:
         return collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
 
     def corpora(self) -> Sequence[PairDirection]:
@@ -361,9 +363,6 @@ class MultilingualTask(TextPairTask[None]):
 
     def data_in(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
         return data_in(folder, train, tested=tested, inside="{pair}/")
-
-    def read(self, progress: Progress) -> None:
-        """The pairs are read when the vocabulary is learnt and when they are stored."""
 
     def learn(self, corpus: None, run: Path, progress: Progress) -> None:
         progress("learning the vocabulary", 0, None)

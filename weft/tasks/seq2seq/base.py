@@ -6,10 +6,8 @@ training texts when training begins, and tokens are kept in a memory-mapped stor
 Read next: data.py, model.py, encoding.py; translator.py; ../caption/task.py, for pictures.
 """
 
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -29,7 +27,7 @@ from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Evaluation, Sample, Validation, samples_of
-from weft.tasks.export import SCORED, SEED, ModelExport, Score
+from weft.tasks.export import SCORED, ModelExport, Score, random_texts, some_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.data import PairData, data_in
@@ -37,6 +35,7 @@ from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
+    GenerationSettings,
     Keeps,
     TextEvaluationSettings,
     TextGenerationSettings,
@@ -71,19 +70,16 @@ from weft.tasks.task import (
     named_rows,
     silent,
 )
-from weft.text.vocabulary import EOS, Vocabulary
+from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 DROPOUTS = "model.encoder.dropout", "model.decoder.dropout"
-
-Corpus = TypeVar("Corpus")
-"""What `read` returns: the training and validation data."""
 
 Examples = TypeVar("Examples")
 """What is scored: sources with their references."""
 
 
-class Seq2SeqTask(Task, ABC, Generic[Corpus]):
+class Seq2SeqTask(Task, ABC):
     """Trains a model to write the target for a source.
 
     Args:
@@ -105,20 +101,8 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
         """A model for a made-up vocabulary, as a check that its parts fit together."""
 
     @abstractmethod
-    def small_batch(self, model: Generator) -> Any:
+    def small_batch(self) -> Any:
         """A batch of two made-up examples for it."""
-
-    @abstractmethod
-    def read(self, progress: Progress) -> Corpus: ...
-
-    @abstractmethod
-    def learn(self, corpus: Corpus, run: Path, progress: Progress) -> None: ...
-
-    @abstractmethod
-    def open(self, run: Path) -> "Seq2SeqPipeline[Any]": ...
-
-    @abstractmethod
-    def training(self, corpus: Corpus, pipeline: Any, run: Path, progress: Progress) -> Training: ...
 
     def saved(self, run: Path) -> Path:
         return run / VOCABULARY
@@ -129,8 +113,7 @@ class Seq2SeqTask(Task, ABC, Generic[Corpus]):
         super().check_ready()
 
     def rehearse(self) -> Loss:
-        model = self.small_model()
-        return model.loss(self.small_batch(model))
+        return self.small_model().loss(self.small_batch())
 
 
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
@@ -363,16 +346,14 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; `predict(text)` returns a text."""
-        asked = TextGenerationSettings.of(settings)
-        return self.searcher(model, asked, scores=asked.scores)
+        return self.searcher(model, TextGenerationSettings.of(settings))
 
-    def searcher(
-        self, model: nn.Module, settings: DecodingSettings | None = None, *, scores: bool = False
-    ) -> Translator:
+    def searcher(self, model: nn.Module, settings: DecodingSettings | None = None) -> Translator:
         """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
         asked = DecodingSettings.of(settings)
         others, decoding = self.members(asked), self.decoding.with_settings(asked)
+        scores = isinstance(asked, GenerationSettings) and asked.scores
         return self.translator(model, decoding, others=others, scores=scores, progress=asked.progress)
 
     def directions(self) -> Sequence[tuple[str, str]]:
@@ -441,13 +422,11 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         Args:
             count: number of texts; fewer if the data has fewer.
         """
-        with suppress(DataError):
-            found = [text for text in self.examples_of("valid", None).sources if text.strip()]
-            if found:
-                return found[:count]
-        draw = random.Random(SEED)
-        numbers = range(EOS + 1, len(self.source))
-        return [self.source.decode(draw.choices(numbers, k=draw.randint(3, 20))) for _ in range(count)]
+
+        def valid() -> Iterable[str]:
+            return (text for text in self.examples_of("valid", None).sources if text.strip())
+
+        return some_of(valid, count, lambda: random_texts(self.source, count, 3))
 
     def scored_examples(self) -> tuple[Sequence[str], Score | None]:
         """Validation sources, and BLEU of their translations; no score where the data is missing."""
@@ -491,7 +470,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         )
 
 
-class TextPairTask(Seq2SeqTask[Corpus], ABC):
+class TextPairTask(Seq2SeqTask, ABC):
     """A task whose source and target are texts; what `weft tune` tries of it."""
 
     @classmethod
@@ -514,7 +493,7 @@ class TextPairTask(Seq2SeqTask[Corpus], ABC):
         return {**beam, "decoding.length_penalty": Range(values=(0.6, 0.8, 1.0, 1.2, 1.4))}
 
 
-class PairTask(TextPairTask[list[Any]], ABC):
+class PairTask(TextPairTask, ABC):
     """Trains a model on sequence pairs to write the target for a source.
 
     Args:
@@ -556,7 +535,7 @@ class PairTask(TextPairTask[list[Any]], ABC):
     def small_model(self) -> Generator:
         return self.model_config.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
 
-    def small_batch(self, model: Generator) -> PairBatch:
+    def small_batch(self) -> PairBatch:
         return collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]])
 
     def read(self, progress: Progress) -> list[Any]:

@@ -218,12 +218,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             ConfigError: a member of the ensemble reads or writes something else.
         """
         assert isinstance(model, Generator)
-        asked = GenerationSettings.of(settings)
-        return self._transcriber(model, asked, scores=asked.scores)
+        return self._transcriber(model, GenerationSettings.of(settings))
 
-    def _transcriber(
-        self, model: Generator, settings: DecodingSettings, *, scores: bool = False
-    ) -> Transcriber:
+    def _transcriber(self, model: Generator, settings: DecodingSettings) -> Transcriber:
+        scores = isinstance(settings, GenerationSettings) and settings.scores
         others, decoding = self.members(settings), self.decoding.with_settings(settings)
         sound = self.task.data.sound
         return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
@@ -278,7 +276,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return export_transcriber(self.predictor(model), self.task.data)
 
 
-class SpeechTask(Seq2SeqTask[Recordings]):
+class SpeechTask(Seq2SeqTask):
     """Trains a transcriber of recordings.
 
     Args:
@@ -318,7 +316,7 @@ class SpeechTask(Seq2SeqTask[Recordings]):
     def small_model(self) -> Generator:
         return self.model_config.build(self.data.sound.bins, 19)
 
-    def small_batch(self, model: Generator) -> RecordingBatch:
+    def small_batch(self) -> RecordingBatch:
         """Two recordings of half a second and less."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
         return collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])

@@ -35,7 +35,7 @@ class TranslatePipeline(PairPipeline):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; with the setting `split_sentences` for lines of several sentences."""
         asked = TranslationSettings.of(settings)
-        found = self.searcher(model, asked, scores=asked.scores)
+        found = self.searcher(model, asked)
         return SentenceTranslator(found, *self.directions()[0]) if asked.split_sentences else found
 
     def score(
