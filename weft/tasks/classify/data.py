@@ -20,14 +20,13 @@ from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import (
+    HeldOut,
     can_hold_out,
     check_classes,
-    check_columns,
     check_parts,
     cut_texts,
     few,
     held_out,
-    said,
 )
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import WordSettings
@@ -126,15 +125,11 @@ class LabelData:
             raise ConfigError(f"finer: expected a column of subclasses, got {self.finer!r}; name another")
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
-        check_parts(
-            folds=self.folds,
-            fold=self.fold,
-            hold_out=self.hold_out,
-            seed=self.split_seed,
-            valid=valid,
-            test=test,
-        )
-        check_columns(self.group, self.time, self.folds, self.fold, self.hold_out, self.split_seed)
+        check_parts(self._held_out, valid=valid, test=test)
+
+    @property
+    def _held_out(self) -> HeldOut:
+        return HeldOut(self.folds, self.fold, self.hold_out, self.split_seed, self.group, self.time)
 
     def has(self, split: Split) -> bool:
         """Whether the recipe has the split."""
@@ -212,18 +207,7 @@ class LabelData:
             self._file(split)  # raises
         marked = list(self._marked())
         whole = [one for one, said in marked if said == "train"]
-        cut = iter(
-            cut_texts(
-                whole,
-                self._file("train"),
-                group=self.group,
-                time=self.time,
-                folds=self.folds,
-                fold=self.fold,
-                hold_out=self.hold_out,
-                seed=self.split_seed,
-            )
-        )
+        cut = iter(cut_texts(whole, self._file("train"), self._held_out))
         yield from (one for one, said in marked if (next(cut) if said == "train" else said) == split)
 
     def _marked(self) -> Iterator[tuple[LabelledExample, Split]]:
@@ -264,7 +248,7 @@ class LabelData:
             return f"{self.corpus} {split}, the language of a sentence"
         name = self._file(split).name
         if split == "test" and self.folds:
-            return f"{name} {said(self.folds, self.fold, self.split_seed, self.group or self.time)}"
+            return f"{name} {self._held_out.said()}"
         inside = split == "valid" and self.valid is None
         return f"{name} {split}" if self.split_column or inside else name
 

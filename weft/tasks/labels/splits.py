@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from weft.data.labelled import LabelledExample
 from weft.data.split import rank
@@ -167,12 +168,34 @@ def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
     )
 
 
-def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid: bool, test: bool) -> None:
+class HeldOut(NamedTuple):
+    """How validation and test part are cut out of a training file; see LabelData."""
+
+    folds: int
+    fold: int
+    hold_out: int
+    seed: int | None
+    group: str | None  # None for single examples
+    time: str | None = None
+
+    def said(self) -> str:
+        """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
+        shuffled = "" if self.seed is None else f" (split seed {self.seed})"
+        by = self.group or self.time
+        return f"fold {self.fold} of {self.folds}{shuffled}" + (f" by {by}" if by else "")
+
+
+def check_parts(how: HeldOut, *, valid: bool, test: bool) -> None:
     """Check that the settings fit together.
+
+    Args:
+        how: the settings.
+        valid, test: whether there are files of these splits.
 
     Raises:
         ConfigError: they do not; the message starts with the name of a setting.
     """
+    folds, fold, hold_out, seed, group, time = how
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
     if fold and not folds:
@@ -196,6 +219,15 @@ def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid
             "valid: expected validation files in addition to train; or set hold_out: 10 and split_seed: 1 to "
             "hold out a tenth of the training examples for validation"
         )
+    for name, column in (("group", group), ("time", time)):
+        if column is not None and not (folds or hold_out):
+            raise ConfigError(f"{name}: needs hold_out or folds; set one of them, or leave it out")
+    if group is not None and time is not None:
+        raise ConfigError("group: cannot be combined with time; leave one out")
+    if time is not None and seed is not None:
+        raise ConfigError("split_seed: with time nothing is shuffled; set it to null or leave it out")
+    if time is not None and folds and not fold:
+        raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
 
 
 def by_group(
@@ -299,89 +331,44 @@ def _dealt_groups(
     return found
 
 
-def check_columns(
-    group: str | None, time: str | None, folds: int, fold: int, hold_out: int, seed: int | None
-) -> None:
-    """Check that the names of groups and times fit the other settings.
-
-    Raises:
-        ConfigError: they do not; the message starts with the name of a setting.
-    """
-    for name, column in (("group", group), ("time", time)):
-        if column is not None and not (folds or hold_out):
-            raise ConfigError(f"{name}: needs hold_out or folds; set one of them, or leave it out")
-    if group is not None and time is not None:
-        raise ConfigError("group: cannot be combined with time; leave one out")
-    if time is not None and seed is not None:
-        raise ConfigError("split_seed: with time nothing is shuffled; set it to null or leave it out")
-    if time is not None and folds and not fold:
-        raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
-
-
-def cut_texts(
-    texts: Sequence[LabelledExample],
-    path: Path,
-    *,
-    group: str | None,
-    time: str | None,
-    folds: int,
-    fold: int,
-    hold_out: int,
-    seed: int | None,
-) -> Sequence[Split | None]:
+def cut_texts(texts: Sequence[LabelledExample], path: Path, how: HeldOut) -> Sequence[Split | None]:
     """The split of each text; None for one that is newer than the tested part.
 
     Args:
         texts: of the file.
         path: the file, for errors.
-        group, time, folds, fold, hold_out, seed: see LabelData.
+        how: the settings.
 
     Raises:
         DataError: a cell of the column is missing, empty or no time.
     """
-    check_enough(len(texts), "texts", folds, path)
-    if time is not None:
-        times = [_time(number, cell, path, time) for number, cell in _cells(texts, path, time, "time")]
-        return by_time(times, folds=folds, fold=fold, hold_out=hold_out)
-    groups = None if group is None else [cell for _, cell in _cells(texts, path, group, "group")]
-    labels = [one.label for one in texts]
-    return cut(labels, path, groups, str(group), folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+    check_enough(len(texts), "texts", how.folds, path)
+    if how.time is not None:
+        cells = _cells(texts, path, how.time, "time")
+        times = [_time(number, cell, path, how.time) for number, cell in cells]
+        return by_time(times, folds=how.folds, fold=how.fold, hold_out=how.hold_out)
+    groups = None if how.group is None else [cell for _, cell in _cells(texts, path, how.group, "group")]
+    return cut([one.label for one in texts], path, groups, how)
 
 
-def cut(
-    labels: Sequence[str],
-    path: Path,
-    groups: Sequence[str] | None,
-    name: str,
-    *,
-    folds: int,
-    fold: int,
-    hold_out: int,
-    seed: int | None,
-) -> Sequence[Split]:
+def cut(labels: Sequence[str], path: Path, groups: Sequence[str] | None, how: HeldOut) -> Sequence[Split]:
     """The split of each example.
 
     Args:
         labels: of the examples; all equal if there are none.
         path: the file, for errors.
         groups: of the examples, which stay in one part; None for single examples.
-        name: of the groups.
-        folds, fold, hold_out, seed: see LabelData.
+        how: the settings.
 
     Raises:
         DataError: there are fewer groups than folds.
     """
+    folds, fold, hold_out, seed, group, _ = how
     if groups is None:
         return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
-    check_enough(len(set(groups)), f"values of {name} (data.group)", folds, path)
+    check_enough(len(set(groups)), f"values of {group} (data.group)", folds, path)
     seed = 1 if seed is None else seed
     return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
-
-
-def said(folds: int, fold: int, seed: int | None, by: str | None) -> str:
-    """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
-    shuffled = "" if seed is None else f" (split seed {seed})"
-    return f"fold {fold} of {folds}{shuffled}" + (f" by {by}" if by else "")
 
 
 def check_enough(count: int, what: str, folds: int, path: Path) -> None:

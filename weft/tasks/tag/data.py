@@ -22,7 +22,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
-from weft.tasks.labels.splits import check_columns, check_enough, check_parts, cut, said
+from weft.tasks.labels.splits import HeldOut, check_enough, check_parts, cut
 from weft.tasks.task import Split
 
 
@@ -68,15 +68,11 @@ class TagData:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_parts(
-            folds=self.folds,
-            fold=self.fold,
-            hold_out=self.hold_out,
-            seed=self.split_seed,
-            valid=self.valid is not None,
-            test=self.test is not None,
-        )
-        check_columns(self.group, None, self.folds, self.fold, self.hold_out, self.split_seed)
+        check_parts(self._held_out, valid=self.valid is not None, test=self.test is not None)
+
+    @property
+    def _held_out(self) -> HeldOut:
+        return HeldOut(self.folds, self.fold, self.hold_out, self.split_seed, self.group)
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
@@ -121,8 +117,7 @@ class TagData:
         if self.group is not None:
             read = read_sentences(path, column=self.column)
             groups = [group for group, _ in grouped(read, self.group, str(path))]
-        how = {"folds": self.folds, "fold": self.fold, "hold_out": self.hold_out}
-        split_of = cut([""] * len(whole), path, groups, str(self.group), **how, seed=self.split_seed)
+        split_of = cut([""] * len(whole), path, groups, self._held_out)
         found = [sentence for sentence, part in zip(whole, split_of, strict=True) if part == split]
         if not found:
             why = f"expected enough sentences to hold some out, got {len(whole)}"
@@ -151,7 +146,7 @@ class TagData:
         """For signatures, such as "dev.conllu upos"."""
         part = ""
         if split == "test" and self.folds:
-            part = f" {said(self.folds, self.fold, self.split_seed, self.group)}"
+            part = f" {self._held_out.said()}"
         if split == "valid" and self.hold_out:
             part = f" (every {self.hold_out}th sentence)"
             if self.split_seed is not None or self.group:
