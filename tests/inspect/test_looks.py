@@ -121,3 +121,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> 
         ):
             pytest.fail("it was entered")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_error_of_the_block_itself_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    with pytest.raises(BrokenPipeError), pictures(tmp_path / "out.pharaoh"):
+        raise BrokenPipeError
+    assert list(tmp_path.iterdir()) == []

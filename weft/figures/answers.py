@@ -6,15 +6,16 @@ Read next: ../tasks/predictor.py, what an answer can show.
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TextIO
+from typing import Any, BinaryIO, Protocol
 
 from matplotlib.figure import Figure
 
 from weft.errors import DataError
 from weft.figures.picture import png, svg
+from weft.store import files
 
 
 class Drawable(Protocol):
@@ -69,7 +70,8 @@ class AnswerPictures:
         self._seen = 0
         self._kept: list[Drawable] = []
         self._names: set[str] = set()
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> "AnswerPictures":
         for path in (self._alignments, self._plot):
@@ -82,32 +84,29 @@ class AnswerPictures:
             with refusing(self._alignments):
                 if self._alignments.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-                self._file = open(self._part, "w", encoding="utf-8", newline="\n")
+                self._file = self._stack.enter_context(files.replacing(self._alignments))
+        self._stack.push(self._draw_overview)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._plot is not None and error is None and self._kept:
-            overview = self._predictor.overview(self._kept)
-            if overview is not None:
-                self._write("sheet", {".png": png(overview), ".svg": svg(overview).encode()})
-        if self._file is None or self._alignments is None:
+        with nullcontext() if self._alignments is None else refusing(self._alignments):
+            self._stack.__exit__(kind, error, trace)
+
+    def _draw_overview(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._plot is None or kind is not None or not self._kept:
             return
-        try:
-            with refusing(self._alignments):
-                self._file.close()
-                if error is None:
-                    os.replace(self._part, self._alignments)
-        finally:
-            self._part.unlink(missing_ok=True)
+        overview = self._predictor.overview(self._kept)
+        if overview is not None:
+            self._write("sheet", {".png": png(overview), ".svg": svg(overview).encode()})
 
     def see(self, answer: Drawable) -> None:
         """Draw and align one answer, if figures or alignments were requested."""
         self._seen += 1
         if self._file is not None and self._alignments is not None:
             with refusing(self._alignments):
-                self._file.write(f"{answer.alignment()}\n")
+                self._file.write(f"{answer.alignment()}\n".encode())
         if self._plot is None or self.drawn >= self._limit:
             return
         pictures = answer.pictures()
@@ -126,16 +125,8 @@ class AnswerPictures:
             if ".svg" in pictures and path.exists() and not path.with_suffix(".svg").exists():
                 # An earlier one of Weft has an .svg beside it; this may be one of the pictures that are read.
                 raise DataError("is a picture that Weft has not drawn; choose another directory", path=path)
-            part = path.with_name(f".{path.name}.{os.getpid()}.part")
             with refusing(path):
-                part.write_bytes(content)
-                os.replace(part, path)
-
-    @property
-    def _part(self) -> Path:
-        """The file of alignments until it is complete."""
-        assert self._alignments is not None
-        return self._alignments.with_name(f".{self._alignments.name}.{os.getpid()}.part")
+                files.replace(path, content)
 
 
 @contextmanager

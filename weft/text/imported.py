@@ -9,13 +9,11 @@ file's own; nothing is trained here. Read next: foreign.py, which reads the file
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from tokenizers.decoders import DecodeStream
 
 from weft.errors import DataError
-from weft.store import jsonfile
 from weft.text import bounds
 from weft.text.characters import Alphabet
 from weft.text.foreign import built
@@ -208,11 +206,11 @@ class ImportedVocabulary(Vocabulary):
         begins = [self._whole or piece.startswith((" ", *_LINE_ENDS)) for piece in pieces]
         return begins, [False] * len(pieces)
 
-    def save(self, path: str | Path) -> None:
+    def as_json(self) -> dict[str, Any]:
         about: dict[str, Any] = {"order": self.order, "framed": self._framed}
         about |= {} if self._limit is None else {"known": self._limit}
         about |= {} if self._opening is None else {"opening": self._opening}
-        jsonfile.save(Path(path), {**self.content, KEY: about})
+        return {**self.content, KEY: about}
 
     def __len__(self) -> int:
         return len(self.order)
@@ -234,7 +232,7 @@ class ImportedVocabulary(Vocabulary):
 
 
 def restored(content: dict[str, Any], about: dict[str, Any]) -> ImportedVocabulary:
-    """The vocabulary in a file that `ImportedVocabulary.save` wrote, with `about` under KEY."""
+    """The vocabulary in a file that its `save` wrote, with `about` under KEY."""
     order = [int(number) for number in about["order"]]
     known, opening = about.get("known"), about.get("opening")
     return ImportedVocabulary(

@@ -1,8 +1,6 @@
 """A vocabulary as the file that exported models read."""
 
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer, models
@@ -21,10 +19,7 @@ def portable(vocabulary: Vocabulary) -> bytes:
     Raises:
         ConfigError: the vocabulary is a sentencepiece model, which the `tokenizers` library cannot read.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tokenizer.json"
-        vocabulary.save(path)
-        content = json.loads(path.read_text("utf-8"))
+    content = vocabulary.as_json()
     about = content.pop(KEY, None)
     if about is None:
         about = {}

@@ -110,10 +110,10 @@ class SentencePieces(Vocabulary):
             found[-1].append(place)
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
-    def save(self, path: str | Path) -> None:
+    def as_json(self) -> dict[str, Any]:
         cut = {"model": base64.b64encode(self._content).decode(), "restricted": self._restricted}
         about = {"sentencepiece": cut, "names": self._names, "framed": self._framed}
-        jsonfile.save(Path(path), {KEY: about | ({"lowercase": True} if self.lowercase else {})})
+        return {KEY: about | ({"lowercase": True} if self.lowercase else {})}
 
     def __len__(self) -> int:
         return len(self._names)
