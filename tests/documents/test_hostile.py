@@ -8,7 +8,7 @@ from tests.documents.capitals import shouted, translated
 from tests.slow import slow
 from weft.documents.files import opened
 from weft.documents.html import Html
-from weft.documents.plan import DocumentPlan
+from weft.documents.sentences import DocumentPlan
 from weft.errors import DataError
 
 for _name in ("lxml", "markdown_it"):

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.documents.plain import Plain
-from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import split
+from weft.documents.sentences import DocumentPlan, split
 from weft.errors import ConfigError
 
 pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")

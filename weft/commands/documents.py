@@ -60,7 +60,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
         DataError: the file cannot be read, or is damaged.
     """
     from weft.documents.files import opened as document_of
-    from weft.documents.plan import DocumentPlan
+    from weft.documents.sentences import DocumentPlan
     from weft.tasks.predictor import Remarks
     from weft.tasks.seq2seq.documents import translated
 

@@ -7,10 +7,11 @@ same. Read next: ../search/candidates.py.
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from weft.data.store import JoinedStores
 from weft.store import files, jsonfile
 
 ROUNDS = 5
@@ -21,18 +22,6 @@ CHUNK = 2_000_000
 """Links handled at a time."""
 
 Pair = tuple[np.ndarray, np.ndarray]
-
-
-class PairCorpus(Protocol):
-    """Training pairs, such as those of joined.py."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int, /) -> Pair: ...
-
-    @property
-    def lengths(self) -> Sequence[np.ndarray]:
-        """Lengths [N, 2] of source and target, in parts."""
 
 
 class Probabilities(NamedTuple):
@@ -51,7 +40,7 @@ class _Links(NamedTuple):
     number: np.ndarray  # [P] and how many it has
 
 
-def probabilities(pairs: PairCorpus, num_source: int, num_target: int) -> Probabilities:
+def probabilities(pairs: JoinedStores, num_source: int, num_target: int) -> Probabilities:
     """The probabilities of IBM model 1 with an empty word, which explains what has no translation.
 
     Expectation maximisation over all links between the tokens of a pair; the order of tokens does not matter.
@@ -93,7 +82,7 @@ def probabilities(pairs: PairCorpus, num_source: int, num_target: int) -> Probab
     return Probabilities(source[real], target[real], prob[real])
 
 
-def _chunks(pairs: PairCorpus) -> Iterator[list[Pair]]:
+def _chunks(pairs: JoinedStores) -> Iterator[list[Pair]]:
     """Pairs with up to about CHUNK links; pairs with an empty side are left out."""
     lengths = np.concatenate([np.zeros((0, 2), np.int64), *pairs.lengths]).astype(np.int64)
     sizes = (lengths[:, 0] + 1) * lengths[:, 1]
@@ -162,7 +151,7 @@ class Shortlist(NamedTuple):
         return np.flatnonzero(kept)
 
     @classmethod
-    def learn(cls, pairs: PairCorpus, num_source: int, num_target: int, *, shared: bool) -> "Shortlist":
+    def learn(cls, pairs: JoinedStores, num_source: int, num_target: int, *, shared: bool) -> "Shortlist":
         """A shortlist from training pairs.
 
         Args:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.documents.archive import packed, unpacked
-from weft.documents.markup import MarkupTexts, Role
+from weft.documents.markup import MarkupTexts, Role, fill_element
 from weft.documents.segments import WrittenSentence
 from weft.documents.xml import parsed, written
 from weft.errors import DataError, library
@@ -193,12 +193,4 @@ def _merge(element: Any, usual: str) -> None:
             parts[-1].text += child.text or ""
         else:
             parts.append(child)
-    element[:] = []
-    element.text = None
-    for part in parts:
-        if not isinstance(part, str):
-            element.append(part)
-        elif len(element):
-            element[-1].tail = (element[-1].tail or "") + part
-        else:
-            element.text = (element.text or "") + part
+    fill_element(element, parts)

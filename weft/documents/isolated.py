@@ -22,9 +22,8 @@ import numpy as np
 from weft.documents.files import Document, opened
 from weft.documents.links import Links
 from weft.documents.pairs import languages
-from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Segment, Sentence, WrittenSentence
-from weft.documents.sentences import base
+from weft.documents.sentences import DocumentPlan, base
 from weft.errors import ConfigError, DataError, WeftError
 from weft.wording import plural
 

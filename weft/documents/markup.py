@@ -40,7 +40,7 @@ class MarkupTexts:
             whole: list[Any] = []
             for part in parts:
                 whole += _nodes(laid(self.segments[part], found[part])) if isinstance(part, int) else [part]
-            _fill(element, whole)
+            fill_element(element, whole)
 
     def _take(self, element: Any) -> None:
         parts: list[Any] = []
@@ -107,14 +107,14 @@ def _nodes(parts: Sequence[str | Laid]) -> list[Any]:
         if isinstance(part, Laid):
             node, inline = part.what
             if inline:
-                _fill(node, _nodes(part.inner))
+                fill_element(node, _nodes(part.inner))
             found.append(node)
         else:
             found.append(part)
     return found
 
 
-def _fill(element: Any, parts: Sequence[Any]) -> None:
+def fill_element(element: Any, parts: Sequence[Any]) -> None:
     """Make texts and elements the content of an element."""
     for child in list(element):
         element.remove(child)

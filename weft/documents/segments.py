@@ -1,6 +1,6 @@
 """Segments, what a document is translated by: lines, paragraphs, cells, each with its inline markup.
 
-Read next: plan.py, which cuts them into sentences; moving.py, which moves their markup; html.py, a
+Read next: sentences.py, which cuts them into sentences; moving.py, which moves their markup; html.py, a
 document.
 """
 

@@ -1,12 +1,15 @@
-"""A text as sentences and the white space between them, so that translations keep the spacing.
+"""Texts and segments as sentences and the white space between them, so that translations keep the spacing.
 
 Where a sentence ends is decided by sentencex (Wikimedia), which knows the abbreviations of many languages.
 Read next: segments.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from weft.documents.links import together
+from weft.documents.placeholders import unbroken
+from weft.documents.segments import Segment, Sentence, WrittenSentence
 from weft.errors import library
 
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
@@ -100,3 +103,52 @@ def base(code: str) -> str:
         ('pt', 'zh', 'en')
     """
     return code.replace("_", "-").partition("-")[0].lower()
+
+
+class DocumentPlan:
+    r"""The sentences of segments.
+
+    Args:
+        segments: of one document or several.
+        source, target: language codes.
+
+    Raises:
+        ConfigError: no splitter is installed.
+
+    Example:
+        >>> plan = DocumentPlan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
+        >>> [one.text for one in plan.sentences]
+        ['It was.', 'It is.']
+        >>> [one.text for one in plan.joined([WrittenSentence("Fue."), WrittenSentence("Es.")])]
+        [' Fue. Es.\t', '']
+    """
+
+    def __init__(self, segments: Sequence[Segment], source: str, target: str) -> None:
+        self._target = target
+        self._segments = segments
+        self._cut = [split(one.text, source) for one in segments]
+        self.sentences = [
+            Sentence(text, bool(segment.marks))
+            for segment, cut in zip(segments, self._cut, strict=True)
+            for text in cut.texts
+        ]
+
+    def joined(self, found: Sequence[WrittenSentence]) -> list[WrittenSentence]:
+        """The translation of each segment.
+
+        Args:
+            found: the translation of each sentence.
+        """
+        rest = iter(found)
+        return [self._one(segment, cut, rest) for segment, cut in zip(self._segments, self._cut, strict=True)]
+
+    def _one(self, segment: Segment, cut: SplitText, rest: Iterator[WrittenSentence]) -> WrittenSentence:
+        written = [next(rest) for _ in cut.texts]
+        gaps = cut.gaps([one.text for one in written], self._target)
+        text, parts, begin = gaps[0], [], len(cut.between[0])
+        for number, one in enumerate(written):
+            if one.links is not None:
+                parts.append((one.links, begin, len(text)))
+            text += one.text + gaps[number + 1]
+            begin += len(cut.texts[number]) + len(cut.between[number + 1])
+        return unbroken(WrittenSentence(text, together(parts) if segment.marks else None))

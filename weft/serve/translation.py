@@ -22,9 +22,8 @@ from fastapi import Depends, Request, Response
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
-from weft.documents.plan import DocumentPlan
 from weft.documents.segments import Sentence, WrittenSentence
-from weft.documents.sentences import splitter
+from weft.documents.sentences import DocumentPlan, splitter
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.batcher import BatchJob, Stopped, Work

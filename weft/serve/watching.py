@@ -19,8 +19,8 @@ from weft.diagnose.copying import copied
 from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.documents.plain import Plain
-from weft.documents.plan import DocumentPlan
 from weft.documents.segments import WrittenSentence
+from weft.documents.sentences import DocumentPlan
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.probe import probe
