@@ -39,6 +39,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import weft.nn as layers_of_weft
+from peers.engine import Sizes
 from weft.masks import to_device
 from weft.models import Generator
 from weft.nn import devices
@@ -278,31 +279,17 @@ def train() -> None:
             say(section="train", size=size, tokens=tokens, target_tokens=target, tokens_per_s=speed)
 
 
-def marian(size: str) -> nn.Module:
-    from transformers import MarianConfig, MarianMTModel
+def sizes_of(size: str) -> Sizes:
+    """The same for the peers."""
+    one = SIZES[size]
+    layers, heads = one["num_layers"], one["num_heads"]
+    return Sizes(VOCABULARY, "transformer", layers, width=one["size"], inner=one["inner"], heads=heads)
 
-    sizes = SIZES[size]
-    sides = {
-        f"{side}_{name}": sizes[key]
-        for side in ("encoder", "decoder")
-        for name, key in (("layers", "num_layers"), ("ffn_dim", "inner"), ("attention_heads", "num_heads"))
-    }
-    config = MarianConfig(
-        vocab_size=VOCABULARY,
-        d_model=sizes["size"],
-        activation_function="relu",
-        dropout=0.1,
-        attention_dropout=0.0,
-        scale_embedding=True,
-        max_position_embeddings=256,
-        pad_token_id=0,
-        bos_token_id=2,
-        eos_token_id=3,
-        decoder_start_token_id=2,
-        forced_eos_token_id=None,
-        **sides,
-    )
-    return MarianMTModel(config).to(DEVICE)
+
+def marian(size: str) -> nn.Module:
+    from peers.transformers import marian as build
+
+    return build(sizes_of(size)).to(DEVICE)
 
 
 def marian_loop(size: str, batches: list[PairBatch], *, compiled: bool) -> Callable[[], None]:
@@ -323,24 +310,9 @@ def marian_loop(size: str, batches: list[PairBatch], *, compiled: bool) -> Calla
 
 
 def x_transformers_loop(size: str, batches: list[PairBatch]) -> Callable[[], None]:
-    from x_transformers import XTransformer
+    from peers.xtransformers import x_transformer
 
-    sizes = SIZES[size]
-    side = {
-        "num_tokens": VOCABULARY,
-        "max_seq_len": 256,
-        "depth": sizes["num_layers"],
-        "heads": sizes["num_heads"],
-        "attn_dim_head": sizes["size"] // sizes["num_heads"],
-        "ff_mult": 4,
-        "attn_flash": True,
-        "ff_dropout": 0.1,
-        "emb_dropout": 0.1,
-    }
-    sides = {f"{which}_{key}": value for which in ("enc", "dec") for key, value in side.items()}
-    model = XTransformer(dim=sizes["size"], tie_token_emb=True, ignore_index=0, pad_value=0, **sides).to(
-        DEVICE
-    )
+    model = x_transformer(sizes_of(size), flash=True).to(DEVICE)
 
     def loss(batch: PairBatch) -> Tensor:
         target = torch.cat([batch.target_in[:, :1], batch.target_out], 1)

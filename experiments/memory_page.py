@@ -98,12 +98,14 @@ def by_sign(runs: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> str:
             both = sorted(without.keys() & scores.keys())
             if len(both) >= FEWEST:
                 differences = np.array([scores[seed] - without[seed] for seed in both])
-                lines.append(f"- `{name}`, {problem}: {_judged(differences)};")
-    if not lines:
-        return ""
-    lines[-1] = lines[-1].removesuffix(";") + "."
-    head = "\nThe effect of a negative eigenvalue: the share of right answers at the longer length that `negative: true` adds,\n"
-    return head + "paired by seed; theory predicts more:\n\n" + "\n".join(lines) + "\n"
+                lines.append(f"- `{name}`, {problem}: {_judged(differences)}")
+    head = "The effect of a negative eigenvalue: the share of right answers at the longer length that `negative: true` adds,\n"
+    return _listed(head + "paired by seed; theory predicts more:", lines)
+
+
+def _listed(head: str, lines: Sequence[str]) -> str:
+    """A list below its head, as one sentence; empty without lines."""
+    return f"\n{head}\n\n" + ";\n".join(lines) + ".\n" if lines else ""
 
 
 def _score(runs: Sequence[Mapping[str, Any]], problem: str, name: str) -> str:
@@ -168,16 +170,10 @@ def by_selection(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any]) ->
             if fixed and others:
                 found.append(np.mean(others) - np.mean(fixed))
         if len(found) >= FEWEST:
-            lines.append(f"- {problem}: {_judged(np.array(found))};")
-    if not lines:
-        return ""
-    lines[-1] = lines[-1].removesuffix(";") + "."
-    return (
-        "\nA recurrence whose decays do not depend on the input is a filter and cannot choose what it keeps (Gu & Dao 2023, section 3.1).\n"
-        "What the mean of the other recurrent cells is better by at the training length, by seed:\n\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+            lines.append(f"- {problem}: {_judged(np.array(found))}")
+    head = "A recurrence whose decays do not depend on the input is a filter and cannot choose what it keeps (Gu & Dao 2023, section 3.1).\n"
+    about = "What the mean of the other recurrent cells is better by at the training length, by seed:"
+    return _listed(head + about, lines)
 
 
 def _judged(differences: np.ndarray) -> str:

@@ -18,7 +18,7 @@ class Transformers(Engine):
     def __init__(self, sizes: Sizes, dtype: str) -> None:
         if sizes.model != "transformer" or dtype != "float32":
             raise ValueError(f"transformers: no {sizes.model} in {dtype} here; float32 Transformer only")
-        self.model = _build(sizes)
+        self.model = marian(sizes)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=BETAS, weight_decay=0.0, fused=True)
         self.updates = 0
 
@@ -58,7 +58,8 @@ class Transformers(Engine):
         self.model.save_pretrained(folder / TRAINED)
 
 
-def _build(sizes: Sizes) -> MarianMTModel:
+def marian(sizes: Sizes) -> MarianMTModel:
+    """The Transformer as this library has it."""
     config = MarianConfig(
         vocab_size=sizes.vocabulary,
         d_model=sizes.width,

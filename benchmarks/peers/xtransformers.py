@@ -19,22 +19,7 @@ class XTransformers(Engine):
     def __init__(self, sizes: Sizes, dtype: str) -> None:
         if sizes.model != "transformer" or dtype != "float32":
             raise ValueError(f"xtransformers: no {sizes.model} in {dtype} here; float32 Transformer only")
-        side = {
-            "num_tokens": sizes.vocabulary,
-            "max_seq_len": sizes.longest,
-            "depth": sizes.layers,
-            "heads": sizes.heads,
-            "attn_dim_head": sizes.width // sizes.heads,
-            "ff_mult": sizes.inner // sizes.width,
-            "attn_flash": False,
-            "attn_dropout": 0.0,
-            "ff_dropout": sizes.dropout,
-            "emb_dropout": sizes.dropout,
-        }
-        own = {f"{which}_{name}": value for which in ("enc", "dec") for name, value in side.items()}
-        self.model = XTransformer(dim=sizes.width, tie_token_emb=True, ignore_index=PAD, pad_value=PAD, **own)
-        writer = self.model.decoder.net
-        writer.to_logits.weight = writer.token_emb.emb.weight
+        self.model = x_transformer(sizes)
         self.optimiser = torch.optim.AdamW(self.model.parameters(), betas=BETAS, weight_decay=0.0, fused=True)
         self.updates = 0
 
@@ -66,3 +51,24 @@ class XTransformers(Engine):
         )
         rows = found.tolist()
         return rows if shortest == longest else [until_eos(row) for row in rows]
+
+
+def x_transformer(sizes: Sizes, *, flash: bool = False) -> XTransformer:
+    """The Transformer as this library has it, its output layer tied."""
+    side = {
+        "num_tokens": sizes.vocabulary,
+        "max_seq_len": sizes.longest,
+        "depth": sizes.layers,
+        "heads": sizes.heads,
+        "attn_dim_head": sizes.width // sizes.heads,
+        "ff_mult": sizes.inner // sizes.width,
+        "attn_flash": flash,
+        "attn_dropout": 0.0,
+        "ff_dropout": sizes.dropout,
+        "emb_dropout": sizes.dropout,
+    }
+    own = {f"{which}_{name}": value for which in ("enc", "dec") for name, value in side.items()}
+    model = XTransformer(dim=sizes.width, tie_token_emb=True, ignore_index=PAD, pad_value=PAD, **own)
+    writer = model.decoder.net
+    writer.to_logits.weight = writer.token_emb.emb.weight
+    return model
