@@ -225,14 +225,14 @@ def checked(text: str) -> str:
 
 
 def choices_of(
-    logp: Tensor, taken: Sequence[int], names: Sequence[str] | Any, given: Sequence[str] = ()
+    logp: Tensor, taken: Sequence[int], name: Callable[[int], str], given: Sequence[str] = ()
 ) -> list[TokenChoice]:
     """The choice at each position, from log-probabilities [T, C].
 
     Args:
         logp: of one row.
         taken: [T] the chosen numbers.
-        names: maps numbers to names, by indexing.
+        name: of the symbol with a number.
         given: the input at each position.
     """
     probs = logp.float().exp()
@@ -243,9 +243,9 @@ def choices_of(
         found.append(
             TokenChoice(
                 given[place] if given else "",
-                names[number],
+                name(number),
                 float(probs[place, number]),
-                [(names[one], prob) for one, prob in others],
+                [(name(one), prob) for one, prob in others],
             )
         )
     return found

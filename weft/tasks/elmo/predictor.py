@@ -231,7 +231,7 @@ def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], 
         answer=f"forward perplexity {math.exp(nats):.1f} per word, including the end",
         source=["<start>", *first, END],
         batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
-        choices=choices_of(logp, targets, _Names(comparer), [*first, END]),
+        choices=choices_of(logp, targets, comparer.word, [*first, END]),
         chosen_what="each word of the sentence and its end, given those before it",
         vectors=ShownVectors(
             *_static(comparer, words),
@@ -240,16 +240,6 @@ def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], 
             around(sentences(valid), lambda line: _within(comparer, line)),
         ),
     )
-
-
-class _Names:
-    """The names of the classes of the softmax, by number."""
-
-    def __init__(self, comparer: ContextComparer) -> None:
-        self.comparer = comparer
-
-    def __getitem__(self, number: int) -> str:
-        return self.comparer.word(number)
 
 
 def _within(comparer: ContextComparer, line: str) -> tuple[list[str], np.ndarray] | None:

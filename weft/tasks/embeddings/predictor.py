@@ -266,7 +266,6 @@ class WordsEvaluation(Evaluation):
     asked: int
     covered: int
     sections: dict[str, tuple[int, int]]  # for analogies: right, covered
-    similar: np.ndarray  # [covered, 2] for pairs: gold score and cosine; for analogies [0, 2]
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
     shows: ClassVar[str] = "map of words"
@@ -345,7 +344,6 @@ def _pairs(vectors: WordVectors, pairs: list[WordPair]) -> dict[str, Any]:
             "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
         },
         "sections": {},
-        "similar": np.stack([gold, ours], 1),
         "how": "cosine",
         "shown": words[:80],
         "vectors": np.stack([vectors.vector(word) for word in words[:80]]),
@@ -384,7 +382,6 @@ def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
             "a word drawn by chance": 100 / len(vectors.words),
         },
         "sections": {section: (hits[section], count) for section, count in covered.items()},
-        "similar": np.zeros((0, 2)),
         "how": "3CosAdd",
         "shown": shown,
         "vectors": np.stack([vectors.vector(word) for word in shown]),

@@ -49,12 +49,6 @@ class TextLikelihood(NamedTuple):
     name: str
     logp: np.ndarray  # [N] nats
 
-    @property
-    def perplexity(self) -> float:
-        """e to the mean loss in nats."""
-        mean = -float(self.logp.mean())
-        return math.exp(mean) if mean < 700 else math.inf
-
 
 @dataclass(frozen=True)
 class ProseEvaluation(Evaluation):

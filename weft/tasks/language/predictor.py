@@ -38,7 +38,7 @@ from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecodin
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
-from weft.tasks.seq2seq.inspection import NamesByNumber
+from weft.tasks.seq2seq.inspection import name_in
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import leaves
@@ -377,7 +377,6 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     batch = collate_lines([tokens]).to(device)
     with torch.no_grad():
         logp = model.head(model.features(batch))[0]
-    names = NamesByNumber(vocabulary)
     pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
     trace = Trace()
     with torch.inference_mode():
@@ -418,7 +417,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
         target=pieces,
         batch=batch,
         searched=SearchTree(trace, dict(zip(different, vocabulary.pieces(different), strict=True)), paths),
-        choices=choices_of(logp, [*tokens, EOS], names),
+        choices=choices_of(logp, [*tokens, EOS], name_in(vocabulary)),
         chosen_what="each token of the text, given those before it",
         vectors=vectors,
     )

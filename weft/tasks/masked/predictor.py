@@ -33,7 +33,7 @@ from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, 
 from weft.tasks.predictor import Answer, Json, Place, Raw
 from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
 from weft.tasks.running_text.data import Parts
-from weft.tasks.seq2seq.inspection import NamesByNumber
+from weft.tasks.seq2seq.inspection import name_in
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
@@ -215,14 +215,13 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
     gaps = [place for place, token in enumerate(tokens) if token == size]
     source = torch.tensor([tokens], device=device)
     pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
-    names = NamesByNumber(vocabulary)
     if gaps:
         logp = _logp(filler, source)[0, :, :size]
         logp[:, :SPECIALS] = -torch.inf
         best = logp.argmax(1)
         target = torch.where(source == size, best[None], source)
         chosen = source == size
-        choices = choices_of(logp[gaps], best[gaps].tolist(), names)
+        choices = choices_of(logp[gaps], best[gaps].tolist(), name_in(vocabulary))
         answer, what = filler.fill(text, 1).text, "each gap, filled by itself"
     else:
         choices = _in_turn(filler, source)
@@ -265,7 +264,7 @@ def _in_turn(filler: GapFiller, source: torch.Tensor) -> list[TokenChoice]:
     if not found:
         return []
     logp = torch.cat(found)[:, :size]
-    return choices_of(logp, source[0, 1:-1].tolist(), NamesByNumber(filler.vocabulary))
+    return choices_of(logp, source[0, 1:-1].tolist(), name_in(filler.vocabulary))
 
 
 def _vectors(

@@ -190,7 +190,7 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
             logp = model(x, mask)[0]
         target, last = best, rememberer.asked(x)
         asked = source[:last] if data.problem == "copying" else source[-last:]
-        choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES, asked)
+        choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES.__getitem__, asked)
     shown = ("" if max(map(len, source)) == 1 else " ").join(source)
     return Inspection(
         text=shown if text is None else text,

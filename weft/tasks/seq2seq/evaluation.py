@@ -77,11 +77,6 @@ class PairEvaluation(Evaluation):
     length: ClassVar[str] = "words in the source sentence"
     compares: ClassVar[bool] = True
 
-    @property
-    def perplexity(self) -> float:
-        """Perplexity per target token, with <eos>."""
-        return next(one.value for one in self.scores if one.score.name == "perplexity")
-
     def details(self) -> list[str]:
         """Length and speed, and BLEU by source length."""
         lines = [f"  output is {self.ratio:.2f} times as long as the references (words)"]

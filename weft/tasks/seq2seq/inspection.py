@@ -48,19 +48,9 @@ class TokenNames(Protocol):
         """All tokens as a text."""
 
 
-class NamesByNumber:
-    """Names by indexing; a token without a name is shown as its number.
-
-    Args:
-        names: of some of the tokens.
-    """
-
-    def __init__(self, names: TokenNames) -> None:
-        self.names = names
-
-    def __getitem__(self, number: int) -> str:
-        known = number < len(self.names)
-        return self.names.pieces([number])[0] if known else f"<{number}>"
+def name_in(names: TokenNames) -> Callable[[int], str]:
+    """The name of a token by its number; one without a name is shown as its number."""
+    return lambda number: names.pieces([number])[0] if number < len(names) else f"<{number}>"
 
 
 def plain_beam(how: Decoding) -> Decoding:
@@ -107,7 +97,7 @@ def decoded(
         looks, logp = attention_maps(model, batch, width)
         pieces = names.pieces([*one, EOS])
         if place == 0:
-            first, choices = batch, choices_of(logp, [*one, EOS], NamesByNumber(names), ())
+            first, choices = batch, choices_of(logp, [*one, EOS], name_in(names))
         hypotheses.append(
             Hypothesis(
                 names.decode(one),

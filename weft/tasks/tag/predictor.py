@@ -303,7 +303,7 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         answer=" ".join(tags),
         source=words,
         batch=LabelBatch(spelled, mask, best, len(words)),
-        choices=choices_of(logp, numbers, lexicon.tags, words),
+        choices=choices_of(logp, numbers, lexicon.tags.__getitem__, words),
         chosen_what="the tag of each word",
         vectors=vectors,
     )
