@@ -126,9 +126,9 @@ def test_a_series_without_a_whole_window_is_forecast_as_its_last_value() -> None
 def test_a_longer_lookback_is_taken_only_if_it_helps() -> None:
     season = np.tile(np.random.default_rng(4).normal(size=16), 60)
     noisy = season + 0.1 * np.random.default_rng(5).normal(size=960)
-    assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 100) in (16, 32, 64)
-    assert lookback_of(lambda rows: windows(returning(4000), rows, 4), 1, 8, 31) == 8
-    assert lookback_of(lambda rows: windows(noisy, rows, 4), 16, 8, 15) == 8
+    assert lookback_of(lambda rows: windows(noisy, rows, 4), 8, 100) in (16, 32, 64)
+    assert lookback_of(lambda rows: windows(returning(4000), rows, 4), 8, 31) == 8
+    assert lookback_of(lambda rows: windows(noisy, rows, 4), 8, 15) == 8
 
 
 def test_the_lookback_is_not_chosen_by_a_closed_form_that_cannot_read_what_is_known(tmp_path: Path) -> None:

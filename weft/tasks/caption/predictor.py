@@ -303,17 +303,6 @@ def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
     how = plain_beam(plain.decoding)
     captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
     picture, name = asked(plain.data, captioner.read, text)
-    return inspected_picture(captioner, picture, name)
-
-
-def inspected_picture(captioner: Captioner, picture: np.ndarray, name: str) -> Inspection:
-    """The captions of a picture and their search.
-
-    Args:
-        captioner: searches with a plain beam.
-        picture: of the model's shape.
-        name: of the picture.
-    """
     front = captioner.front
     device = next(captioner.model.parameters()).device
     x, mask = source(picture[None], front.places)

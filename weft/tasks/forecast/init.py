@@ -174,9 +174,7 @@ def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _
     lookback = max(horizon, LOOKBACK, *fitting)
     if not which.known:  # the closed form does not read them, and would take a longer past in their place
         longest = train // 2 - horizon
-        lookback = lookback_of(
-            lambda rows: replace(data, lookback=rows).windows(table), season, lookback, longest
-        )
+        lookback = lookback_of(lambda rows: replace(data, lookback=rows).windows(table), lookback, longest)
     left_out = replace(data, lookback=lookback).windows(table).left_out
     segments = range(min(lookback, horizon, 48), 0, -1)
     windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)

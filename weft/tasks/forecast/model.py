@@ -512,12 +512,11 @@ def _still(windows: SeriesWindows, size: int, season: int) -> dict[str, np.ndarr
     return still
 
 
-def lookback_of(cut: Callable[[int], SeriesWindows], season: int, shortest: int, longest: int) -> int:
+def lookback_of(cut: Callable[[int], SeriesWindows], shortest: int, longest: int) -> int:
     """The shortest lookback whose closed form is about as good as the best one.
 
     Args:
         cut: makes windows with a lookback.
-        season: rows per season.
         shortest, longest: of the lookbacks tried, each twice the one before.
     """
     tried = [shortest]

@@ -141,8 +141,6 @@ class BatchSearch:
         Raises:
             DataError: the vocabulary cannot spell a term.
         """
-        if not terms:
-            return self
         try:
             rows = [spelled(self._target, "require", term) for term in terms]
         except ConfigError as error:

@@ -508,7 +508,8 @@ class Translator(Predictor[str]):
             terms: of the glossary, required in every output.
         """
         tokens, mask = pad([list(source) for source in sources])
-        return self._search.requiring(terms)(tokens.to(self.device), mask.to(self.device), trace, generator)
+        search = self._search.requiring(terms) if terms else self._search
+        return search(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
 class BestTexts(Answer):
