@@ -1,6 +1,6 @@
 """Scores of forecasts next to forecasts without a model, and the error at each step ahead."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -47,58 +47,6 @@ class UnitScores(NamedTuple):
         ]
         rest = len(self.series) - SHOWN
         return [*found, f"  and {rest:,} more series, see --json"] if rest > 0 else found
-
-
-def in_units(
-    model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
-    windows: SeriesWindows,
-    chosen: np.ndarray,
-    *,
-    blocks: Blocks,
-    season: int,
-    baselines: Baselines,
-    levels: Sequence[float],
-) -> UnitScores:
-    """Score a model and the baselines on some windows.
-
-    Args:
-        model: in evaluation mode.
-        windows: of the series.
-        chosen: [N, 2] the windows to score.
-        blocks: the block of each window, for intervals.
-        season: rows per season, for MASE.
-        baselines: functions from pasts to forecasts, in the scale of the training part.
-        levels: of the quantiles, if the model has any.
-    """
-    device = next(model.parameters()).device
-    levels = levels if model.has_quantiles else ()
-    naive = np.array([naive_error(windows.training_values(n), season) for n in range(len(windows.names))])
-    own: list[np.ndarray] = []
-    others = {name: np.zeros(len(SUMS)) for name in baselines}
-    for at in range(0, len(chosen), ROWS):
-        part = chosen[at : at + ROWS]
-        past, future = tensors(windows, part, device)
-        mean, std = (side[part[:, 0]][:, None] for side in windows.scale)
-        came, scale = future * std + mean, naive[part[:, 0]]
-        q = None
-        with torch.no_grad():
-            best = model.best(past).double().cpu().numpy() * std + mean
-            if levels:
-                q = model.quantiles(past, torch.tensor(levels, device=device)).double().cpu().numpy()
-                q = q * std[..., None] + mean[..., None]
-        own.append(sums(best, came, scale, q, levels))
-        before = windows.take(part)[0]
-        for name, forecast in baselines.items():
-            others[name] += sums(forecast(before) * std + mean, came, scale).sum(0)
-    each = np.concatenate(own)
-    about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
-    by_series = {}
-    for number, total in enumerate(gathered(each, chosen[:, 0])):
-        if total[SUMS.index("values")]:
-            found = scores(total[None], {}, season=season, levels=levels, about=about)
-            by_series[windows.names[number]] = {one.score.name: one.value for one in found}
-    whole = gathered(each, blocks.numbers)
-    return UnitScores(scores(whole, others, season=season, levels=levels, about=about), by_series)
 
 
 Scorable = ForecastNetwork | ForecastEnsemble | CalibratedForecast
@@ -183,18 +131,16 @@ def evaluate(
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
     chosen = windows.of(part)
     shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
-    measured = _measured(model, windows, chosen)
-    plain = without_model(windows, season)
-    lowest = baselines(windows, chosen, plain)
+    found = _summed(model, windows, chosen, without_model(windows, season), season)
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
-    units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
-    inside, values = measured.each[:, 3].sum(), max(1.0, measured.each[:, 4].sum())
+    units = _in_units(found, windows, chosen, blocks, season=season, quantiles=model.has_quantiles)
+    inside, values = found.each[:, 3].sum(), max(1.0, found.each[:, 4].sum())
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
-        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(measured.errors.by_step)],
-        [*_scores(measured, blocks, lowest, quantiles=model.has_quantiles), *units.scored],
-        measured.errors,
-        lowest,
+        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(found.errors.by_step)],
+        [*_scores(found, blocks, quantiles=model.has_quantiles), *units.scored],
+        found.errors,
+        found.lowest,
         len(chosen),
         float(inside / values) if model.has_quantiles else None,
         units,
@@ -202,32 +148,65 @@ def evaluate(
     )
 
 
-class _Measured(NamedTuple):
-    """The errors of a model on some windows."""
+class _Sums(NamedTuple):
+    """The sums of the errors of a model and of the baselines on N windows."""
 
-    errors: Errors
+    errors: Errors  # of the model, scaled by the training part as all but the sums in units
     each: np.ndarray  # [N, 5] for each window: squared, absolute, pinball, values inside, values
     truth: np.ndarray  # [N] sums of the true values, which identify windows
+    lowest: dict[str, Errors]  # of the baselines
+    units: np.ndarray  # [N, len(SUMS)] in the units of the data
+    lowest_units: dict[str, np.ndarray]  # [len(SUMS)] of the baselines
 
 
-def _measured(model: Scorable, windows: SeriesWindows, chosen: np.ndarray) -> _Measured:
-    device = next(model.parameters()).device
-    levels = torch.tensor(LEVELS, device=device)
-    sums, rows, truth = ErrorSums(windows.horizon), [], []
+def _summed(
+    model: Scorable, windows: SeriesWindows, chosen: np.ndarray, plain: Baselines, season: int
+) -> _Sums:
+    """Forecast every window once with the model and with each of the baselines."""
+    device, levels = next(model.parameters()).device, LEVELS if model.has_quantiles else ()
+    naive = np.array([naive_error(windows.training_values(n), season) for n in range(len(windows.names))])
+    errors, lowest = ErrorSums(windows.horizon), {name: ErrorSums(windows.horizon) for name in plain}
+    lowest_units = {name: np.zeros(len(SUMS)) for name in plain}
+    each, truth, units = [], [], []
     for at in range(0, len(chosen), ROWS):
-        past, future = tensors(windows, chosen[at : at + ROWS], device)
+        part = chosen[at : at + ROWS]
+        past, future = tensors(windows, part, device)
+        mean, std = (side[part[:, 0]][:, None] for side in windows.scale)
+        came, scale, q, own_q = future * std + mean, naive[part[:, 0]], None, None
         with torch.no_grad():
             best = model.best(past).double().cpu().numpy()
-            q = model.quantiles(past, levels).double().cpu().numpy() if model.has_quantiles else None
-        sums.add(best, future)
-        rows.append(_each(best, q, future))
+            if levels:
+                q = model.quantiles(past, torch.tensor(levels, device=device)).double().cpu().numpy()
+                own_q = q * std[..., None] + mean[..., None]
+        errors.add(best, future)
+        each.append(_each(best, q, future))
         truth.append(np.nan_to_num(future).sum(1))
-    return _Measured(sums.errors(), np.concatenate(rows), np.concatenate(truth))
+        units.append(sums(best * std + mean, came, scale, own_q, levels))
+        before = windows.take(part)[0]
+        for name, forecast in plain.items():
+            guess = forecast(before)
+            lowest[name].add(guess, future)
+            lowest_units[name] += sums(guess * std + mean, came, scale).sum(0)
+    found = {name: one.errors() for name, one in lowest.items()}
+    rows = (np.concatenate(one) for one in (each, truth, units))
+    return _Sums(errors.errors(), next(rows), next(rows), found, next(rows), lowest_units)
 
 
-def _scores(
-    measured: _Measured, blocks: Blocks, lowest: Mapping[str, Errors], *, quantiles: bool
-) -> list[ScoreWithBaselines]:
+def _in_units(
+    found: _Sums, windows: SeriesWindows, chosen: np.ndarray, blocks: Blocks, *, season: int, quantiles: bool
+) -> UnitScores:
+    about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
+    how: dict[str, Any] = {"season": season, "levels": LEVELS if quantiles else (), "about": about}
+    by_series = {}
+    for number, total in enumerate(gathered(found.units, chosen[:, 0])):
+        if total[SUMS.index("values")]:
+            by_series[windows.names[number]] = {
+                one.score.name: one.value for one in scores(total[None], {}, **how)
+            }
+    return UnitScores(scores(gathered(found.units, blocks.numbers), found.lowest_units, **how), by_series)
+
+
+def _scores(measured: _Sums, blocks: Blocks, *, quantiles: bool) -> list[ScoreWithBaselines]:
     """MSE, MAE and, with quantiles, the pinball loss, all scaled by the training part."""
     summed = gathered(measured.each, blocks.numbers)
     signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
@@ -239,7 +218,7 @@ def _scores(
             said = signature if own else f"levels:{','.join(map(str, LEVELS))}|{signature}"
             metric = ratio(name, said, higher_is_better=False)
             # A forecast without quantiles has the absolute error as its pinball loss at every level.
-            beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
+            beside = {key: float(getattr(one, own or "absolute")) for key, one in measured.lowest.items()}
             scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside, items=items))
     return scores
 
@@ -264,15 +243,6 @@ def without_model(windows: SeriesWindows, season: int) -> Baselines:
         f"last season ({season}) repeated": lambda past: seasonal(past, windows.horizon, season),
         f"ridge regression (penalty {ridge.penalty:g})": ridge.forecast,
     }
-
-
-def baselines(windows: SeriesWindows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
-    """The errors of forecasts without a model."""
-    sums = {name: ErrorSums(windows.horizon) for name in named}
-    for past, future in _parts(windows, chosen)():
-        for name, forecast in named.items():
-            sums[name].add(forecast(past), future)
-    return {name: one.errors() for name, one in sums.items()}
 
 
 def _parts(windows: SeriesWindows, which: np.ndarray) -> Parts:
