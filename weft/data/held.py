@@ -12,17 +12,6 @@ from weft.data.magic import kind_of_bytes
 from weft.errors import ConfigError, DataError
 
 
-def ending_of(content: bytes) -> str:
-    """The extension of an image or recording according to its first bytes; "" for anything else.
-
-    Example:
-        >>> ending_of(b"RIFF....WAVE"), ending_of(b"RIFF....WEBP"), ending_of(b"PK")
-        ('.wav', '.webp', '')
-    """
-    kind = kind_of_bytes(content)
-    return kind.ending if kind is not None and kind.holds in ("picture", "sound") else ""
-
-
 @contextmanager
 def held(content: bytes, name: str, ending: str = "") -> Iterator[Path]:
     """A temporary file with this content; errors name `name` instead of it.
@@ -30,13 +19,16 @@ def held(content: bytes, name: str, ending: str = "") -> Iterator[Path]:
     Args:
         content: the file's bytes.
         name: name of the file in error messages.
-        ending: the file's extension; by default derived from the content.
+        ending: the file's extension; by default that of the picture or recording that the content is.
 
     Raises:
         DataError, ConfigError: those raised in the block, with `name` instead of the temporary path.
     """
+    kind = kind_of_bytes(content)
+    if not ending and kind is not None and kind.holds in ("picture", "sound"):
+        ending = kind.ending
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
-        path = Path(folder) / f"file{ending or ending_of(content)}"
+        path = Path(folder) / f"file{ending}"
         path.write_bytes(content)
         try:
             yield path

@@ -21,22 +21,25 @@ def as_parquet(table: bytes, path: Path) -> bytes:
     Raises:
         ConfigError: pyarrow is not installed.
     """
-    try:
-        from pyarrow import csv, float64, parquet, string
-    except ImportError:
-        raise _without_pyarrow(path) from None
+    pyarrow = _pyarrow(path)
     if not table:
         return b""
     names = table.decode().partition("\n")[0].split(",")
-    types = {name: float64() for name in names if name not in ("unique_id", "ds")}
-    convert = csv.ConvertOptions(column_types={**types, "unique_id": string()})
+    types = {name: pyarrow.float64() for name in names if name not in ("unique_id", "ds")}
+    convert = pyarrow.csv.ConvertOptions(column_types={**types, "unique_id": pyarrow.string()})
     buffer = io.BytesIO()
-    parquet.write_table(csv.read_csv(io.BytesIO(table), convert_options=convert), buffer)
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(io.BytesIO(table), convert_options=convert), buffer)
     return buffer.getvalue()
 
 
-def _without_pyarrow(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: Parquet needs pyarrow (pip install 'weft-seq[parquet]'); or take CSV")
+def _pyarrow(path: Path) -> Any:
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        why = "Parquet needs pyarrow (pip install 'weft-seq[parquet]'); or take CSV"
+        raise ConfigError(f"{path}: {why}") from None
+    return pyarrow
 
 
 def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
@@ -45,10 +48,7 @@ def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     Raises:
         DataError: the file cannot be read; ConfigError: pyarrow is not installed.
     """
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise _without_pyarrow(path) from None
+    parquet = _pyarrow(path).parquet
     note(path)
     try:
         about = parquet.read_metadata(path)
