@@ -7,6 +7,7 @@ without a download. Read next: parallel.py, whose interface a corpus has.
 import difflib
 from pathlib import Path
 
+from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError
 
@@ -29,8 +30,6 @@ def languages(name: str) -> list[str]:
         >>> languages("libreoffice-help")
         ['en', 'de', 'es', 'fr', 'pl', 'ru']
     """
-    from weft.data.lines import read_lines
-
     return next(read_lines(_folder(name) / "train.tsv.xz")).split("\t")[1:]
 
 

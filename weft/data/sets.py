@@ -90,13 +90,12 @@ def find_set(name: str) -> DataSet:
     return known[name]
 
 
-def fetch(file: SetFile, folder: Path, progress: Callable[[int], None] = lambda done: None) -> bool:
+def fetch(file: SetFile, folder: Path) -> bool:
     """Fetch a file of a set into a folder, unless a file of that name exists.
 
     Args:
         file: of a set.
         folder: made if it is missing.
-        progress: called with the number of bytes received so far.
 
     Returns:
         False if a file of this name exists; it is left unchanged.
@@ -110,7 +109,7 @@ def fetch(file: SetFile, folder: Path, progress: Callable[[int], None] = lambda 
     part = folder / f"{file.to}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _download(file, part, progress)
+        _download(file, part)
         made = _converted(file, part)
         created = files.create(place, made)  # does not overwrite a file
         part.unlink()
@@ -127,11 +126,11 @@ def fetch(file: SetFile, folder: Path, progress: Callable[[int], None] = lambda 
     return created
 
 
-def _download(file: SetFile, part: Path, progress: Callable[[int], None]) -> None:
+def _download(file: SetFile, part: Path) -> None:
     """Fetch the rest of a file into `part`, then check it."""
     start = part.stat().st_size if part.is_file() else 0
     if start < file.bytes and not (start and _digest(file, part)):
-        _receive(file, part, start, progress)
+        _receive(file, part, start)
     if not _digest(file, part):
         part.unlink()
         raise DataError(
@@ -140,7 +139,7 @@ def _download(file: SetFile, part: Path, progress: Callable[[int], None]) -> Non
         )
 
 
-def _receive(file: SetFile, part: Path, start: int, progress: Callable[[int], None]) -> None:
+def _receive(file: SetFile, part: Path, start: int) -> None:
     asked = urllib.request.Request(file.address, headers={"User-Agent": "weft"})
     if start:
         asked.add_header("Range", f"bytes={start}-")
@@ -161,7 +160,6 @@ def _receive(file: SetFile, part: Path, start: int, progress: Callable[[int], No
                         f"{file.address}: expected {file.bytes:,} bytes, got more; get it from its source"
                     )
                 out.write(piece)
-                progress(size)
     if whole is not None and size < whole:
         raise ConnectionError(f"expected {whole:,} bytes, got {size:,}")
 

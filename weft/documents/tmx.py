@@ -16,7 +16,6 @@ LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 class Variants(NamedTuple):
     """A unit: the `seg` elements of both languages, or None."""
 
-    line: int
     unit: Any
     source: Any
     target: Any
@@ -86,7 +85,7 @@ def variant(unit: Any, name: str, source: str, target: str) -> Variants:
                 found[wanted] = text
             elif base(code) == base(wanted):
                 found.setdefault(wanted, text)
-    return Variants(unit.sourceline, unit, found.get(source), found.get(target))
+    return Variants(unit, found.get(source), found.get(target))
 
 
 def _added(one: Variants, target: str) -> Any:
