@@ -20,9 +20,8 @@ import numpy as np
 
 from weft.commands.backtranslate import command as backtranslate
 from weft.config import read_recipe
-from weft.data.corpora import corpus
-from weft.metrics.bleu import Bleu
-from weft.metrics.repeated import compare_repeated
+from weft.data import corpus
+from weft.metrics import Bleu, compare_repeated
 from weft.run import open_run
 from weft.run.training import begin_run
 from weft.text.noise import Noise

@@ -21,9 +21,7 @@ from torch import Tensor, nn
 from transformers.models.mamba.modeling_mamba import MambaBlock
 from transformers.models.xlstm import modeling_xlstm
 
-from weft.nn.cells.block import Block
-from weft.nn.cells.mamba import Mamba
-from weft.nn.cells.mlstm import MLSTM
+from weft.nn.cells import MLSTM, Block, Mamba
 
 HEADS = 4
 Run = Callable[[Tensor], Tensor]

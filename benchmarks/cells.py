@@ -23,14 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.coupled import Coupled
-from weft.nn.cells.elman import Elman
-from weft.nn.cells.gru import GRU
-from weft.nn.cells.lstm import LSTM
-from weft.nn.cells.mingru import MinGRU
-from weft.nn.cells.peephole import Peephole
-from weft.nn.cells.sru import SRU
+from weft.nn.cells import GRU, LSTM, SRU, Cell, Coupled, Elman, MinGRU, Peephole
 from weft.nn.kernels import choice, rules
 
 SIZES = [

@@ -16,12 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from weft import masks
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.coupled import Coupled
-from weft.nn.cells.elman import Elman
-from weft.nn.cells.gru import GRU
-from weft.nn.cells.lstm import LSTM
-from weft.nn.cells.peephole import Peephole
+from weft.nn.cells import GRU, LSTM, Cell, Coupled, Elman, Peephole
 
 CELLS: dict[str, tuple[type[Cell], type[nn.RNNBase]]] = {
     "LSTM": (LSTM, nn.LSTM),

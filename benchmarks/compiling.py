@@ -92,8 +92,7 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
 def _model(width: int, layers: int, dropout: float) -> Any:
     import torch
 
-    from weft.nn.decoders.transformer import TransformerDecoder
-    from weft.nn.encoders.transformer import TransformerEncoder
+    from weft.nn import TransformerDecoder, TransformerEncoder
     from weft.tasks.seq2seq.model import Embedding, PairModel
 
     torch.manual_seed(1)

@@ -23,9 +23,8 @@ import ctranslate2
 import torch
 from tokenizers import Tokenizer
 
-from weft.data.lines import read_lines
-from weft.metrics.bleu import Bleu
-from weft.metrics.bootstrap import compare
+from weft.data import read_lines
+from weft.metrics import Bleu, compare
 from weft.run import open_run
 
 Search = Callable[[list[str]], list[str]]

@@ -25,13 +25,8 @@ from problems import Labels, sums
 from study import Part, begin, curves, learn, level, picture, plant
 from weft.diagnose.reach import reach
 from weft.models import Labeller
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.elman import Elman
-from weft.nn.cells.lstm import LSTM
-from weft.nn.cells.orthogonal import Orthogonal
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.heads.point import Point
-from weft.nn.pools import Summary
+from weft.nn import Point, RecurrentEncoder, Summary
+from weft.nn.cells import LSTM, Cell, Elman, Orthogonal
 
 SIZE, LAG, LENGTH = 16, 50, 30
 FACTORS = (0.5, 0.8, 0.95, 1.1, 1.3, 1.6, 2.0, 3.0)

@@ -22,14 +22,8 @@ from torch import Tensor, nn
 
 from problems import Labels, counts, english_letters, nats, writer
 from study import Part, begin, learn, level, picture, plant, points
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.coupled import Coupled
-from weft.nn.cells.gru import GRU
-from weft.nn.cells.lstm import LSTM
-from weft.nn.cells.peephole import Peephole
-from weft.nn.decoders.recurrent import RecurrentDecoder
-from weft.nn.heads.head import Loss
-from weft.nn.heads.point import Point
+from weft.nn import Loss, Point, RecurrentDecoder
+from weft.nn.cells import GRU, LSTM, Cell, Coupled, Peephole
 
 CELLS = {"LSTM": LSTM, "peephole": Peephole, "coupled": Coupled, "GRU": GRU}
 SIZE, WIDTH, SAME = 12, 48, 0.05

@@ -22,8 +22,7 @@ import torch
 
 from problems import EOS, SOS, invented, translator
 from study import Part, begin, curves, learn, picture, plant
-from weft.search.beam import beam_search
-from weft.search.greedy import greedy_search
+from weft.search import beam_search, greedy_search
 
 WIDTHS, ROWS = (2, 4, 8), 30
 PARTS = {

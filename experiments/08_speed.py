@@ -23,11 +23,8 @@ import numpy as np
 from problems import english_letters, nats, writer
 from study import Part, begin, curves, learn, picture, plant
 from weft.models import Generator
-from weft.nn.cells.gru import GRU
-from weft.nn.cells.lstm import LSTM
-from weft.nn.decoders.decoder import Decoder
-from weft.nn.decoders.recurrent import RecurrentDecoder
-from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn import Decoder, RecurrentDecoder, TransformerDecoder
+from weft.nn.cells import GRU, LSTM
 
 WIDTH, SECONDS, LETTERS_PER_UPDATE = 64, 8.0, 4096
 LENGTHS = (64, 128, 256, 512, 1024)

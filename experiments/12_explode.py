@@ -24,10 +24,8 @@ from study import Part, begin, curves, learn, level, picture, plant
 from weft.diagnose.paths import paths
 from weft.diagnose.recorded import trace, watch
 from weft.models import Labeller
-from weft.nn.cells.lstm import LSTM
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.heads.point import Point
-from weft.nn.pools import Summary
+from weft.nn import Point, RecurrentEncoder, Summary
+from weft.nn.cells import LSTM
 
 SIZE, LAG, EVERY = 12, 50, 25
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0)

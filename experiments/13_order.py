@@ -22,12 +22,7 @@ from torch import Tensor, nn
 from problems import Labels
 from study import Part, begin, learn, level, picture, plant, points
 from weft.models import Labeller
-from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.heads.categorical import Categorical
-from weft.nn.heads.head import Loss
-from weft.nn.pools import Mean
+from weft.nn import Categorical, Loss, Mean, Tokens, TransformerDecoder, TransformerEncoder
 
 LETTERS, WIDTH = 11, 32
 KINDS = ("none", "sinusoidal", "none, causal mask")

@@ -21,12 +21,8 @@ import torch
 from problems import Labels
 from study import Part, begin, curves, learn, level, picture, plant, points
 from weft.models import Labeller
-from weft.nn.cells.elman import Elman
-from weft.nn.cells.lstm import LSTM
-from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.heads.categorical import Categorical
-from weft.nn.pools import Summary
+from weft.nn import Categorical, RecurrentEncoder, Summary, Tokens
+from weft.nn.cells import LSTM, Elman
 
 LETTERS, WIDTH, STEPS = 6, 24, 8
 DEPTHS = (2, 4, 8, 16)

@@ -16,36 +16,7 @@ import torch
 from torch import nn
 
 from study import ROOT, learn, machine
-from weft.nn.cells.block import Block
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.coupled import Coupled
-from weft.nn.cells.delta import Delta
-from weft.nn.cells.elman import Elman
-from weft.nn.cells.gated_delta import GatedDelta
-from weft.nn.cells.gla import GLA
-from weft.nn.cells.gru import GRU
-from weft.nn.cells.hgrn2 import HGRN2
-from weft.nn.cells.jordan import Jordan
-from weft.nn.cells.local_attention import LocalAttention
-from weft.nn.cells.lru import LRU
-from weft.nn.cells.lstm import LSTM
-from weft.nn.cells.mamba import Mamba
-from weft.nn.cells.mingru import MinGRU
-from weft.nn.cells.minlstm import MinLSTM
-from weft.nn.cells.mlstm import MLSTM
-from weft.nn.cells.orthogonal import Orthogonal
-from weft.nn.cells.peephole import Peephole
-from weft.nn.cells.retention import Retention
-from weft.nn.cells.rglru import RGLRU
-from weft.nn.cells.rwkv4 import RWKV4
-from weft.nn.cells.rwkv7 import RWKV7
-from weft.nn.cells.s4d import S4D
-from weft.nn.cells.slstm import SLSTM
-from weft.nn.cells.sru import SRU
-from weft.nn.cells.ssd import SSD
-from weft.nn.cells.ssru import SSRU
-from weft.nn.cells.unitary import Unitary
-from weft.nn.recurrent import Stack
+from weft.nn import Stack, cells
 from weft.tree import leaves
 
 FOLDER = ROOT / "docs" / "pictures" / "memory"
@@ -60,56 +31,60 @@ class Known(NamedTuple):
     permutations at every length (None: theory leaves it open); own: whether the cell has a convolution itself.
     """
 
-    cell: Callable[..., Cell]
+    cell: Callable[..., cells.Cell]
     eigenvalues: str
     tracks: bool | None = False
     own: bool = False
 
 
-def _heads(cell: Callable[..., Cell], **settings: Any) -> Callable[..., Cell]:
+def _heads(cell: Callable[..., cells.Cell], **settings: Any) -> Callable[..., cells.Cell]:
     return partial(cell, num_heads=HEADS, **settings)
 
 
 NOT_LINEAR, GATED, FIXED = "any, by a nonlinear step", "0 .. 1, by the input", "complex, fixed"
 CELLS = {
-    "elman": Known(Elman, NOT_LINEAR, True),
-    "jordan": Known(Jordan, NOT_LINEAR, True),
-    "orthogonal": Known(partial(Orthogonal, activation="modrelu"), NOT_LINEAR, True),
-    "unitary": Known(Unitary, NOT_LINEAR, True),
-    "gru": Known(GRU, NOT_LINEAR, True),
-    "lstm": Known(LSTM, NOT_LINEAR, True),
-    "coupled": Known(Coupled, NOT_LINEAR, True),
-    "peephole": Known(Peephole, NOT_LINEAR, True),
-    "slstm": Known(_heads(SLSTM), NOT_LINEAR, True),
-    "mingru": Known(MinGRU, GATED),
-    "minlstm": Known(MinLSTM, GATED),
-    "sru": Known(SRU, GATED),
-    "ssru": Known(SSRU, GATED),
-    "rglru": Known(_heads(RGLRU), GATED),
-    "mamba": Known(Mamba, GATED, own=True),
-    "lru": Known(LRU, FIXED),
-    "s4d": Known(S4D, FIXED),
-    "rwkv4": Known(RWKV4, "0 .. 1, fixed"),
-    "retention": Known(_heads(Retention), "0 .. 1, fixed"),
-    "gla": Known(_heads(GLA), GATED),
-    "hgrn2": Known(_heads(HGRN2), GATED),
-    "mlstm": Known(_heads(MLSTM), GATED),
-    "ssd": Known(_heads(SSD), GATED, own=True),
-    "delta": Known(_heads(Delta), "1, and 0 .. 1 along the key", own=True),
-    "delta, negative": Known(_heads(Delta, negative=True), "1, and -1 .. 1 along the key", True, True),
-    "gated_delta": Known(_heads(GatedDelta), "0 .. 1, not diagonal", own=True),
-    "gated_delta, negative": Known(_heads(GatedDelta, negative=True), "-1 .. 1, not diagonal", True, True),
-    "rwkv7": Known(_heads(RWKV7), "-0.46 .. 1, not diagonal", None),
-    "local attention": Known(_heads(LocalAttention, window=8), "none: the last 8 positions"),
-    "transformer": Known(Elman, "none: all positions"),
+    "elman": Known(cells.Elman, NOT_LINEAR, True),
+    "jordan": Known(cells.Jordan, NOT_LINEAR, True),
+    "orthogonal": Known(partial(cells.Orthogonal, activation="modrelu"), NOT_LINEAR, True),
+    "unitary": Known(cells.Unitary, NOT_LINEAR, True),
+    "gru": Known(cells.GRU, NOT_LINEAR, True),
+    "lstm": Known(cells.LSTM, NOT_LINEAR, True),
+    "coupled": Known(cells.Coupled, NOT_LINEAR, True),
+    "peephole": Known(cells.Peephole, NOT_LINEAR, True),
+    "slstm": Known(_heads(cells.SLSTM), NOT_LINEAR, True),
+    "mingru": Known(cells.MinGRU, GATED),
+    "minlstm": Known(cells.MinLSTM, GATED),
+    "sru": Known(cells.SRU, GATED),
+    "ssru": Known(cells.SSRU, GATED),
+    "rglru": Known(_heads(cells.RGLRU), GATED),
+    "mamba": Known(cells.Mamba, GATED, own=True),
+    "lru": Known(cells.LRU, FIXED),
+    "s4d": Known(cells.S4D, FIXED),
+    "rwkv4": Known(cells.RWKV4, "0 .. 1, fixed"),
+    "retention": Known(_heads(cells.Retention), "0 .. 1, fixed"),
+    "gla": Known(_heads(cells.GLA), GATED),
+    "hgrn2": Known(_heads(cells.HGRN2), GATED),
+    "mlstm": Known(_heads(cells.MLSTM), GATED),
+    "ssd": Known(_heads(cells.SSD), GATED, own=True),
+    "delta": Known(_heads(cells.Delta), "1, and 0 .. 1 along the key", own=True),
+    "delta, negative": Known(_heads(cells.Delta, negative=True), "1, and -1 .. 1 along the key", True, True),
+    "gated_delta": Known(_heads(cells.GatedDelta), "0 .. 1, not diagonal", own=True),
+    "gated_delta, negative": Known(
+        _heads(cells.GatedDelta, negative=True), "-1 .. 1, not diagonal", True, True
+    ),
+    "rwkv7": Known(_heads(cells.RWKV7), "-0.46 .. 1, not diagonal", None),
+    "local attention": Known(_heads(cells.LocalAttention, window=8), "none: the last 8 positions"),
+    "transformer": Known(cells.Elman, "none: all positions"),
 }
 """By the name in the tables; the Transformer's cell is not used."""
 
 
-def block(name: str, width: int, inner: int = 0) -> Callable[..., Cell]:
+def block(name: str, width: int, inner: int = 0) -> Callable[..., cells.Cell]:
     """The block around a cell: norm, convolution over 4 steps unless it has its own, cell, feed-forward network."""
     known = CELLS[name]
-    return partial(Block, cell=known.cell, convolution=0 if known.own else 4, network=inner or 2 * width)
+    return partial(
+        cells.Block, cell=known.cell, convolution=0 if known.own else 4, network=inner or 2 * width
+    )
 
 
 def parameters(of: nn.Module) -> int:
@@ -142,13 +117,13 @@ def _largest(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 def state_size(of: nn.Module) -> int | None:
     """Numbers that a step of the recurrent layers reads from the one before; None if there are no such layers."""
-    cells = [cell for stack in of.modules() if isinstance(stack, Stack) for cell in stack.forwards]
-    return sum(map(_read, cells)) if cells else None
+    found = [cell for stack in of.modules() if isinstance(stack, Stack) for cell in stack.forwards]
+    return sum(map(_read, found)) if found else None
 
 
 def _read(cell: nn.Module) -> int:
     """Numbers of a cell's state that its step depends on."""
-    assert isinstance(cell, Cell)
+    assert isinstance(cell, cells.Cell)
     x = torch.zeros(1, cell.in_size)
     state = cell.start(x)
     read = [one.requires_grad_() for one in leaves(state) if one.is_floating_point()]

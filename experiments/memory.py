@@ -29,10 +29,9 @@ from memory_page import page
 
 from study import learn, plant
 from weft.models import Labeller
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn import RecurrentEncoder, TransformerEncoder
+from weft.tasks import Rememberer
 from weft.tasks.memory.data import MemoryData
-from weft.tasks.memory.predictor import Rememberer
 from weft.tasks.memory.predictor import measure as scores_of
 from weft.tasks.memory.task import MemoryModel
 

@@ -10,16 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.data.corpora import corpus
+from weft.data import corpus
 from weft.data.memory_problems import adding
 from weft.models import Generator
-from weft.nn.cells.gru import GRU
-from weft.nn.decoders.decoder import Decoder
-from weft.nn.decoders.recurrent import Enters, RecurrentDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.heads.categorical import Categorical
-from weft.nn.scores import ScaledScore
+from weft.nn import Categorical, Decoder, RecurrentDecoder, RecurrentEncoder, ScaledScore, Tokens
+from weft.nn.cells import GRU
+from weft.nn.decoders.recurrent import Enters
 
 SOS, EOS, FIRST, WORDS = 0, 1, 2, 12
 """The invented language's two signs, its first word, and the number of its words without synonyms."""
