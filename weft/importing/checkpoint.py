@@ -7,7 +7,7 @@ Read next: names.py, what families share.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import safetensors
 import safetensors.torch
@@ -24,6 +24,8 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 Large checkpoints have several files and an index beside them, such as model.safetensors.index.json.
 """
 INDEX = ".index.json"
+
+M = TypeVar("M", bound=nn.Module)
 
 
 class TensorOrigin(NamedTuple):
@@ -98,18 +100,28 @@ def read_checkpoint(path: Path) -> Checkpoint:
                 f"{file}: no such file; give a directory with config.json and {' or '.join(WEIGHTS)} "
                 "(save_pretrained of the transformers library writes one)"
             )
-    try:
-        settings = jsonfile.read(config, LARGEST_CONFIG)
-        if not isinstance(settings, dict):
-            raise ValueError("expected a table of settings")
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
+    settings = json_table(config, LARGEST_CONFIG)
     if settings.get("quantization_config"):
         raise ConfigError(
             f"{config}: quantization_config: expected none, quantised weights are not supported"
         )
     tensors = {name: tensor.float() for name, tensor in _tensors(weights).items()}
     return Checkpoint(path, settings, tensors, weights.name)
+
+
+def json_table(path: Path, most: int = jsonfile.LARGEST) -> dict[str, Any]:
+    """The table in a JSON file of at most `most` bytes.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, too large or no table.
+    """
+    try:
+        found = jsonfile.read(path, most)
+        if not isinstance(found, dict):
+            raise ValueError(f"expected a table, got {type(found).__name__}")
+        return found
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
 
 
 def prefixed(foreign: Checkpoint, prefix: str, *heads: str) -> Checkpoint:
@@ -177,8 +189,8 @@ def safe_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
 
 
-def fill(model: nn.Module, foreign: Checkpoint, origins: Origins, *, spare: Sequence[str] = ()) -> None:
-    """Load a checkpoint's tensors into a model.
+def fill(model: M, foreign: Checkpoint, origins: Origins, *, spare: Sequence[str] = ()) -> M:
+    """Load a checkpoint's tensors into a model, and return it in evaluation mode.
 
     Args:
         model: built from the configuration. On the device `meta` it is checked but not filled.
@@ -204,6 +216,7 @@ def fill(model: nn.Module, foreign: Checkpoint, origins: Origins, *, spare: Sequ
             )
         if not own[name].is_meta:
             own[name].copy_(tensor)
+    return model.eval()
 
 
 def complete(

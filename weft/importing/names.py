@@ -1,6 +1,10 @@
-"""Mappings shared by families: linear layers, norms, attention. Read next: families/gpt2.py."""
+"""Mappings that families and toolkits share: linear layers, norms, attention, blocks, recurrent layers.
 
-from collections.abc import Callable
+Read next: families/gpt2.py.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,20 +23,30 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def activation(foreign: Checkpoint, *names: str) -> Activation:
+def activation(
+    foreign: Checkpoint,
+    *names: str,
+    known: Mapping[str, Activation] = ACTIVATIONS,
+    default: str | None = None,
+) -> Activation:
     """Our name of a configuration's activation.
+
+    Args:
+        foreign: the checkpoint.
+        names: of the setting; the first that is found counts.
+        known: our name of each that is supported.
+        default: if config.json does not say.
 
     Raises:
         ConfigError: the activation is not supported.
     """
-    word = foreign.setting(*names)
-    if word not in ACTIVATIONS:
-        found = str(word)[:80]
+    word = foreign.setting(*names, default=default)
+    if word not in known:
         raise ConfigError(
             f"{foreign.path / 'config.json'}: {names[0]}: expected one of "
-            f"{', '.join(ACTIVATIONS)}, got {found}"
+            f"{', '.join(known)}, got {str(word)[:80]}"
         )
-    return ACTIVATIONS[word]
+    return known[word]
 
 
 def same(tensor: Tensor) -> Tensor:
@@ -60,9 +74,18 @@ def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[s
     return {ours: TensorOrigin((theirs,), make)}
 
 
-def constant(ours: str, value: Tensor) -> dict[str, TensorOrigin]:
-    """A tensor that is not in the checkpoint."""
-    return {ours: TensorOrigin((), lambda: value)}
+def zeros(ours: str, size: int) -> dict[str, TensorOrigin]:
+    """A bias that is not in the checkpoint."""
+    return {ours: TensorOrigin((), lambda: torch.zeros(size))}
+
+
+def tables(source: str, target: str, logits: str) -> dict[str, TensorOrigin]:
+    """The embedding tables of both sides and the weight of the output layer; names may be equal."""
+    return {
+        **tensor("source_embed.table.weight", source),
+        **tensor("embed.table.weight", target),
+        **tensor("head.weight", logits),
+    }
 
 
 def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, TensorOrigin]:
@@ -72,6 +95,94 @@ def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, Te
         **joined(f"{ours}.key_value", key, value),
         **plain(f"{ours}.out", out),
     }
+
+
+class BlockNames(NamedTuple):
+    """Names of the tensors of a block of a Transformer, behind the name of the block."""
+
+    attention: Sequence[str]  # query, key, value, output
+    attention_norm: str
+    first: str  # of the network's two layers
+    second: str
+    network_norm: str
+    look: Sequence[str] = ()  # of a decoder's attention to the encoder, as above
+    look_norm: str = ""
+
+
+FAIRSEQ = BlockNames(
+    [f"self_attn.{name}_proj" for name in ("q", "k", "v", "out")],
+    "self_attn_layer_norm",
+    "fc1",
+    "fc2",
+    "final_layer_norm",
+    [f"encoder_attn.{name}_proj" for name in ("q", "k", "v", "out")],
+    "encoder_attn_layer_norm",
+)
+"""The names of fairseq, which BART, Marian, Pegasus, M2M100 and OPT have too."""
+
+
+def blocks(
+    ours: str, theirs: str, count: int, names: BlockNames, *, looks: bool = False
+) -> dict[str, TensorOrigin]:
+    """The blocks of a Transformer.
+
+    Args:
+        ours, theirs: of all blocks, before the number of one.
+        count: how many there are.
+        names: of their tensors.
+        looks: whether they have attention to an encoder.
+    """
+    origins: dict[str, TensorOrigin] = {}
+    for number in range(count):
+        here, there = f"{ours}.{number}", f"{theirs}.{number}"
+        origins |= {
+            **heads(f"{here}.attention", *(f"{there}.{name}" for name in names.attention)),
+            **plain(f"{here}.attention_norm", f"{there}.{names.attention_norm}"),
+            **plain(f"{here}.network.first", f"{there}.{names.first}"),
+            **plain(f"{here}.network.second", f"{there}.{names.second}"),
+            **plain(f"{here}.network_norm", f"{there}.{names.network_norm}"),
+        }
+        if looks:
+            origins |= heads(f"{here}.look", *(f"{there}.{name}" for name in names.look))
+            origins |= plain(f"{here}.look_norm", f"{there}.{names.look_norm}")
+    return origins
+
+
+def recurrent(ours: str, theirs: str, kind: str, end: str = "") -> dict[str, TensorOrigin]:
+    """The tensors of our LSTM, GRU or Elman cell from those of torch.nn.
+
+    The reset gate of a GRU also multiplies the candidate's recurrent bias, so that one has its own place.
+
+    Args:
+        ours, theirs: names of the cell and of the module.
+        kind: lstm, gru or elman.
+        end: of the names of a layer's tensors, such as _l0; none in a torch.nn.LSTMCell or GRUCell.
+    """
+    weight_x, weight_h, bias_x, bias_h = (
+        f"{theirs}.{name}{end}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    found = tensor(f"{ours}.weight_x", weight_x) | tensor(f"{ours}.weight_h", weight_h)
+    if kind != "gru":
+        return found | {f"{ours}.bias": TensorOrigin((bias_x, bias_h), torch.add)}
+
+    def gates(x: Tensor, h: Tensor) -> Tensor:
+        two_thirds = len(h) * 2 // 3
+        return x + torch.cat([h[:two_thirds], torch.zeros_like(h[two_thirds:])])
+
+    return found | {
+        f"{ours}.bias": TensorOrigin((bias_x, bias_h), gates),
+        **tensor(f"{ours}.bias_n", bias_h, lambda bias: bias[len(bias) * 2 // 3 :]),
+    }
+
+
+def recurrent_encoder(theirs: str, kind: str, count: int, *, both: bool) -> dict[str, TensorOrigin]:
+    """The layers of a recurrent encoder, in one or both directions; `kind` as in `recurrent`."""
+    origins: dict[str, TensorOrigin] = {}
+    for layer in range(count):
+        origins |= recurrent(f"encoder.stack.forwards.{layer}", theirs, kind, f"_l{layer}")
+        if both:
+            origins |= recurrent(f"encoder.stack.backwards.{layer}", theirs, kind, f"_l{layer}_reverse")
+    return origins
 
 
 def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:

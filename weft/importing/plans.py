@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft.errors import CheckpointError
-from weft.importing.checkpoint import LARGEST_CONFIG, Checkpoint
+from weft.importing.checkpoint import LARGEST_CONFIG, Checkpoint, json_table
 from weft.importing.families import bert, gpt2, gpt_neox, llama, opt, t5, text_classifiers, translators
 from weft.importing.vocabularies import RunVocabularies, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
-from weft.store import files, jsonfile
+from weft.store import files
 from weft.text.vocabulary import EOS, SOS
 
 
@@ -31,7 +30,7 @@ class ImportPlan(NamedTuple):
 
     def renumbered(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The tensors of the task's model, with rows numbered like the vocabularies."""
-        found = renumbered(state, self.found.order, tables=self.tables)
+        found = renumbered(state, dict.fromkeys(self.tables, self.found.order))
         if self.begins:
             for name in ("embed.table.weight", "source_embed.table.weight"):
                 found[name][EOS] = found[name][SOS]
@@ -140,7 +139,7 @@ def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     symbol's vector there, and then its output layer has a table of its own.
     """
     decoder = DECODERS[foreign.setting("model_type")](foreign)
-    found = vocabulary(foreign, "tokenizer.json")
+    found = vocabulary(foreign)
     begins = found.order[2] != found.order[3]
     size = foreign.setting("word_embed_proj_dim", default=decoder["size"])
     length = min(WINDOW, foreign.setting("n_positions", "max_position_embeddings"))
@@ -178,7 +177,7 @@ def labelled(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
         "training": {"max_epochs": 3},
     }
     content = files.to_json({"classes": names, "items": []})
-    tables, known = ("embed.table.weight",), with_frame(foreign, "tokenizer.json")
+    tables, known = ("embed.table.weight",), with_frame(foreign)
     return ImportPlan(recipe, known, tables=tables, files={"tokenizer.classes.json": content})
 
 
@@ -203,7 +202,7 @@ def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
         "training": {"max_epochs": 3},
     }
     tables = ("embed.table.weight", "head.symbols.weight", "head.symbols.bias")
-    return ImportPlan(recipe, with_mask(foreign, "tokenizer.json"), prefix="predictor.", tables=tables)
+    return ImportPlan(recipe, with_mask(foreign), prefix="predictor.", tables=tables)
 
 
 TIED = (
@@ -287,12 +286,8 @@ def with_generation(foreign: Checkpoint, *tasks: str) -> Checkpoint:
     Raises:
         CheckpointError: generation_config.json is damaged.
     """
-    path, found = foreign.path / FILE, {}
-    if path.is_file():
-        try:
-            found = dict(jsonfile.read(path, LARGEST_CONFIG))
-        except (OSError, ValueError, TypeError) as error:
-            raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
+    path = foreign.path / FILE
+    found = json_table(path, LARGEST_CONFIG) if path.is_file() else {}
     own = {name: foreign.config[name] for name in SYMBOLS if foreign.config.get(name) is not None}
     known = foreign.config.get(OF_TASKS)
     of_tasks = [known[task] for task in tasks if isinstance(known, dict) and task in known]

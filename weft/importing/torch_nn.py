@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.importing.names import recurrent_encoder
 from weft.nn.attention import MultiHead
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
@@ -57,22 +58,16 @@ def _recurrent(theirs: nn.RNNBase) -> Stack:
         theirs.input_size, sizes, cell=cell, bidirectional=theirs.bidirectional, dropout=theirs.dropout
     )
     ours: Stack = _like(stack, theirs)
-    directions = [(ours.forwards, "")] + ([(ours.backwards, "_reverse")] if theirs.bidirectional else [])
-    for cells, ending in directions:
-        for layer, one in enumerate(cells):
-            weights = {"weight_x": f"weight_ih_l{layer}", "weight_h": f"weight_hh_l{layer}"}
-            for name, other in weights.items():
-                _copy(getattr(one, name), getattr(theirs, other + ending))
-            width = len(one.weight_x)
-            bias_x, bias_h = one.weight_x.new_zeros(2, width)
-            if theirs.bias:
-                bias_x = getattr(theirs, f"bias_ih_l{layer}{ending}")
-                bias_h = getattr(theirs, f"bias_hh_l{layer}{ending}")
-            if theirs.mode == "GRU":  # the reset gate also multiplies b_h of the candidate
-                half = 2 * theirs.hidden_size
-                _copy(one.bias_n, bias_h[half:])
-                bias_h = torch.cat([bias_h[:half], torch.zeros_like(bias_h[half:])])
-            _copy(one.bias, bias_x + bias_h)
+    weights = {f"rnn.{name}": one for name, one in theirs.state_dict().items()}
+    if not theirs.bias:
+        weights |= {name.replace("weight", "bias"): one.new_zeros(len(one)) for name, one in weights.items()}
+    origins = recurrent_encoder("rnn", theirs.mode.lower(), len(sizes), both=theirs.bidirectional)
+    ours.load_state_dict(
+        {
+            name.removeprefix("encoder.stack."): origin.make(*(weights[one] for one in origin.names))
+            for name, origin in origins.items()
+        }
+    )
     return ours
 
 

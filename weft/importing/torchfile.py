@@ -126,6 +126,10 @@ def read_torch_file(path: Path) -> Any:
                 return _Archive(archive).read()
     except NotPlainData as error:
         raise CheckpointError(f"{path}: {error}") from error
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path}: is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
+        ) from error
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise CheckpointError(
             f"{path}: expected a file of torch.save ({error}); load it where it was made and save it again "
@@ -169,13 +173,7 @@ class _Archive(Contents):
         self.storages: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def read(self) -> Any:
-        program = self.content("data.pkl", LARGEST_PICKLE)
-        try:
-            return interpret(program, self.call, inert)
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise NotPlainData(
-                f"is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
-            ) from error
+        return interpret(self.content("data.pkl", LARGEST_PICKLE), self.call, inert)
 
     def content(self, name: str, most: int) -> bytes:
         """A file of the archive, which `torch.save` never compresses.
@@ -231,21 +229,16 @@ class OldFile(Contents):
         Raises:
             NotPlainData: the file is damaged, or contains anything but plain data.
         """
-        try:
-            interpret(self.file, self.call)  # the magic number
-            version, machine = interpret(self.file, self.call), interpret(self.file, self.call)
-            if version != OLD_VERSION or machine.get("little_endian") is not True:
-                raise NotPlainData("expected format 1001 and little-endian numbers; save it again")
-            found = interpret(self.file, self.call, inert)
-            names = interpret(self.file, self.call)
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise NotPlainData("expected the names of its storages; fetch it again")
-            self.fill(names)
-            return found
-        except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise NotPlainData(
-                f"is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
-            ) from error
+        interpret(self.file, self.call)  # the magic number
+        version, machine = interpret(self.file, self.call), interpret(self.file, self.call)
+        if version != OLD_VERSION or machine.get("little_endian") is not True:
+            raise NotPlainData("expected format 1001 and little-endian numbers; save it again")
+        found = interpret(self.file, self.call, inert)
+        names = interpret(self.file, self.call)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise NotPlainData("expected the names of its storages; fetch it again")
+        self.fill(names)
+        return found
 
     def storage(self, at: Storage) -> Tensor:
         """A storage, which `fill` fills."""

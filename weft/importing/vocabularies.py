@@ -14,6 +14,7 @@ from weft.text.imported import ImportedVocabulary
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
 
+FILE = "tokenizer.json"
 PAIR = ("tokenizer.source.json", "tokenizer.target.json")
 MASKS = ("[MASK]", "<mask>")
 
@@ -26,14 +27,10 @@ class RunVocabularies(NamedTuple):
     prefix: str = ""  # the text that every source is read after
 
 
-def vocabulary(foreign: Checkpoint, name: str) -> RunVocabularies:
+def vocabulary(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a language model, numbered like all vocabularies of Weft.
 
     A text is read whole, with its line ends, after what the tokenizer puts before it.
-
-    Args:
-        foreign: the checkpoint.
-        name: of the file.
 
     Raises:
         CheckpointError: the file is missing or damaged, or belongs to another model.
@@ -42,10 +39,10 @@ def vocabulary(foreign: Checkpoint, name: str) -> RunVocabularies:
     end = _end(foreign)
     start = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
     size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
-    content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, start=start, end=end)
+    content, order = renumbered(foreign.path / FILE, size, pad=pad, start=start, end=end)
     last = {there: here for here, there in enumerate(order)}
-    opening = [last[number] for number in before_text(foreign.path / "tokenizer.json")]
-    return RunVocabularies({name: ImportedVocabulary(content, order, framed=False, opening=opening)}, order)
+    opening = [last[number] for number in before_text(foreign.path / FILE)]
+    return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=False, opening=opening)}, order)
 
 
 def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
@@ -62,7 +59,7 @@ def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
         CheckpointError: a file is missing or damaged, or belongs to another model.
         ConfigError: the model has several ends of a text, or does not know a language.
     """
-    end, path = _end(foreign), foreign.path / "tokenizer.json"
+    end, path = _end(foreign), foreign.path / FILE
     usual = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
     size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
     if not path.exists() and (foreign.path / "source.spm").exists():
@@ -97,20 +94,16 @@ def _end(foreign: Checkpoint) -> int:
     return end
 
 
-def with_mask(foreign: Checkpoint, name: str) -> RunVocabularies:
+def with_mask(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a masked language model, and the order of its rows, in which the mask is last.
 
     The tokenizer's own symbols around a text become <sos> and <eos>.
-
-    Args:
-        foreign: the checkpoint.
-        name: of the file.
 
     Raises:
         CheckpointError: the file is missing or damaged, or has no mask or no symbols around a text.
     """
     path, size, pad = (
-        foreign.path / "tokenizer.json",
+        foreign.path / FILE,
         foreign.setting("vocab_size"),
         foreign.config.get("pad_token_id"),
     )
@@ -122,20 +115,16 @@ def with_mask(foreign: Checkpoint, name: str) -> RunVocabularies:
         )
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
     order = [number for number in order if number != numbers[0]]
-    return RunVocabularies({name: ImportedVocabulary(content, order, framed=False)}, [*order, numbers[0]])
+    return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=False)}, [*order, numbers[0]])
 
 
-def with_frame(foreign: Checkpoint, name: str) -> RunVocabularies:
+def with_frame(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them.
-
-    Args:
-        foreign: the checkpoint.
-        name: of the file.
 
     Raises:
         CheckpointError: the file is missing or damaged, or has no symbols around a text.
     """
-    path, size = foreign.path / "tokenizer.json", foreign.setting("vocab_size")
+    path, size = foreign.path / FILE, foreign.setting("vocab_size")
     around, _ = numbers_of(path, ())
     if len(around) != 2:
         raise CheckpointError(
@@ -144,4 +133,4 @@ def with_frame(foreign: Checkpoint, name: str) -> RunVocabularies:
         )
     pad = foreign.config.get("pad_token_id")
     content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
-    return RunVocabularies({name: ImportedVocabulary(content, order, framed=True)}, order)
+    return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=True)}, order)

@@ -102,21 +102,20 @@ def _placed(recipe: Path, place: str) -> Iterator[None]:
         raise type(error)(text if place in text else f"{place}: {text}") from error
 
 
-def renumbered(
-    state: Mapping[str, Tensor], order: Sequence[int], *, tables: Sequence[str] = TABLES
-) -> dict[str, Tensor]:
-    """Reorder the rows of tables and biases; duplicate symbols get a logit that is never chosen.
+def renumbered(state: Mapping[str, Tensor], orders: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+    """Reorder the rows of tables and biases; missing and duplicate symbols are never chosen.
 
     Args:
         state: of the model, numbered like the checkpoint.
-        order: the original number of each of Weft's numbers; -1 for a symbol that the checkpoint lacks.
-        tables: names of the tensors with a row for each token; the last one is added to the logits, if it has
-            one number for each.
+        orders: for each tensor with a row for each token, the original number of each of Weft's numbers, -1
+            for a symbol that the checkpoint lacks; the last one is added to the logits, if it has one number
+            for each.
     """
-    rows = torch.tensor(order)
-    twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
-    rows = torch.where(rows < 0, rows[3], rows)  # any row will do, it is never used
-    found = dict(state) | {name: state[name][rows] for name in tables}
-    if found[tables[-1]].dim() == 1:
-        found[tables[-1]][twice] = NEVER
+    found = dict(state)
+    for name, order in orders.items():
+        rows = torch.tensor(order)
+        found[name] = state[name][torch.where(rows < 0, rows[3], rows)]  # any row will do, it is never used
+    if found[name].dim() == 1:
+        twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
+        found[name][twice] = NEVER
     return found

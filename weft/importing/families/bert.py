@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
-from weft.importing.names import activation, architecture, heads, is_tied, plain, tensor
+from weft.importing.names import BlockNames, activation, architecture, blocks, is_tied, plain, tensor
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -26,22 +26,25 @@ class BertNames(NamedTuple):
     classifier: str  # the architecture of classifiers
     entry: str  # prefix of the embeddings
     blocks: str  # prefix of the layers
-    attention: tuple[str, ...]  # query, key, value and output of a layer
-    layer: tuple[str, ...]  # the norm after attention, the network's two layers, the norm after them
+    block: BlockNames
     head: tuple[str, ...]  # the head's layer, its norm and its bias
     output: str  # second names of the embedding table and of the bias, as output layer
     unused: int = 0  # rows at the beginning of the learned positions
 
 
-_INSIDE = tuple(f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense"))
-_LAYER = ("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+_BLOCK = BlockNames(
+    [f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense")],
+    "attention.output.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
 BERT = BertNames(
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "bert.embeddings",
     "bert.encoder.layer",
-    _INSIDE,
-    _LAYER,
+    _BLOCK,
     tuple(f"cls.predictions.{name}" for name in ("transform.dense", "transform.LayerNorm", "bias")),
     "cls.predictions.decoder",
 )
@@ -50,8 +53,7 @@ ROBERTA = BertNames(
     "RobertaForSequenceClassification",
     "roberta.embeddings",
     "roberta.encoder.layer",
-    _INSIDE,
-    _LAYER,
+    _BLOCK,
     ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
     "lm_head.decoder",
     unused=2,
@@ -61,8 +63,13 @@ DISTILBERT = BertNames(
     "DistilBertForSequenceClassification",
     "distilbert.embeddings",
     "distilbert.transformer.layer",
-    tuple(f"attention.{name}_lin" for name in ("q", "k", "v", "out")),
-    ("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"),
+    BlockNames(
+        [f"attention.{name}_lin" for name in ("q", "k", "v", "out")],
+        "sa_layer_norm",
+        "ffn.lin1",
+        "ffn.lin2",
+        "output_layer_norm",
+    ),
     ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
     "vocab_projector",
 )
@@ -97,8 +104,7 @@ def bert(foreign: Checkpoint) -> Labeller:
         **plain("head.norm", names.head[1]),
         **tensor("head.symbols.bias", names.head[2]),
     }
-    fill(model, foreign, origins, spare=(*SPARE, *second))
-    return model.eval()
+    return fill(model, foreign, origins, spare=(*SPARE, *second))
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:
@@ -138,18 +144,12 @@ def body(foreign: Checkpoint, names: BertNames, num_layers: int) -> dict[str, Te
     """The checkpoint's tensors from which the embedding and the encoder are made."""
     table, segments = f"{names.entry}.word_embeddings.weight", f"{names.entry}.token_type_embeddings.weight"
     with_segments = (segments,) if segments in foreign.tensors else ()
-    origins: dict[str, TensorOrigin] = {
+    return {
         **tensor("embed.table.weight", table),
         "encoder.positions.table.weight": TensorOrigin(
             (f"{names.entry}.position_embeddings.weight", *with_segments),
             lambda positions, *segments: positions[names.unused :] + sum(each[0] for each in segments),
         ),
         **plain("encoder.entry_norm", f"{names.entry}.LayerNorm"),
+        **blocks("encoder.blocks", names.blocks, num_layers, names.block),
     }
-    for layer in range(num_layers):
-        ours, theirs = f"encoder.blocks.{layer}", f"{names.blocks}.{layer}"
-        origins |= heads(f"{ours}.attention", *(f"{theirs}.{name}" for name in names.attention))
-        parts = ("attention_norm", "network.first", "network.second", "network_norm")
-        for part, name in zip(parts, names.layer, strict=True):
-            origins |= plain(f"{ours}.{part}", f"{theirs}.{name}")
-    return origins

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import torch
-
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
-from weft.importing.names import activation, constant, is_tied, plain, tensor
+from weft.importing.names import activation, is_tied, plain, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
@@ -32,19 +30,17 @@ def gpt2(foreign: Checkpoint) -> Generator:
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
     prefix = "transformer."
     foreign = prefixed(foreign, prefix, "lm_head.")
-    is_tied(foreign, f"{prefix}wte.weight", "lm_head.weight", default=True)
+    table = f"{prefix}wte.weight"
+    is_tied(foreign, table, "lm_head.weight", default=True)
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", f"{prefix}wte.weight"),
-        **tensor("source_embed.table.weight", f"{prefix}wte.weight"),
-        **tensor("head.weight", f"{prefix}wte.weight"),
-        **constant("head.bias", torch.zeros(tokens)),
+        **tables(table, table, table),
+        **zeros("head.bias", tokens),
         **tensor("decoder.positions.table.weight", f"{prefix}wpe.weight"),
         **plain("decoder.last_norm", f"{prefix}ln_f"),
     }
     for layer in range(len(decoder.blocks)):
         origins |= _block(f"decoder.blocks.{layer}", f"{prefix}h.{layer}", size)
-    fill(model, foreign, origins, spare=SPARE)
-    return model.eval()
+    return fill(model, foreign, origins, spare=SPARE)
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:

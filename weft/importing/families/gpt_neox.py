@@ -8,7 +8,7 @@ from torch import Tensor
 
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
-from weft.importing.names import activation, architecture, constant, is_tied, plain, tensor
+from weft.importing.names import activation, architecture, is_tied, plain, tables, zeros
 from weft.models import Generator
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
@@ -33,10 +33,8 @@ def gpt_neox(foreign: Checkpoint) -> Generator:
     tied = is_tied(foreign, TABLE, HEAD, default=False)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", TABLE),
-        **tensor("source_embed.table.weight", TABLE),
-        **tensor("head.weight", TABLE if tied else HEAD),
-        **constant("head.bias", torch.zeros(tokens)),
+        **tables(TABLE, TABLE, TABLE if tied else HEAD),
+        **zeros("head.bias", tokens),
         **plain("decoder.last_norm", "gpt_neox.final_layer_norm"),
     }
     for layer in range(len(decoder.blocks)):
@@ -49,8 +47,7 @@ def gpt_neox(foreign: Checkpoint) -> Generator:
             **plain(f"{ours}.network.second", f"{theirs}.mlp.dense_4h_to_h"),
             **plain(f"{ours}.network_norm", f"{theirs}.post_attention_layernorm"),
         }
-    fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
-    return model.eval()
+    return fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
-from weft.importing.names import architecture, constant, is_tied, tensor
+from weft.importing.names import architecture, is_tied, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
@@ -54,10 +54,8 @@ def llama(foreign: Checkpoint) -> Generator:
     tied = is_tied(foreign, TABLE, HEAD, default=scaled(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", TABLE),
-        **tensor("source_embed.table.weight", TABLE),
-        **tensor("head.weight", TABLE if tied else HEAD),
-        **constant("head.bias", torch.zeros(tokens)),
+        **tables(TABLE, TABLE, TABLE if tied else HEAD),
+        **zeros("head.bias", tokens),
         **tensor("decoder.last_norm.weight", "model.norm.weight"),
     }
     for layer in range(len(decoder.blocks)):
@@ -65,8 +63,7 @@ def llama(foreign: Checkpoint) -> Generator:
     if scaled(foreign):
         for name in [name for name in origins if name.endswith("norm.weight")]:
             origins[name] = TensorOrigin(origins[name].names, lambda weight: 1 + weight)
-    fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
-    return model.eval()
+    return fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:
@@ -176,4 +173,4 @@ def _linear(
         )
         for part in parts
     }
-    return origins | (constant(f"{ours}.bias", torch.zeros(size)) if own["bias"] and not bias else {})
+    return origins | (zeros(f"{ours}.bias", size) if own["bias"] and not bias else {})

@@ -2,10 +2,18 @@
 
 from typing import Any
 
-import torch
-
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
-from weft.importing.names import activation, architecture, constant, heads, is_tied, plain, tensor
+from weft.importing.names import (
+    FAIRSEQ,
+    activation,
+    architecture,
+    blocks,
+    is_tied,
+    plain,
+    tables,
+    tensor,
+    zeros,
+)
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
@@ -33,32 +41,20 @@ def opt(foreign: Checkpoint) -> Generator:
     is_tied(foreign, table, HEAD, default=True)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", table),
-        **tensor("source_embed.table.weight", table),
-        **tensor("head.weight", table),
-        **constant("head.bias", torch.zeros(tokens)),
+        **tables(table, table, table),
+        **zeros("head.bias", tokens),
         **tensor(
             "decoder.positions.table.weight", f"{prefix}.embed_positions.weight", lambda rows: rows[UNUSED:]
         ),
     }
     if width != size:
         origins |= tensor("decoder.project.weight", f"{prefix}.project_in.weight")
-        origins |= constant("decoder.project.bias", torch.zeros(size))
+        origins |= zeros("decoder.project.bias", size)
         origins |= tensor("head.project.weight", f"{prefix}.project_out.weight")
     if own["norm"] == "before":
         origins |= plain("decoder.last_norm", f"{prefix}.final_layer_norm")
-    for layer in range(len(decoder.blocks)):
-        ours, theirs = f"decoder.blocks.{layer}", f"{prefix}.layers.{layer}"
-        projections = [f"{theirs}.self_attn.{name}_proj" for name in ("q", "k", "v", "out")]
-        origins |= {
-            **heads(f"{ours}.attention", *projections),
-            **plain(f"{ours}.attention_norm", f"{theirs}.self_attn_layer_norm"),
-            **plain(f"{ours}.network.first", f"{theirs}.fc1"),
-            **plain(f"{ours}.network.second", f"{theirs}.fc2"),
-            **plain(f"{ours}.network_norm", f"{theirs}.final_layer_norm"),
-        }
-    fill(model, foreign, origins, spare=(HEAD,))
-    return model.eval()
+    origins |= blocks("decoder.blocks", f"{prefix}.layers", len(decoder.blocks), FAIRSEQ)
+    return fill(model, foreign, origins, spare=(HEAD,))
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:

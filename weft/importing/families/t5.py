@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
-from weft.importing.names import ACTIVATIONS, architecture, constant, tensor
+from weft.importing.names import ACTIVATIONS, activation, architecture, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.attention import Heads
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -19,6 +19,12 @@ TABLE, HEAD = "shared.weight", "lm_head.weight"
 ARCHITECTURES = {"t5": "T5ForConditionalGeneration", "mt5": "MT5ForConditionalGeneration"}
 """The architecture of each `model_type`."""
 
+NETWORKS: dict[str, Activation] = {
+    **ACTIVATIONS,
+    "gated-gelu": "geglu",
+    "gated-gelu_new": "geglu",
+    "gated-silu": "swiglu",
+}
 SPARE = (
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
@@ -49,10 +55,8 @@ def t5(foreign: Checkpoint) -> Generator:
     )
     output = size**-0.5 if _is_scaled(foreign) else 1.0
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", TABLE),
-        **tensor("source_embed.table.weight", TABLE),
-        **tensor("head.weight", TABLE if tied else HEAD),
-        **constant("head.bias", torch.zeros(tokens)),
+        **tables(TABLE, TABLE, TABLE if tied else HEAD),
+        **zeros("head.bias", tokens),
     }
     for side, blocks in (("encoder", encoder.blocks), ("decoder", decoder.blocks)):
         first = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
@@ -65,8 +69,7 @@ def t5(foreign: Checkpoint) -> Generator:
         )
         for layer in range(len(blocks)):
             origins |= _block(f"{side}.blocks.{layer}", f"{side}.block.{layer}.layer", settings[side], side)
-    fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
-    return model.eval()
+    return fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
 
 
 def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
@@ -86,7 +89,7 @@ def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
             "norm": "before",
             "norm_kind": "rms",
             "norm_epsilon": foreign.setting("layer_norm_epsilon", default=1e-6),
-            "activation": _activation(foreign),
+            "activation": activation(foreign, "feed_forward_proj", known=NETWORKS, default="relu"),
             "bias": False,
             "positions": "relative",
             "dropout": foreign.setting("dropout_rate", default=0.1),
@@ -120,22 +123,6 @@ def _is_scaled(foreign: Checkpoint) -> bool:
     if said is None:
         said = foreign.config.get("tie_word_embeddings") is not False
     return bool(said) and foreign.setting("model_type") == "t5"
-
-
-def _activation(foreign: Checkpoint) -> Activation:
-    word = foreign.setting("feed_forward_proj", default="relu")
-    known: dict[str, Activation] = {
-        **ACTIVATIONS,
-        "gated-gelu": "geglu",
-        "gated-gelu_new": "geglu",
-        "gated-silu": "swiglu",
-    }
-    if word not in known:
-        raise ConfigError(
-            f"{foreign.path / 'config.json'}: feed_forward_proj: expected one of {', '.join(known)}, "
-            f"got {str(word)[:60]}"
-        )
-    return known[word]
 
 
 def _parts(settings: dict[str, Any]) -> dict[str, Any]:

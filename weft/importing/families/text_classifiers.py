@@ -62,8 +62,7 @@ def classifier(foreign: Checkpoint) -> Labeller:
         **plain("pool.map", head.layer),
         **plain("head", head.output),
     }
-    fill(model, foreign, origins, spare=SPARE)
-    return model.eval()
+    return fill(model, foreign, origins, spare=SPARE)
 
 
 def classes(foreign: Checkpoint) -> list[str]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
-from weft.importing.names import activation, constant, heads, plain, tensor
+from weft.importing.names import FAIRSEQ, activation, blocks, plain, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
@@ -69,36 +69,24 @@ def translator(foreign: Checkpoint) -> Generator:
     encoder = TransformerEncoder(size, **settings["encoder"])
     decoder = TransformerDecoder(size, encoder, **settings["decoder"])
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table), encoder=encoder)
+    shared = "model.shared.weight"
     origins: dict[str, TensorOrigin] = {
-        **tensor("embed.table.weight", "model.shared.weight"),
-        **tensor("source_embed.table.weight", "model.shared.weight"),
-        **tensor("head.weight", "model.shared.weight"),
+        **tables(shared, shared, shared),
         **(
             tensor("head.bias", "final_logits_bias", _first_row)
             if form.bias and "final_logits_bias" in foreign.tensors
-            else constant("head.bias", torch.zeros(tokens))
+            else zeros("head.bias", tokens)
         ),
     }
-    for side, blocks in (("encoder", encoder.blocks), ("decoder", decoder.blocks)):
+    for side, count in (("encoder", len(encoder.blocks)), ("decoder", len(decoder.blocks))):
         origins[f"{side}.positions.table.weight"] = _positions(foreign, form, side)
         if form.entry_norm:
             origins |= plain(f"{side}.entry_norm", f"model.{side}.layernorm_embedding")
         if form.norm == "before":
             origins |= plain(f"{side}.last_norm", f"model.{side}.layer_norm")
-        for layer in range(len(blocks)):
-            ours, theirs = f"{side}.blocks.{layer}", f"model.{side}.layers.{layer}"
-            origins |= {
-                **_heads(f"{ours}.attention", f"{theirs}.self_attn"),
-                **plain(f"{ours}.attention_norm", f"{theirs}.self_attn_layer_norm"),
-                **plain(f"{ours}.network.first", f"{theirs}.fc1"),
-                **plain(f"{ours}.network.second", f"{theirs}.fc2"),
-                **plain(f"{ours}.network_norm", f"{theirs}.final_layer_norm"),
-            }
-            if side == "decoder":
-                origins |= _heads(f"{ours}.look", f"{theirs}.encoder_attn")
-                origins |= plain(f"{ours}.look_norm", f"{theirs}.encoder_attn_layer_norm")
-    fill(model, foreign, origins, spare=SPARE)
-    return model.eval()
+        theirs = f"model.{side}.layers"
+        origins |= blocks(f"{side}.blocks", theirs, count, FAIRSEQ, looks=side == "decoder")
+    return fill(model, foreign, origins, spare=SPARE)
 
 
 def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
@@ -145,7 +133,9 @@ def _positions(foreign: Checkpoint, form: FamilyTraits, side: str) -> TensorOrig
     return TensorOrigin((), lambda: table)
 
 
-def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
+def shifted_waves(
+    length: int, size: int, first: int, place: str, *, log_base: float = math.log(10000)
+) -> Tensor:
     """fairseq's sinusoids [length, size] of the positions `first` on, all sines before all cosines.
 
     Args:
@@ -153,6 +143,7 @@ def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
         size: features.
         first: position of the first token.
         place: of the setting, for errors.
+        log_base: log 10000, as the toolkit rounds it.
 
     Raises:
         ConfigError: the size is odd or too small.
@@ -160,13 +151,9 @@ def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
     if size % 2 or size < 4:
         raise ConfigError(f"{place}: expected an even number of at least 4, got {size}")
     half = torch.arange(size // 2).float()
-    speed = torch.exp(half * -(math.log(10000) / (size // 2 - 1)))  # float32, as the library computes it
+    speed = torch.exp(half * -(log_base / (size // 2 - 1)))  # float32, as the library computes it
     angle = torch.arange(first, first + length).float()[:, None] * speed
     return torch.cat([angle.sin(), angle.cos()], 1)
-
-
-def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
-    return heads(ours, *(f"{theirs}.{name}_proj" for name in ("q", "k", "v", "out")))
 
 
 def _first_row(bias: Tensor) -> Tensor:

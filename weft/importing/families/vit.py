@@ -1,12 +1,20 @@
 """Import ViT: image patches, a Transformer encoder, a class token at the first position."""
 
 from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
-from weft.importing.names import activation, heads, plain, tensor
+from weft.importing.names import BlockNames, activation, blocks, plain, tensor
 from weft.models import Labeller
 from weft.nn.embed.patches import Patches
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import First
+
+BLOCK = BlockNames(
+    [*(f"attention.attention.{name}" for name in ("query", "key", "value")), "attention.output.dense"],
+    "layernorm_before",
+    "intermediate.dense",
+    "output.dense",
+    "layernorm_after",
+)
 
 
 def vit(foreign: Checkpoint) -> Labeller:
@@ -51,21 +59,5 @@ def vit(foreign: Checkpoint) -> Labeller:
         **plain("encoder.last_norm", "vit.layernorm"),
         **plain("head", "classifier"),
     }
-    for layer in range(len(encoder.blocks)):
-        ours, theirs = f"encoder.blocks.{layer}", f"vit.encoder.layer.{layer}"
-        attention = f"{theirs}.attention.attention"
-        origins |= {
-            **heads(
-                f"{ours}.attention",
-                f"{attention}.query",
-                f"{attention}.key",
-                f"{attention}.value",
-                f"{theirs}.attention.output.dense",
-            ),
-            **plain(f"{ours}.attention_norm", f"{theirs}.layernorm_before"),
-            **plain(f"{ours}.network.first", f"{theirs}.intermediate.dense"),
-            **plain(f"{ours}.network.second", f"{theirs}.output.dense"),
-            **plain(f"{ours}.network_norm", f"{theirs}.layernorm_after"),
-        }
-    fill(model, foreign, origins, spare=("vit.pooler.dense.weight", "vit.pooler.dense.bias"))
-    return model.eval()
+    origins |= blocks("encoder.blocks", "vit.encoder.layer", len(encoder.blocks), BLOCK)
+    return fill(model, foreign, origins, spare=("vit.pooler.dense.weight", "vit.pooler.dense.bias"))

@@ -1,17 +1,23 @@
-"""The run of a toolkit's translator, from settings, tensors and vocabularies. Read next: ../writing.py."""
+"""The run of a toolkit's translator, from settings, tensors and vocabularies.
 
-from collections.abc import Mapping
+A toolkit's file says for each of our tensors which of theirs it is made from (a `TensorOrigin`).
+Read next: ../names.py, which makes origins; vocabularies.py; ../writing.py.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from weft.importing.checkpoint import TensorOrigin
+from weft.errors import CheckpointError
+from weft.importing.checkpoint import Origins, complete
 from weft.importing.kits.kit import CheckpointHints, languages
-from weft.importing.kits.mapping import mapped, renumbered
 from weft.importing.kits.vocabularies import RunVocabulary
 from weft.importing.plans import pair_recipe
 from weft.importing.vocabularies import PAIR
-from weft.importing.writing import RunParts
+from weft.importing.writing import RunParts, renumbered
+
+SOURCE, TARGET = "source_embed.table.weight", "embed.table.weight"
 
 
 class ToolkitTranslator(NamedTuple):
@@ -19,7 +25,7 @@ class ToolkitTranslator(NamedTuple):
 
     model: dict[str, Any]  # the recipe's section: encoder, decoder, smoothing
     embedding: dict[str, Any]  # of both sides
-    origins: Mapping[str, TensorOrigin]  # the source of each of our tensors
+    origins: Origins  # the source of each of our tensors
     tensors: Mapping[str, Tensor]  # of the checkpoint
     place: str  # of the checkpoint, for errors
     decoding: dict[str, Any]  # search settings
@@ -30,7 +36,7 @@ class ToolkitTranslator(NamedTuple):
 def assembled(
     given: CheckpointHints,
     translator: ToolkitTranslator,
-    found: tuple[RunVocabulary, RunVocabulary],
+    found: Sequence[RunVocabulary],
     named: tuple[object, object] = (None, None),
 ) -> RunParts:
     """The parts of a run.
@@ -54,5 +60,41 @@ def assembled(
         decoding=translator.decoding,
     )
     state = mapped(translator.tensors, translator.origins, place, spare=translator.spare)
-    state = renumbered(state, found[0].order, found[1].order, place)
+    source, target = (one.order for one in found)
+    orders = {SOURCE: source, **dict.fromkeys((TARGET, "head.weight", "head.bias"), target)}
+    for name, order in orders.items():
+        if max(order) + 1 != len(state[name]):
+            side = "source" if name == SOURCE else "target"
+            raise CheckpointError(
+                f"{place}: has {len(state[name]):,} {side} tokens, the vocabulary {max(order) + 1:,}; "
+                "does it belong to this model?"
+            )
+    state = renumbered(state, orders)
     return RunParts(recipe, {file: one.vocabulary for file, one in zip(PAIR, found, strict=True)}, state)
+
+
+def mapped(
+    tensors: Mapping[str, Tensor], origins: Origins, place: str, *, spare: Sequence[str] = ()
+) -> dict[str, Tensor]:
+    """Our tensors by name.
+
+    Args:
+        tensors: the toolkit's.
+        origins: the source of each of ours.
+        place: of the checkpoint, for errors.
+        spare: ends of the names of tensors that may be there but are not needed.
+
+    Raises:
+        CheckpointError: tensors are missing, left over, or do not fit together.
+    """
+    complete(tensors, origins, place, spare=spare, hint="do these settings belong to it?")
+    found = {}
+    for name, origin in origins.items():
+        try:
+            found[name] = origin.make(*(tensors[each] for each in origin.names))
+        except (RuntimeError, IndexError, ValueError) as error:
+            sizes = ", ".join(f"{each} {list(tensors[each].shape)}" for each in origin.names)
+            raise CheckpointError(
+                f"{place}: {sizes} cannot become {name}; do these settings belong to it?"
+            ) from error
+    return found

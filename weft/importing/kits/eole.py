@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import TensorOrigin, safe_tensors
+from weft.importing.checkpoint import TensorOrigin, json_table, safe_tensors
 from weft.importing.kits.kit import CheckpointHints, Kit
 from weft.importing.kits.opennmt_run import COMPUTED, ModelVocabularies, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
@@ -20,7 +20,6 @@ from weft.importing.names import tensor
 from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
-from weft.store import jsonfile
 
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.json", "model.00.safetensors"
 SPARE = (*COMPUTED, ".layer_scalar")  # which is used by Gemma alone
@@ -138,19 +137,12 @@ KIT = Kit("Eole", f"a directory with {CONFIG}, {VOCABULARY} and {WEIGHTS}", reco
 
 
 def _model(path: Path) -> EoleModel:
-    content = {}
-    for name in (CONFIG, VOCABULARY):
-        try:
-            content[name] = jsonfile.read(path / name)
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path / name}: cannot be read ({error}); fetch it again") from error
+    config, vocabulary = json_table(path / CONFIG), json_table(path / VOCABULARY)
     found = tensors(safe_tensors(path / WEIGHTS), "", str(path / WEIGHTS))
     place = str(path / CONFIG)
-    config = content[CONFIG]
     if list(path.glob("model.01.safetensors")):
         raise ConfigError(f"{path}: expected one file {WEIGHTS}, got several; save it again as one")
-    vocabulary = table({VOCABULARY: content[VOCABULARY]}, VOCABULARY, str(path / VOCABULARY))
-    training = config.get("training") if isinstance(config, dict) else None
+    training = config.get("training")
     training = training if isinstance(training, dict) else {}
     return EoleModel(table(config, "model", place), training, vocabulary, found, place)
 

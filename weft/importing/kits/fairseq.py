@@ -22,17 +22,14 @@ from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.fairseq_parts import (
     FairseqCheckpoint,
-    OurParts,
     Settings,
     check_fairseq,
     renamed,
-    tables,
 )
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, languages, sides
-from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file, languages
 from weft.importing.kits.reading import choice, lines, tensors
 from weft.importing.kits.vocabularies import RunVocabulary, Special
-from weft.importing.names import heads, plain, tensor
+from weft.importing.names import FAIRSEQ, blocks, plain, recurrent, recurrent_encoder, tables, tensor, zeros
 from weft.importing.torchfile import content, settings
 from weft.importing.writing import RunParts
 
@@ -47,26 +44,28 @@ TRANSFORMERS = (
     "transformer_vaswani_wmt_en_fr_big",
 )
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_accurate": "gelu_tanh", "gelu_fast": "gelu_tanh"}
+SOURCE, TARGET = "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"
 UNUSED = 2  # positions are counted from 2, behind that of padding
 MOST = 4096  # computed positions
 
 
-def transformer(found: FairseqCheckpoint) -> OurParts:
+def transformer(found: FairseqCheckpoint) -> ToolkitTranslator:
     """A Transformer; missing settings have the values of `base_architecture`."""
     size = found.same("embed_dim", 512)
     for name in ("decoder_input_dim", "decoder_output_dim"):
         choice(found.settings, name, found.place, size)
     tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
-    logits = "decoder.embed_tokens.weight" if tied else "decoder.output_projection.weight"
+    logits = TARGET if tied else "decoder.output_projection.weight"
     state = {name: one for name, one in found.state.items() if not tied or ".output_projection." not in name}
-    origins = tables(logits) | zeros("head.bias", len(state.get(logits, ())))
+    origins = tables(SOURCE, TARGET, logits) | zeros("head.bias", len(state.get(logits, ())))
     model, most = {}, []
     for side, place in (("encoder", "source"), ("decoder", "target")):
         model[side], more = _side(found, side, place, size)
         most.append(model[side]["max_length"])
         origins |= more
     embedding = {"size": size, "dropout": 0.0, "tied": tied, "scaled": not found.flag("no_scale_embedding")}
-    return OurParts(model, embedding, min(most), origins, state)
+    decoding = _decoding(found.settings)
+    return ToolkitTranslator(model, embedding, origins, state, found.place, decoding, SPARE, min(most))
 
 
 def _side(
@@ -85,18 +84,7 @@ def _side(
                 f"checkpoint of an early version ({side}.version) without it, which Weft does not support"
             )
         origins |= plain(f"{side}.last_norm", f"{side}.layer_norm")
-    for layer in range(layers):
-        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
-        origins |= {
-            **_heads(f"{ours}.attention", f"{theirs}.self_attn"),
-            **plain(f"{ours}.attention_norm", f"{theirs}.self_attn_layer_norm"),
-            **plain(f"{ours}.network.first", f"{theirs}.fc1"),
-            **plain(f"{ours}.network.second", f"{theirs}.fc2"),
-            **plain(f"{ours}.network_norm", f"{theirs}.final_layer_norm"),
-        }
-        if side == "decoder":
-            origins |= _heads(f"{ours}.look", f"{theirs}.encoder_attn")
-            origins |= plain(f"{ours}.look_norm", f"{theirs}.encoder_attn_layer_norm")
+    origins |= blocks(f"{side}.blocks", f"{side}.layers", layers, FAIRSEQ, looks=side == "decoder")
     word = choice(found.settings, "activation_fn", found.place, *ACTIVATIONS)
     settings = {
         "use": "transformer",
@@ -130,14 +118,10 @@ def _positions(
     return "learned", most, {ours: TensorOrigin((), lambda: waves)}
 
 
-def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
-    return heads(ours, *(f"{theirs}.{name}_proj" for name in ("q", "k", "v", "out")))
-
-
 LSTMS = ("lstm", "lstm_wiseman_iwslt_de_en", "lstm_luong_wmt_en_de")
 
 
-def lstm(found: FairseqCheckpoint) -> OurParts:
+def lstm(found: FairseqCheckpoint) -> ToolkitTranslator:
     """An LSTM; missing settings have the values of its `base_architecture`."""
     size, dropout = found.same("embed_dim", 512), found.number("dropout", 0.1)
     tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
@@ -145,14 +129,10 @@ def lstm(found: FairseqCheckpoint) -> OurParts:
     both, width = found.flag("encoder_bidirectional"), found.number("encoder_hidden_size", size)
     hidden = found.number("decoder_hidden_size", size)
     attends = str(found.settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
-    origins = tables("decoder.embed_tokens.weight" if tied else "decoder.fc_out.weight")
-    origins |= _logits(found, tied)
+    origins = tables(SOURCE, TARGET, TARGET if tied else "decoder.fc_out.weight") | _logits(found, tied)
+    origins |= recurrent_encoder("encoder.lstm", "lstm", layers, both=both)
     for layer in range(layers):
-        origins |= recurrent(f"encoder.stack.forwards.{layer}", layer_of("encoder.lstm", layer), "lstm")
-        if both:
-            theirs = layer_of("encoder.lstm", layer, backward=True)
-            origins |= recurrent(f"encoder.stack.backwards.{layer}", theirs, "lstm")
-        origins |= recurrent(f"decoder.stack.forwards.{layer}", cell_of(f"decoder.layers.{layer}"), "lstm")
+        origins |= recurrent(f"decoder.stack.forwards.{layer}", f"decoder.layers.{layer}", "lstm")
         if (1 + both) * width != hidden:
             for index, name in enumerate(("hidden", "cell")):
                 origins |= plain(f"decoder.bridge.maps.{layer}.{index}", f"decoder.encoder_{name}_proj")
@@ -183,7 +163,8 @@ def lstm(found: FairseqCheckpoint) -> OurParts:
     }
     rate = found.number("decoder_dropout_in", dropout)
     embedding = {"size": size, "dropout": rate, "tied": tied, "scaled": False}
-    return OurParts(model, embedding, 129, origins, found.state)
+    decoding = _decoding(found.settings)
+    return ToolkitTranslator(model, embedding, origins, found.state, found.place, decoding, SPARE)
 
 
 def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
@@ -191,7 +172,7 @@ def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
     extra = ("decoder.additional_fc.weight", "decoder.additional_fc.bias")
     table, bias = "decoder.fc_out.weight", "decoder.fc_out.bias"
     if tied:
-        table = "decoder.embed_tokens.weight"
+        table = TARGET
         if extra[0] not in found.state:
             return zeros("head.bias", len(found.state.get(table, ())))
         project = tensor("head.project.weight", extra[0])
@@ -252,21 +233,11 @@ def read(given: CheckpointHints) -> RunParts:
     whole = torchfile.read_torch_file(file)
     checkpoint = FairseqCheckpoint(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
     del whole
-    ours = _parts(checkpoint)
+    translator = _model(checkpoint)
     known = [checkpoint.settings.get(name) for name in ("source_lang", "target_lang")]
     named = languages(given, *known)
     found = [_vocabulary(given, file.parent, named, known, one) for one in (0, 1)]
-    translator = ToolkitTranslator(
-        ours.model,
-        ours.embedding,
-        ours.origins,
-        ours.state,
-        str(file),
-        _decoding(checkpoint.settings),
-        spare=SPARE,
-        positions=ours.positions,
-    )
-    return assembled(given, translator, (found[0], found[1]), (known[0], known[1]))
+    return assembled(given, translator, found, (known[0], known[1]))
 
 
 KIT = Kit("fairseq", "a checkpoint_best.pt next to dict.LANG.txt", recognises, read)
@@ -295,7 +266,7 @@ def _settings(whole: Any, file: Path) -> Settings:
     return found
 
 
-def _parts(found: FairseqCheckpoint) -> OurParts:
+def _model(found: FairseqCheckpoint) -> ToolkitTranslator:
     """The model of one of the known architectures."""
     name = found.settings.get("arch") or found.settings.get("_name")
     if not isinstance(name, str) or name not in MODELS:
@@ -304,23 +275,22 @@ def _parts(found: FairseqCheckpoint) -> OurParts:
             "only Transformers and LSTMs for translation can be imported"
         )
     check_fairseq(found)
-    ours = MODELS[name](found._replace(state=renamed(found.state)))
-    return ours._replace(model=ours.model | {"smoothing": found.number("label_smoothing", 0.0)})
+    made = MODELS[name](found._replace(state=renamed(found.state)))
+    return made._replace(model=made.model | {"smoothing": found.number("label_smoothing", 0.0)})
 
 
 def _vocabulary(
     given: CheckpointHints, folder: Path, named: dict[str, str], known: list[Any], one: int
 ) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
-    chosen = sides(given.vocabulary, "vocabulary")
     language = known[one] if isinstance(known[one], str) else named[("source", "target")[one]]
-    file = chosen[one] if chosen else beside(folder, f"dict.{Path(str(language)).name}.txt")
+    file = given_file(given.vocabulary, "vocabulary", one)
+    file = file or beside(folder, f"dict.{Path(str(language)).name}.txt")
     tokens = _tokens(file)
-    subwords = sides(given.subwords, "subwords")
     return vocabularies.from_subwords(
         tokens,
         SPECIAL,
-        subwords[one] if subwords else _beside(folder),
+        given_file(given.subwords, "subwords", one) or _beside(folder),
         framed=one == 0,
         normaliser=vocabularies.normaliser(steps=SPACES),
         place=file,

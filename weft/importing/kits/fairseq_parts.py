@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits.reading import choice, layers, number
-from weft.importing.names import tensor
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -76,16 +74,6 @@ class FairseqCheckpoint(NamedTuple):
         return found[0]
 
 
-class OurParts(NamedTuple):
-    """A model of Weft."""
-
-    model: dict[str, Any]  # the recipe's section
-    embedding: dict[str, Any]
-    positions: int  # that it has; more than any text needs if they are not limited
-    origins: dict[str, TensorOrigin]
-    state: dict[str, Tensor]  # the checkpoint's, with today's names
-
-
 def check_fairseq(found: FairseqCheckpoint) -> None:
     """Refuse settings that Weft's parts cannot express.
 
@@ -128,12 +116,3 @@ def _modern(name: str) -> str:
         if int(pieces[4]) < len(norms):
             return ".".join([*pieces[:3], norms[int(pieces[4])], pieces[5]])
     return "decoder.output_projection.weight" if name == "decoder.embed_out" else name
-
-
-def tables(logits: str) -> dict[str, TensorOrigin]:
-    """Both embedding tables, and the output layer from the tensor of this name."""
-    return {
-        **tensor("source_embed.table.weight", "encoder.embed_tokens.weight"),
-        **tensor("embed.table.weight", "decoder.embed_tokens.weight"),
-        **tensor("head.weight", logits),
-    }

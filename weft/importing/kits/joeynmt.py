@@ -1,7 +1,7 @@
 """JoeyNMT 1.x and 2.x: recurrent translators with attention, and Transformers.
 
 A model directory holds config.yaml, checkpoints (best.ckpt), src_vocab.txt, trg_vocab.txt, and in 2.x the BPE
-codes or the SentencePiece model. Read next: kit.py, mapping.py.
+codes or the SentencePiece model. Read next: kit.py; assembling.py.
 
 Source: Kreutzer, Bastings & Riezler 2019; joeynmt 2.3.0.
 """
@@ -17,11 +17,20 @@ from weft.importing import torchfile
 from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
-from weft.importing.kits.mapping import layer_of, recurrent, zeros
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file
 from weft.importing.kits.reading import choice, layers, lines, number, table, tensors, yaml
 from weft.importing.kits.vocabularies import RunVocabulary
-from weft.importing.names import ACTIVATIONS, heads, plain, tensor
+from weft.importing.names import (
+    ACTIVATIONS,
+    BlockNames,
+    blocks,
+    plain,
+    recurrent,
+    recurrent_encoder,
+    tables,
+    tensor,
+    zeros,
+)
 from weft.importing.writing import RunParts
 
 NORM_EPSILON = 1e-6
@@ -45,12 +54,10 @@ def origins_of(model: JoeyModel) -> tuple[dict[str, Any], dict[str, TensorOrigin
 
     Tables that are tied are in the file under each of their names.
     """
-    head = model.state.get("decoder.output_layer.weight")
+    head = "decoder.output_layer.weight"
     origins = {
-        **tensor("source_embed.table.weight", "src_embed.lut.weight"),
-        **tensor("embed.table.weight", "trg_embed.lut.weight"),
-        **tensor("head.weight", "decoder.output_layer.weight"),
-        **zeros("head.bias", 0 if head is None else len(head)),
+        **tables("src_embed.lut.weight", "trg_embed.lut.weight", head),
+        **zeros("head.bias", len(model.state.get(head, ()))),
     }
     settings: dict[str, Any] = {}
     for side, usual in (("encoder", "recurrent"), ("decoder", "transformer")):
@@ -95,13 +102,6 @@ def embedding_of(model: JoeyModel) -> dict[str, Any]:
 def _encoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
     section, size, depth, kind = _recurrence(model, side)
     both = bool(section.get("bidirectional", True))
-    origins: dict[str, TensorOrigin] = {}
-    for layer in range(depth):
-        ours = f"encoder.stack.forwards.{layer}"
-        origins |= recurrent(ours, layer_of("encoder.rnn", layer), kind)
-        if both:
-            ours = f"encoder.stack.backwards.{layer}"
-            origins |= recurrent(ours, layer_of("encoder.rnn", layer, backward=True), kind)
     settings = {
         "use": "recurrent",
         "cell": kind,
@@ -109,7 +109,7 @@ def _encoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, Ten
         "bidirectional": both,
         "dropout": number(section, "dropout", model.place, usual=0.0),
     }
-    return settings, origins
+    return settings, recurrent_encoder("encoder.rnn", kind, depth, both=both)
 
 
 def _decoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
@@ -128,8 +128,7 @@ def _decoder(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str, Ten
     score = choice(section, "attention", model.place, "bahdanau", "luong")
     origins: dict[str, TensorOrigin] = plain("decoder.readout.0", "decoder.att_vector_layer")
     for layer in range(depth):
-        ours = f"decoder.stack.forwards.{layer}"
-        origins |= recurrent(ours, layer_of("decoder.rnn", layer), kind)
+        origins |= recurrent(f"decoder.stack.forwards.{layer}", "decoder.rnn", kind, f"_l{layer}")
     if begins == "bridge":
         origins |= plain("decoder.bridge.maps.0", "decoder.bridge_layer")
     theirs, ours = "decoder.attention", "decoder.attention.score"
@@ -167,19 +166,17 @@ def _transformer(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str,
     before = f"{side}.layer_norm.weight" in model.state
     depth = layers(section, "num_layers", place, len(model.state))
     origins: dict[str, TensorOrigin] = plain(f"{side}.last_norm", f"{side}.layer_norm") if before else {}
-    for layer in range(depth):
-        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
-        own, norm = ("src_src_att", "layer_norm") if side == "encoder" else ("trg_trg_att", "x_layer_norm")
-        origins |= {
-            **_heads(f"{ours}.attention", f"{theirs}.{own}"),
-            **plain(f"{ours}.attention_norm", f"{theirs}.{norm}"),
-            **plain(f"{ours}.network.first", f"{theirs}.feed_forward.pwff_layer.0"),
-            **plain(f"{ours}.network.second", f"{theirs}.feed_forward.pwff_layer.3"),
-            **plain(f"{ours}.network_norm", f"{theirs}.feed_forward.layer_norm"),
-        }
-        if side == "decoder":
-            origins |= _heads(f"{ours}.look", f"{theirs}.src_trg_att")
-            origins |= plain(f"{ours}.look_norm", f"{theirs}.dec_layer_norm")
+    own, norm = ("src_src_att", "layer_norm") if side == "encoder" else ("trg_trg_att", "x_layer_norm")
+    names = BlockNames(
+        _heads(own),
+        norm,
+        "feed_forward.pwff_layer.0",
+        "feed_forward.pwff_layer.3",
+        "feed_forward.layer_norm",
+        _heads("src_trg_att"),
+        "dec_layer_norm",
+    )
+    origins |= blocks(f"{side}.blocks", f"{side}.layers", depth, names, looks=side == "decoder")
     word = choice(section, "activation", place, "relu", "gelu", "swish")
     dropout = number(section, "dropout", place, usual=0.1)
     settings = {
@@ -197,9 +194,8 @@ def _transformer(model: JoeyModel, side: str) -> tuple[dict[str, Any], dict[str,
     return settings, origins
 
 
-def _heads(ours: str, theirs: str) -> dict[str, TensorOrigin]:
-    names = (f"{theirs}.{name}_layer" for name in ("q", "k", "v", "output"))
-    return heads(ours, *names)
+def _heads(attention: str) -> list[str]:
+    return [f"{attention}.{name}_layer" for name in ("q", "k", "v", "output")]
 
 
 CHECKPOINTS = ("best.ckpt", "avg_best.ckpt", "latest.ckpt")
@@ -245,7 +241,7 @@ def read(given: CheckpointHints) -> RunParts:
         ours, embedding_of(model), origins, state, model.weights, _decoding(config), spare=COMPUTED
     )
     source, target = (_side(data, short).get("lang", data.get(short)) for short in SIDES)
-    return assembled(given, translator, (found[0], found[1]), (source, target))
+    return assembled(given, translator, found, (source, target))
 
 
 KIT = Kit("JoeyNMT", "a directory with config.yaml and best.ckpt", recognises, read)
@@ -271,8 +267,7 @@ def _vocabulary(
 ) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     short = SIDES[one]
-    chosen = sides(given.vocabulary, "vocabulary")
-    file = chosen[one] if chosen else beside(folder, f"{short}_vocab.txt")
+    file = given_file(given.vocabulary, "vocabulary", one) or beside(folder, f"{short}_vocab.txt")
     tokens = lines(file)
     section = _side(data, short)
     names = data.get("special_symbols")
@@ -305,7 +300,7 @@ def _vocabulary(
         "subword-nmt",
         usual="sentencepiece" if options else "subword-nmt",
     )
-    subwords = sides(given.subwords, "subwords")
+    subwords = given_file(given.subwords, "subwords", one)
     if subwords is None:
         named = options.get("model_file" if kind == "sentencepiece" else "codes")
         if not isinstance(named, str):
@@ -313,16 +308,16 @@ def _vocabulary(
                 f"{model.place}: names no BPE codes for {short} (JoeyNMT before 2.0 never does); give "
                 "them with --subwords FILE"
             )
-        subwords = (beside(folder, Path(named).name),) * 2
+        subwords = beside(folder, Path(named).name)
     if kind == "sentencepiece":
         if section.get("normalize"):
             choice(section, "normalize", model.place, False)
         return vocabularies.from_model(
-            tokens, special, subwords[one], framed=framed, lowercase=lowercase, restricted=True
+            tokens, special, subwords, framed=framed, lowercase=lowercase, restricted=True
         )
     joiner = str(options.get("separator", vocabularies.JOINER))
     return vocabularies.from_codes(
-        tokens, special, subwords[one], framed=framed, normaliser=normaliser, joiner=joiner
+        tokens, special, subwords, framed=framed, normaliser=normaliser, joiner=joiner
     )
 
 

@@ -52,15 +52,17 @@ def languages(given: CheckpointHints, source: object = None, target: object = No
     return found
 
 
-def sides(given: tuple[Path, ...], option: str) -> tuple[Path, Path] | None:
-    """Files that the user named for the source and the target; None if none was named.
+def given_file(files: tuple[Path, ...], option: str, one: int) -> Path | None:
+    """The file that the user named for the source (0) or the target (1); None if none was named.
 
     Raises:
         ConfigError: there are more than two.
     """
-    if len(given) > 2:
-        raise ConfigError(f"--{option}: expected one file for both sides, or two, got {len(given)}")
-    return (given[0], given[-1]) if given else None
+    if len(files) > 2:
+        raise ConfigError(f"--{option}: expected one file for both sides, or two, got {len(files)}")
+    if not files:
+        return None
+    return files[-1] if one else files[0]
 
 
 def beside(path: Path, *names: str) -> Path:

@@ -19,9 +19,8 @@ from torch import Tensor
 from weft.config import text
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits import vocabularies
-from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, sides
-from weft.importing.kits.mapping import SOURCE, TARGET
+from weft.importing.kits.assembling import SOURCE, TARGET, ToolkitTranslator, assembled
+from weft.importing.kits.kit import CheckpointHints, Kit, given_file
 from weft.importing.kits.marian_parts import MarianModel, origins_of
 from weft.importing.kits.reading import lines, number, yaml
 from weft.importing.kits.vocabularies import RunVocabulary, Special
@@ -138,7 +137,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\U([0-9a-fA-F]{8})")
 
 
-def vocabularies_of(given: CheckpointHints, path: Path) -> tuple[RunVocabulary, RunVocabulary]:
+def vocabularies_of(given: CheckpointHints, path: Path) -> list[RunVocabulary]:
     """The vocabularies of the source and the target.
 
     Args:
@@ -149,16 +148,16 @@ def vocabularies_of(given: CheckpointHints, path: Path) -> tuple[RunVocabulary, 
         CheckpointError: a file is missing or damaged.
         ConfigError: it is not known which files they are, or how words are cut.
     """
-    files = sides(given.vocabulary, "vocabulary") or _beside(path)
-    subwords = sides(given.subwords, "subwords")
-    models = tuple(path.parent / f"{side}.spm" for side in ("source", "target"))
-    if subwords is None and all(file.is_file() for file in models):
-        subwords = (models[0], models[1])
-    one, two = (
-        _vocabulary(file, None if subwords is None else subwords[side], framed=side == 0)
-        for side, file in enumerate(files)
-    )
-    return one, two
+    models = [path.parent / f"{side}.spm" for side in ("source", "target")]
+    cut = all(file.is_file() for file in models)
+    return [
+        _vocabulary(
+            given_file(given.vocabulary, "vocabulary", one) or _beside(path)[one],
+            given_file(given.subwords, "subwords", one) or (models[one] if cut else None),
+            framed=one == 0,
+        )
+        for one in (0, 1)
+    ]
 
 
 def decoding_of(path: Path) -> dict[str, Any]:
@@ -179,12 +178,11 @@ def _decoder(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
+def _beside(path: Path) -> list[Path]:
     """The files that the decoder's settings name, or the only one of the directory."""
     named = _decoder(path).get("vocabs")
     if isinstance(named, list) and len(named) == 2 and all(isinstance(one, str) and one for one in named):
-        one, two = (path.parent / Path(name).name for name in named)
-        return one, two
+        return [path.parent / Path(name).name for name in named]
     every = [*path.parent.glob("*.spm"), *path.parent.glob("*vocab*.yml")]
     found = sorted(file for file in every if file.name not in ("source.spm", "target.spm"))
     if len(found) != 1:
@@ -192,7 +190,7 @@ def _beside(path: Path) -> tuple[Path, Path]:
             f"{path}: expected its vocabulary beside it, or a decoder.yml that names it, got {len(found)} "
             "files; give it with --vocabulary FILE, twice if source and target have their own"
         )
-    return found[0], found[0]
+    return found * 2
 
 
 def _vocabulary(file: Path, subwords: Path | None, *, framed: bool) -> RunVocabulary:

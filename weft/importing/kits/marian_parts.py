@@ -11,9 +11,9 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import TensorOrigin
-from weft.importing.kits.mapping import zeros
+from weft.importing.families.translators import shifted_waves
 from weft.importing.kits.reading import choice, layers, number
-from weft.importing.names import tensor
+from weft.importing.names import tensor, zeros
 
 NORM_EPSILON = 1e-6
 LENGTH = 1024  # positions; Marian computes them, and reads at most 1000 tokens
@@ -256,14 +256,9 @@ def _columns(*parts: Tensor) -> Tensor:
 
 
 def positions(size: int) -> Tensor:
-    """Marian's sinusoids: all sines, then all cosines, of p 10000^(-i / (D/2 - 1)), in float32.
+    """Marian's sinusoids; its log 10000 is in float32.
 
     Raises:
         ConfigError: an odd size, or one below 4.
     """
-    if size % 2 or size < 4:
-        raise ConfigError(f"dim-emb: expected an even number of at least 4, got {size}")
-    half = torch.arange(size // 2, dtype=torch.float32)
-    speed = torch.exp(half * -(torch.tensor(10000.0).log() / (size / 2 - 1)))
-    angle = torch.arange(LENGTH, dtype=torch.float32)[:, None] * speed
-    return torch.cat([angle.sin(), angle.cos()], 1)
+    return shifted_waves(LENGTH, size, 0, "dim-emb", log_base=float(torch.tensor(10000.0).log()))

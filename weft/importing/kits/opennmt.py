@@ -19,11 +19,10 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import TensorOrigin, safe_tensors
 from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.mapping import cell_of, layer_of, recurrent, zeros
 from weft.importing.kits.opennmt_run import ModelVocabularies, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number, rate, table, tensors
-from weft.importing.names import plain, tensor
+from weft.importing.names import plain, recurrent, recurrent_encoder, tensor, zeros
 from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
@@ -283,12 +282,6 @@ def encoder(
     kind = _kind(options, place)
     both = choice(options, "encoder_type", place, "rnn", "brnn") == "brnn"
     layers = _count(tensors, "encoder.rnn.weight_hh_l{}", place)
-    origins: dict[str, TensorOrigin] = {}
-    for layer in range(layers):
-        origins |= recurrent(f"encoder.stack.forwards.{layer}", layer_of("encoder.rnn", layer), kind)
-        if both:
-            backward = layer_of("encoder.rnn", layer, backward=True)
-            origins |= recurrent(f"encoder.stack.backwards.{layer}", backward, kind)
     settings = {
         "use": "recurrent",
         "cell": kind,
@@ -296,7 +289,7 @@ def encoder(
         "bidirectional": both,
         "dropout": dropout,
     }
-    return settings, origins
+    return settings, recurrent_encoder("encoder.rnn", kind, layers, both=both)
 
 
 def decoder(
@@ -319,8 +312,8 @@ def decoder(
     )
     origins: dict[str, TensorOrigin] = {}
     for layer in range(layers):
-        theirs = cell_of(f"decoder.rnn.layers.{layer}") if feeding else layer_of("decoder.rnn", layer)
-        origins |= recurrent(f"decoder.stack.forwards.{layer}", theirs, kind)
+        theirs, end = (f"decoder.rnn.layers.{layer}", "") if feeding else ("decoder.rnn", f"_l{layer}")
+        origins |= recurrent(f"decoder.stack.forwards.{layer}", theirs, kind, end)
     size = tensors["decoder.rnn.layers.0.weight_hh" if feeding else "decoder.rnn.weight_hh_l0"].shape[-1]
     settings = {
         "use": "recurrent",

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
+from weft.importing import names
 from weft.importing.checkpoint import TensorOrigin
 from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, sides
-from weft.importing.kits.mapping import LOGITS, SOURCE, TARGET, zeros
+from weft.importing.kits.kit import CheckpointHints, given_file
 from weft.importing.kits.vocabularies import RunVocabulary
-from weft.importing.names import tensor
+from weft.importing.names import tensor, zeros
 from weft.importing.writing import RunParts
 
 DECODING = {"search": "beam", "beam": 5, "length_penalty": 1.0, "max_ratio": 1.25, "max_extra": 5}
@@ -94,10 +94,8 @@ def tables(
     head = _first(tensors, HEAD, target) if tied else HEAD
     rows = tensors.get(head, torch.empty(0))
     return {
-        **tensor(SOURCE, source),
-        **tensor(TARGET, target),
-        **tensor(LOGITS[0], head),
-        **(tensor(LOGITS[1], BIAS) if BIAS in tensors else zeros(LOGITS[1], len(rows))),
+        **names.tables(source, target, head),
+        **(tensor("head.bias", BIAS) if BIAS in tensors else zeros("head.bias", len(rows))),
     }
 
 
@@ -119,7 +117,7 @@ def _vocabulary(given: CheckpointHints, texts: ModelVocabularies, place: str, on
             f"{place}: expected {', '.join(texts.symbols[1:])} in the vocabulary of the "
             f"{'target' if one else 'source'}; fetch it again"
         )
-    subwords = sides(given.subwords, "subwords")
+    subwords = given_file(given.subwords, "subwords", one)
     if subwords is None:
         return vocabularies.from_words(tokens, special, framed=False)
     if any(JOINER in token for token in tokens):
@@ -127,4 +125,4 @@ def _vocabulary(given: CheckpointHints, texts: ModelVocabularies, place: str, on
             f"{place}: its tokens have the joiner {JOINER} of OpenNMT's Tokenizer, which Weft lacks;  "
             "leave out --subwords, and give the run tokenised text"
         )
-    return vocabularies.from_subwords(tokens, special, subwords[one], framed=False)
+    return vocabularies.from_subwords(tokens, special, subwords, framed=False)

@@ -14,6 +14,7 @@ from torch import Tensor
 from weft.errors import CheckpointError
 from weft.importing.checkpoint import TensorOrigin
 from weft.importing.families.rotations import paired
+from weft.importing.names import same, tensor
 from weft.nn.norms import NormKind
 from weft.nn.positions import Positions
 from weft.nn.transformer import GATED, Activation
@@ -164,14 +165,14 @@ class _Side:
 
     def norm(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
         """A norm; RMSNorm has no bias."""
-        found = {f"{ours}.weight": TensorOrigin((f"{theirs}.weight",), _same)}
+        found = tensor(f"{ours}.weight", f"{theirs}.weight")
         if self.form.norm_kind == "layer" and self.bias:
-            found |= {f"{ours}.bias": TensorOrigin((f"{theirs}.bias",), _same)}
+            found |= tensor(f"{ours}.bias", f"{theirs}.bias")
         return found
 
     def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> dict[str, TensorOrigin]:
         """Linear layers, one above the other; `change` reorders or repeats the rows of each."""
-        changes = change or (_same,) * len(theirs)
+        changes = change or (same,) * len(theirs)
         weights = tuple(f"{name}.weight" for name in theirs)
         found = {f"{ours}.weight": TensorOrigin(weights, _joined(changes))}
         if not self.bias:
@@ -190,13 +191,13 @@ class _Side:
 
     def heads(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
         """Self-attention, whose queries and keys may be rotated."""
-        turn: list[Change] = [_same, _same]
+        turn: list[Change] = [same, same]
         if self.form.positions == "rotary" and not self.form.interleaved:
             rotated = self.form.rotary or self.width
             turn = [paired(count, rotated) for count in (self.form.num_heads, self.shared)]
         return {
             **self.linear(f"{ours}.query", f"{theirs}.linear_query", change=(turn[0],)),
-            **self.linear(f"{ours}.key_value", *_key_value(theirs), change=(turn[1], _same)),
+            **self.linear(f"{ours}.key_value", *_key_value(theirs), change=(turn[1], same)),
             **self.linear(f"{ours}.out", f"{theirs}.final_linear"),
         }
 
@@ -207,7 +208,7 @@ class _Side:
         def repeated(rows: Tensor) -> Tensor:
             return rows.unflatten(0, (self.shared, -1)).repeat_interleave(times, 0).flatten(0, 1)
 
-        change = (repeated if times > 1 else _same,) * 2
+        change = (repeated if times > 1 else same,) * 2
         return {
             **self.linear(f"{ours}.query", f"{theirs}.linear_query"),
             **self.linear(f"{ours}.key_value", *_key_value(theirs), change=change),
@@ -224,7 +225,3 @@ def _joined(changes: tuple[Change, ...]) -> Callable[..., Tensor]:
         return torch.cat([change(part) for change, part in zip(changes, parts, strict=True)])
 
     return join
-
-
-def _same(tensor: Tensor) -> Tensor:
-    return tensor

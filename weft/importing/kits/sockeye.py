@@ -15,16 +15,14 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.checkpoint import TensorOrigin
+from weft.importing.checkpoint import TensorOrigin, json_table
 from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, sides
-from weft.importing.kits.mapping import zeros
+from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file
 from weft.importing.kits.reading import choice, layers, number, table, tensors, yaml
 from weft.importing.kits.vocabularies import RunVocabulary
-from weft.importing.names import plain, tensor
+from weft.importing.names import plain, tables, tensor, zeros
 from weft.importing.writing import RunParts
-from weft.store import jsonfile
 
 SIDES = (("source", "encoder", "src"), ("target", "decoder", "trg"))
 NORM_EPSILON = 1e-6
@@ -53,9 +51,10 @@ def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOri
         ConfigError: a setting that Weft's parts cannot express.
     """
     origins = {
-        **tensor("source_embed.table.weight", "embedding_source.embedding.weight"),
-        **tensor("embed.table.weight", "embedding_target.embedding.weight"),
-        **plain("head", "output_layer"),
+        **tables(
+            "embedding_source.embedding.weight", "embedding_target.embedding.weight", "output_layer.weight"
+        ),
+        **tensor("head.bias", "output_layer.bias"),
     }
     settings: dict[str, Any] = {}
     for _, side, _ in SIDES:
@@ -241,7 +240,7 @@ def read(given: CheckpointHints) -> RunParts:
         {"search": "beam", "beam": 5, "length_penalty": 1.0, **_longest(model)},
         positions=min(ours[side]["max_length"] for _, side, _ in SIDES),
     )
-    return assembled(given, translator, (found[0], found[1]))
+    return assembled(given, translator, found)
 
 
 KIT = Kit("Sockeye", "a directory with config and params.best", recognises, read)
@@ -293,8 +292,7 @@ def _longest(model: SockeyeModel) -> dict[str, Any]:
 def _vocabulary(given: CheckpointHints, folder: Path, model: SockeyeModel, one: int) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     side, _, short = SIDES[one]
-    chosen = sides(given.vocabulary, "vocabulary")
-    file = chosen[one] if chosen else beside(folder, f"vocab.{short}.0.json")
+    file = given_file(given.vocabulary, "vocabulary", one) or beside(folder, f"vocab.{short}.0.json")
     tokens = _tokens(file)
     size = number(model.config, f"vocab_{side}_size", model.place)
     if len(tokens) != size or tuple(tokens[:4]) != SYMBOLS:
@@ -303,10 +301,8 @@ def _vocabulary(given: CheckpointHints, folder: Path, model: SockeyeModel, one: 
             "does it belong to this model?"
         )
     special = vocabularies.special(tokens, SYMBOLS)
-    subwords = sides(given.subwords, "subwords")
-    return vocabularies.from_subwords(
-        tokens, special, subwords[one] if subwords else None, framed=one == 0, place=file
-    )
+    subwords = given_file(given.subwords, "subwords", one)
+    return vocabularies.from_subwords(tokens, special, subwords, framed=one == 0, place=file)
 
 
 def _tokens(file: Path) -> list[str]:
@@ -315,12 +311,7 @@ def _tokens(file: Path) -> list[str]:
     Raises:
         CheckpointError: it is missing or damaged, or a number is not used exactly once.
     """
-    try:
-        content = jsonfile.read(file)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: cannot be read ({error}); fetch it again") from error
-    if not isinstance(content, dict) or sorted(map(repr, content.values())) != sorted(
-        map(repr, range(len(content)))
-    ):
+    content = json_table(file)
+    if sorted(map(repr, content.values())) != sorted(map(repr, range(len(content)))):
         raise CheckpointError(f"{file}: expected a unique number from 0 for each token; fetch it again")
     return sorted(content, key=content.__getitem__)
