@@ -1,6 +1,7 @@
 """Stores are byte-identical for any number of processes, and building resumes after a kill."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -59,6 +60,14 @@ def test_a_mistake_in_another_process_is_told_here(tmp_path: Path, monkeypatch: 
 
     with pytest.raises(DataError, match="a process that encoded text was killed by signal 9; run the same"):
         TokenStore.build(tmp_path / "s", many(20), killed, max_length=9, key="k", processes=2)
+
+
+def test_a_worker_of_a_pool_builds_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "PIECE", 4)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert (
+        len(build(tmp_path / "store", many(20), processes=0, max_length=11)) == 20 - 3 - 2
+    )  # three empty, two too long
 
 
 KILLED = """

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -92,6 +92,8 @@ class Note(jsonfile.Schema):
 def cores() -> int:
     """Number of processes for a build: one per core, or 1 where forking is unavailable or unsafe."""
     if not hasattr(os, "fork") or sys.platform == "darwin":  # a forked child may crash on macOS
+        return 1
+    if current_process().daemon:  # a worker of a multiprocessing.Pool, which may have no children
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
