@@ -303,18 +303,19 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
     Raises:
         DataError: no analogy is covered, or fewer than two pairs.
     """
-    found = _pairs(vectors, questions.pairs) if questions.pairs else _analogies(vectors, questions.analogies)
+    if questions.pairs:
+        return _pairs(vectors, questions.pairs, title)
+    return _analogies(vectors, questions.analogies, title)
+
+
+def _signature(vectors: WordVectors, how: str) -> str:
     kind = type(vectors.model).__name__.lower()
-    name, value, low, high = (found.pop(key) for key in ("name", "value", "low", "high"))
-    signature = (
-        f"{found.pop('how')}|model:{kind}|words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
-        f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
-    )
-    score = MetricScore(name, value, signature, found["covered"], low=low, high=high)
-    return WordsEvaluation(title=title, scores=[ScoreWithBaselines(score, found.pop("baselines"))], **found)
+    case = "lc" if vectors.data.lowercase else "mixed"
+    size = f"words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
+    return f"{how}|model:{kind}|{size}|case:{case}|resamples:1000"
 
 
-def _pairs(vectors: WordVectors, pairs: list[WordPair]) -> dict[str, Any]:
+def _pairs(vectors: WordVectors, pairs: list[WordPair], title: str) -> WordsEvaluation:
     kept = [pair for pair in pairs if _has(vectors, pair.first) and _has(vectors, pair.second)]
     if len(kept) < 2:
         raise DataError(
@@ -331,26 +332,25 @@ def _pairs(vectors: WordVectors, pairs: list[WordPair]) -> dict[str, Any]:
     seen = np.array(
         [[np.log(1 + counts.get(vectors.data.word(word), 0)) for word in pair[:2]] for pair in kept]
     )
-    return {
-        "outputs": [f"{a}\t{b}\t{score:.4f}" for (a, b, _), score in zip(kept, ours, strict=True)],
-        "name": "Spearman x 100",
-        "value": 100 * spearman(ours, gold),
-        "low": 100 * low,
-        "high": 100 * high,
-        "asked": len(pairs),
-        "covered": len(kept),
-        "baselines": {
-            "random vectors (seed 1)": 100 * spearman(random, gold),
-            "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
-        },
-        "sections": {},
-        "how": "cosine",
-        "shown": words[:80],
-        "vectors": np.stack([vectors.vector(word) for word in words[:80]]),
+    lowest = {
+        "random vectors (seed 1)": 100 * spearman(random, gold),
+        "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
     }
+    value, signature = 100 * spearman(ours, gold), _signature(vectors, "cosine")
+    score = MetricScore("Spearman x 100", value, signature, len(kept), low=100 * low, high=100 * high)
+    return WordsEvaluation(
+        title=title,
+        outputs=[f"{a}\t{b}\t{cosine:.4f}" for (a, b, _), cosine in zip(kept, ours, strict=True)],
+        scores=[ScoreWithBaselines(score, lowest)],
+        asked=len(pairs),
+        covered=len(kept),
+        sections={},
+        shown=words[:80],
+        vectors=np.stack([vectors.vector(word) for word in words[:80]]),
+    )
 
 
-def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
+def _analogies(vectors: WordVectors, asked: list[Analogy], title: str) -> WordsEvaluation:
     kept = [one for one in asked if all(word in vectors for word in one.words)]
     if not kept:
         raise DataError(f"expected an analogy with vectors for all four words, got none of {len(asked)}")
@@ -366,26 +366,24 @@ def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
     means = [right[chance.integers(len(right), size=len(right))].mean() for _ in range(1000)]
     low, high = np.quantile(means, [0.025, 0.975])
     shown = [vectors.words[number] for number in dict.fromkeys(numbers.ravel().tolist())][:80]
-    return {
-        "outputs": [
-            "\t".join((*one.words[:3], vectors.words[answer]))
-            for one, answer in zip(kept, answers, strict=True)
-        ],
-        "name": "analogies right, percent",
-        "value": 100 * float(right.mean()),
-        "low": 100 * float(low),
-        "high": 100 * float(high),
-        "asked": len(asked),
-        "covered": len(kept),
-        "baselines": {
-            "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
-            "a word drawn by chance": 100 / len(vectors.words),
-        },
-        "sections": {section: (hits[section], count) for section, count in covered.items()},
-        "how": "3CosAdd",
-        "shown": shown,
-        "vectors": np.stack([vectors.vector(word) for word in shown]),
+    lowest = {
+        "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
+        "a word drawn by chance": 100 / len(vectors.words),
     }
+    value, low, high = (100 * float(one) for one in (right.mean(), low, high))
+    signature = _signature(vectors, "3CosAdd")
+    score = MetricScore("analogies right, percent", value, signature, len(kept), low=low, high=high)
+    pairs = zip(kept, answers, strict=True)
+    return WordsEvaluation(
+        title=title,
+        outputs=["\t".join((*one.words[:3], vectors.words[answer])) for one, answer in pairs],
+        scores=[ScoreWithBaselines(score, lowest)],
+        asked=len(asked),
+        covered=len(kept),
+        sections={section: (hits[section], count) for section, count in covered.items()},
+        shown=shown,
+        vectors=np.stack([vectors.vector(word) for word in shown]),
+    )
 
 
 def _best(every: np.ndarray, wanted: np.ndarray, without: np.ndarray) -> np.ndarray:
