@@ -169,13 +169,17 @@ class Lexicon:
         jsonfile.save(path, jsonfile.plain(saved))
 
     @classmethod
-    def load(cls, path: Path) -> "Lexicon":
+    def load(cls, path: Path, kind: str = "a tagger") -> "Lexicon":
         """Read what `save` wrote.
+
+        Args:
+            path: the file.
+            kind: of the run, for an error.
 
         Raises:
             CheckpointError: the file is missing or damaged.
         """
-        remedy = "this is not a run of a tagger, or training has not started"
+        remedy = f"this is not a run of {kind}, or training has not started"
         saved = jsonfile.load(path, SavedLexicon, remedy)
         if len(saved.counts) != len(saved.words):
             raise CheckpointError(

@@ -5,7 +5,7 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -17,7 +17,6 @@ from weft.data.plain import PlainText, no_words
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
 from weft.setting_types import Bounds, DropoutRate, Features, check_fields
-from weft.store import jsonfile
 from weft.tasks.elmo.predictor import (
     ContextComparer,
     collate,
@@ -44,7 +43,7 @@ from weft.tasks.task import (
 )
 from weft.wording import plural
 
-LEXICON, SIZES = "tokenizer.elmo.json", "tokenizer.elmo-sizes.json"
+LEXICON = "tokenizer.elmo.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,33 +81,6 @@ class ElmoModel:
             residual=self.residual,
             dropout=self.dropout,
         )
-
-
-class Elmo(NamedTuple):
-    """The vocabulary and sizes from which another task builds the model again."""
-
-    lexicon: Lexicon
-    sizes: ElmoModel
-
-    def save(self, folder: Path) -> None:
-        """Write two files into a run directory."""
-        self.lexicon.save(folder / LEXICON)
-        jsonfile.save(folder / SIZES, asdict(self.sizes))
-
-    @classmethod
-    def load(cls, folder: Path) -> "Elmo":
-        """Read what `save` wrote.
-
-        Raises:
-            CheckpointError: the folder is no run of the task elmo, or damaged.
-        """
-        remedy = "this is not a run of the task elmo; train one with recipes/elmo"
-        sizes = jsonfile.load(folder / SIZES, ElmoModel, remedy)
-        return cls(Lexicon.load(folder / LEXICON), sizes)
-
-    def model(self) -> BothWays:
-        """A new model of these sizes."""
-        return self.sizes.build(self.lexicon.num_words, self.lexicon.num_letters)
 
 
 class TextSentences(NamedTuple):
@@ -256,12 +228,11 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         return found
 
     def saved(self, run: Path) -> Path:
-        return run / SIZES
+        return run / LEXICON
 
     def learn(self, corpus: TextSentences, run: Path, progress: Progress) -> None:
         """Learn words and letters."""
-        lexicon = learn_lexicon(corpus.train, min_count=self.data.vocabulary.min_count)
-        Elmo(lexicon, self.model_config).save(run)
+        learn_lexicon(corpus.train, min_count=self.data.vocabulary.min_count).save(run / LEXICON)
 
     def training(
         self, corpus: TextSentences, pipeline: ElmoPipeline, run: Path, progress: Progress
@@ -273,4 +244,4 @@ class ElmoTask(RunningTextTask[ElmoModel]):
 
     def open(self, run: Path) -> ElmoPipeline:
         """Read words and letters of the run."""
-        return ElmoPipeline(self, Elmo.load(run).lexicon)
+        return ElmoPipeline(self, Lexicon.load(run / LEXICON, "the task elmo"))

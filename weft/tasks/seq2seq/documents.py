@@ -12,8 +12,8 @@ from weft.documents.links import proportional
 from weft.documents.segments import Sentence, WrittenSentence
 from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, succeeded
-from weft.tasks.seq2seq.translator import NOTHING, SearchResult, TranslationAnswer, Translator, formatted
+from weft.tasks.predictor import Answer, Failure, Place, Predictor, Raw, succeeded
+from weft.tasks.seq2seq.translator import NOTHING, BestTexts, SearchResult, TranslationAnswer, Translator
 
 
 class SentenceTranslator(Predictor[str]):
@@ -69,7 +69,7 @@ class SentenceTranslator(Predictor[str]):
         self.translator.check_figures(alignments=True)
 
 
-class LineAnswer(Answer):
+class LineAnswer(BestTexts):
     """The translations of a line; the k-th joins the k-th of each sentence, or its last one.
 
     Args:
@@ -81,11 +81,10 @@ class LineAnswer(Answer):
     def __init__(
         self, splitting: SentenceTranslator, cut: SplitText, answers: Sequence[TranslationAnswer]
     ) -> None:
-        self._splitting = splitting
         self._cut = cut
         self._answers = answers
         rows = [answer.found for answer in answers]
-        self.found = [
+        found = [
             NOTHING._replace(
                 text=cut.joined([one.text for one in kept], splitting.languages[1]),
                 score=sum(one.score for one in kept) / max(1, len(kept)),
@@ -95,19 +94,13 @@ class LineAnswer(Answer):
                 for number in range(max(map(len, rows), default=1))
             )
         ]
+        translator = splitting.translator
+        super().__init__(found, translator.decoding.nbest, scores=translator.scores)
 
     @property
     def lost(self) -> str:  # type: ignore[override]
         """What is wrong with the placeholders of the sentences."""
         return "; ".join(one.lost for one in self._answers if one.lost)
-
-    def text(self) -> str:
-        translator = self._splitting.translator
-        return formatted(self.found, translator.decoding.nbest, translator.scores)
-
-    def json(self) -> Json:
-        """The best text and the mean score of its sentences."""
-        return {"text": self.found[0].text, "score": self.found[0].score}
 
     def alignment(self) -> str:
         """The pairs of all sentences, counted through the line."""

@@ -527,7 +527,9 @@ class BestTexts(Answer):
         self._scores = scores
 
     def text(self) -> str:
-        return formatted(self.found, self._count, self._scores)
+        """The n best texts, each on its own line, if wanted after its score and a tab."""
+        filled = [*self.found, *[NOTHING] * (self._count - len(self.found))]
+        return "\n".join(f"{one.score:.4f}\t{one.text}" if self._scores else one.text for one in filled)
 
     @property
     def lost(self) -> str:  # type: ignore[override]
@@ -605,9 +607,3 @@ def between_spaces(source: str, target: str, links: Links | None) -> str:
         for text, places in sides
     ]
     return pharaoh(merge(links.weights, *words))
-
-
-def formatted(found: Sequence[Any], count: int, scores: bool) -> str:
-    """The n best texts, each on its own line, if wanted after its score and a tab."""
-    filled = [*found, *[NOTHING] * (count - len(found))]
-    return "\n".join(f"{one.score:.4f}\t{one.text}" if scores else one.text for one in filled)
