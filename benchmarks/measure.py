@@ -7,8 +7,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from engines import NotHere, Process, Row
-from score import Scorer
+from tokenizers import Tokenizer
+
+from weft.metrics.bleu import Bleu
 
 TAKEN_OVER = {"ctranslate2": "transformers", "onnxruntime": "weft"}  # who decodes whose weights
 SEARCHES = {  # beam width, and whether sentences come one at a time
@@ -40,6 +43,26 @@ def giver(row: Row) -> str | None:
     if row.engine == "weft" and row.dtype == "int8":
         return "weft"
     return TAKEN_OVER.get(row.engine)
+
+
+class Scorer:
+    """BLEU of token ids.
+
+    Args:
+        vocabulary: the tokenizer's file.
+        references: text of the whole test set.
+        batches: numbers of the sentences of each test batch.
+    """
+
+    def __init__(self, vocabulary: Path, references: list[str], batches: list[np.ndarray]) -> None:
+        self.coder = Tokenizer.from_file(str(vocabulary))
+        self.references, self.batches = references, batches
+
+    def score(self, outputs: list[list[int]], batches: list[int]) -> float:
+        """BLEU of the outputs for these batches."""
+        texts = [text.strip() for text in self.coder.decode_batch(outputs)]
+        wanted = [self.references[row] for batch in batches for row in self.batches[batch]]
+        return Bleu().score(texts, wanted).value
 
 
 class Bench:
@@ -93,7 +116,7 @@ class Bench:
                 outputs = [answer.pop("outputs") for answer in answers]
                 if not forced and not alone:
                     bleu[name, label] = scorer.score(outputs[-1], tests)
-        signature = "" if forced else scorer.signature
+        signature = "" if forced else f"BLEU {Bleu().signature()}"
         full = self.complete
         found = {name: full(rounds) for name, rounds in searching.items()}
         return Measured(self.model, self.facts, full(training), spent, found, bleu, signature)

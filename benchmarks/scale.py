@@ -19,10 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from made import corpus, vocabulary_of
+from weft.data.corpora import corpus as embedded
+from weft.data.parallel import ParallelText
+from weft.text.vocabulary import Vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPE = """\
@@ -197,6 +200,34 @@ def memory(folder: Path, asked: argparse.Namespace) -> None:
             f"model; and {mapped:,.0f} mapped",
             flush=True,
         )
+
+
+def corpus(folder: Path, pairs: int) -> ParallelText:
+    """Lines of three to nine words of the embedded corpus; after a million pairs the same again."""
+    if not folder.exists():
+        folder.mkdir()
+        chance = random.Random(1)
+        sides = [
+            [side.split() for side in pair[1:]] for pair in embedded("libreoffice-help", "en", "es", "train")
+        ]
+        lines: tuple[list[str], list[str]] = [], []
+        for _ in range(min(pairs, 10**6)):
+            words, length = chance.choice(sides), chance.randint(3, 9)
+            at = chance.randrange(max(1, len(words[0]) - length))
+            lines[0].append(" ".join(words[0][at : at + length]) + "\n")
+            lines[1].append(" ".join(words[1][at : at + length] or words[1][:length]) + "\n")
+        for language, side in zip(("en", "es"), lines, strict=True):
+            with open(folder / f"text.{language}", "w") as file:
+                for begun in range(0, pairs, 10**6):
+                    file.writelines(side[: pairs - begun])
+    return ParallelText(str(folder / "text"), "en", "es")
+
+
+def vocabulary_of(folder: Path, path: Path) -> Path:
+    """A BPE of 8,000 pieces, learnt from the first lines of such a corpus, as a file."""
+    text = islice(ParallelText(str(folder / "text"), "en", "es"), 200_000)
+    Vocabulary.train((side for pair in text for side in pair[1:]), kind="bpe", size=8000).save(path)
+    return path
 
 
 MEASURES = {one.__name__: one for one in (store, processes, saving, recomputing, memory)}

@@ -23,8 +23,7 @@ from pathlib import Path
 import report
 import workload
 from engines import ENVIRONMENT_OF, Row, install
-from measure import Bench, giver
-from score import Scorer
+from measure import Bench, Scorer, giver
 
 MODELS = ("transformer", "rnn", "hybrid")
 BESIDE = {

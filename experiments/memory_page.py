@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from study import ROOT, interval, shown
+from study import ROOT, interval, shown, table
 from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
 
@@ -119,22 +119,17 @@ def _state(run: Mapping[str, Any]) -> str:
 
 def tables(runs: Sequence[Mapping[str, Any]], cells: Mapping[str, Any], problems: Sequence[str]) -> str:
     """Both tables."""
-    lines = [
-        "| cell | eigenvalues | state | " + " | ".join(problems) + " |",
-        "|---" * (3 + len(problems)) + "|",
-    ]
+    scores, verdicts = [], []
+    tracked = [problem for problem in problems if problem in TRACKING]
     for name, known in cells.items():
         one = next(one for one in runs if one["model"] == name)
-        scores = [_score(runs, problem, name) for problem in problems]
-        lines.append(f"| {name} | " + " | ".join([known.eigenvalues, _state(one), *scores]) + " |")
-    tracked = [problem for problem in problems if problem in TRACKING]
+        found = [_score(runs, problem, name) for problem in problems]
+        scores.append([name, known.eigenvalues, _state(one), *found])
+        said = [verdict(values(runs, problem, name, "test"), known.tracks) for problem in tracked]
+        verdicts.append([name, PREDICTED[known.tracks], *said])
+    lines = table(["cell", "eigenvalues", "state", *problems], scores)
     lines += THEORY.format(solved=SOLVED, fewest=FEWEST).split("\n")
-    lines += ["| cell | predicted | " + " | ".join(tracked) + " |", "|---" * (2 + len(tracked)) + "|"]
-    for name, known in cells.items():
-        predicted = PREDICTED[known.tracks]
-        found = [verdict(values(runs, problem, name, "test"), known.tracks) for problem in tracked]
-        lines.append(f"| {name} | {predicted} | " + " | ".join(found) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *table(["cell", "predicted", *tracked], verdicts), ""])
 
 
 def by_size(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -26,7 +26,7 @@ import torch
 from equal import CELLS, FOLDER, finished, machines, measure, parameters, sizes_for
 from recurrence_tasks import Language, Task, Translation, Waves, WordEnds
 
-from study import ROOT, interval, learn, plant, shown
+from study import ROOT, interval, learn, plant, shown, table
 
 RUNS, PAGE = FOLDER / "recurrences.jsonl", ROOT / "docs" / "appendix" / "recurrences.md"
 TASKS = {"language": Language, "translation": Translation, "tagging": WordEnds, "forecasting": Waves}
@@ -171,18 +171,17 @@ def page(runs: Sequence[Mapping[str, Any]]) -> str:
     names = [name for name in CELLS if any(key[0] == name for key in scores)]
     assert tasks, "no model has runs with three seeds; train first"
     heads = [COLUMNS[task].heading for task in tasks]
-    lines = [f"| cell | {' | '.join(heads)} | seeds | CPU s |", "|---|" + "---|" * (len(tasks) + 2)]
+    rows = []
     for name in COUNTED:
         shown_of = [f"{counted[name, task]:.4g}" if (name, task) in counted else "" for task in tasks]
-        lines += [f"| {name} | {' | '.join(shown_of)} | | |"] * any(shown_of)
+        rows += [[name, *shown_of, "", ""]] * any(shown_of)
     for name in names:
         seeds = sorted({len(scores[name, task]) for task in tasks if (name, task) in scores})
         cells = [_cell(scores, name, task) for task in tasks]
         spent = [one["cpu_seconds"] for one in runs if one["model"] == name and "cpu_seconds" in one]
         many = " to ".join(map(str, seeds[:1] + seeds[1:][-1:]))
-        lines.append(
-            f"| {name} | {' | '.join(cells)} | {many} | {f'{np.mean(spent):.1f}' if spent else ''} |"
-        )
+        rows.append([name, *cells, many, f"{np.mean(spent):.1f}" if spent else ""])
+    lines = table(["cell", *heads, "seeds", "CPU s"], rows)
     return wrapped(_head(runs, tasks)) + "\n".join(lines) + "\n" + wrapped(_rest(scores))
 
 

@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,6 +201,12 @@ def shown(mean: float, half: float) -> str:
         return f"{mean:.4g}" + " ± 0" * (half == 0)
     decimals = max(0, 1 - math.floor(math.log10(half)))
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table of Markdown."""
+    first, *others = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return [first, "|---" * len(head) + "|", *others]
 
 
 def learn(

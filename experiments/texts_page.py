@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from study import ROOT, interval, shown
+from study import ROOT, interval, shown, table
 from weft.figures.colours import BARS, GRID
 from weft.figures.picture import save
 
@@ -90,10 +90,10 @@ def against(one: Mapping[int, float], other: Mapping[int, float], *, less: bool)
     return f"{shown(mean, half)}, **{'better' if (mean < 0) == less else 'worse'}**"
 
 
-def table(runs: Sequence[Mapping[str, Any]], names: Sequence[str], scores: Sequence[Score]) -> list[str]:
+def rows_of(runs: Sequence[Mapping[str, Any]], names: Sequence[str], scores: Sequence[Score]) -> list[str]:
     """A row for each model, by the first score."""
     columns = [part for score in scores for part in (score.heading, f"against `{BESIDE}`")]
-    lines = ["| model | width | updates | " + " | ".join(columns) + " |", "|---" * (3 + len(columns)) + "|"]
+    rows = []
     for name in names:
         mine = [one for one in runs if one["model"] == name]
         updates = np.median([one["updates"] for one in mine])
@@ -103,8 +103,8 @@ def table(runs: Sequence[Mapping[str, Any]], names: Sequence[str], scores: Seque
             beside = values(runs, BESIDE, score.name)
             cells.append(shown(*interval(np.array([*found.values()]))))
             cells.append("" if name == BESIDE else against(found, beside, less=score.less))
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append(cells)
+    return table(["model", "width", "updates", *columns], rows)
 
 
 def by_score(runs: Sequence[Mapping[str, Any]], names: Sequence[str], score: Score) -> list[str]:
@@ -158,7 +158,7 @@ def summary(
     runs: Sequence[Mapping[str, Any]], counts: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> str:
     """A row for each text: the cell with the best mean, the cell to compare with, and counting n-grams."""
-    lines = [f"| text | best mean | `{BESIDE}` | n-grams |", "|---|---|---|---|"]
+    rows = []
     for text, part in PARTS.items():
         mine, score = [one for one in runs if one["text"] == text], part.scores[0]
         if not mine:
@@ -171,8 +171,8 @@ def summary(
             (one for one in counts if one["text"] == text), key=lambda one: one[score.name], default=None
         )
         beside = "" if gram is None else f"{gram[score.name]:.4g} ({gram['model']})"
-        lines.append(f"| {part.title}, {score.heading} | `{best}` {cells[0]} | {cells[1]} | {beside} |")
-    return "\n".join(lines)
+        rows.append([f"{part.title}, {score.heading}", f"`{best}` {cells[0]}", cells[1], beside])
+    return "\n".join(table(["text", "best mean", f"`{BESIDE}`", "n-grams"], rows))
 
 
 def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) -> None:
@@ -199,7 +199,7 @@ def page(runs: Sequence[Mapping[str, Any]], names: Sequence[str], machine: str) 
         seeds = sorted({one["seed"] for one in mine})
         spent = f"{mine[0]['seconds']:g} CPU seconds of training a run; seeds {', '.join(map(str, seeds))}."
         order = by_score(mine, names, part.scores[0])
-        lines += [f"## {part.title}", "", f"{part.words} {spent}", "", *table(mine, order, part.scores), ""]
+        lines += [f"## {part.title}", "", f"{part.words} {spent}", "", *rows_of(mine, order, part.scores), ""]
         if words := counted([one for one in counts if one["text"] == text], part.scores[0]):
             lines += [words, ""]
     missing = [part.title for text, part in PARTS.items() if not any(one["text"] == text for one in runs)]

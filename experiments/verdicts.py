@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from study import PUBLISHED, ROOT, result
+from study import PUBLISHED, ROOT, result, table
 
 PAGE = ROOT / "docs" / "claims.md"
 HEAD = """# Fourteen claims, measured
@@ -57,8 +57,8 @@ def page(folder: Path = PUBLISHED) -> str:
     votes = [vote(n, text["Claim"], one) for n, (text, one) in enumerate(zip(words, found, strict=True), 1)]
     measured = sum(not part["theorem"] for one in found for part in one["parts"])
     machines = "; ".join(dict.fromkeys(one["machine"] for one in found))
-    verdicts = ["", "## All verdicts", "", "| | Verdict | Parts |", "|---|---|---|"]
-    verdicts += [f"| {n} | **{one['verdict']}** | {tally(one)} |" for n, one in enumerate(found, 1)]
+    rows = [[str(n), f"**{one['verdict']}**", tally(one)] for n, one in enumerate(found, 1)]
+    verdicts = ["", "## All verdicts", "", *table(["", "Verdict", "Parts"], rows)]
     sections = [section(n, *both) for n, both in enumerate(zip(words, found, strict=True), 1)]
     return "\n".join(
         [HEAD + "\n".join(votes), RULES.format(machine=machines, measured=measured), *sections, *verdicts, ""]
@@ -99,15 +99,13 @@ def tally(one: dict[str, Any]) -> str:
 def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
     """A claim's part of the page."""
     lines = [f"## Claim {number}", "", f"*{words['Claim']}* **{one['verdict'].capitalize()}.**", ""]
+    rows = [(part["says"], result(part), part["verdict"]) for part in one["parts"]]
+    escaped = [[cell.replace("|", r"\|") for cell in row] for row in rows]
     lines += [
         f"Tested: {words['Tested']}",
         "",
-        "| Part | Difference and 95 % interval | Verdict |",
-        "|---|---|---|",
+        *table(["Part", "Difference and 95 % interval", "Verdict"], escaped),
     ]
-    for part in one["parts"]:
-        cells = (part["says"], result(part), part["verdict"])
-        lines += ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"]
     lines += [
         "",
         f"```{{figure}} pictures/claims/{number:02}.svg",

@@ -116,13 +116,7 @@ class Answers:
         Raises:
             AssertionError: they have another shape, or are no numbers.
         """
-        value = self.call(name, *arguments)
-        found = self.guarded(lambda: torch.as_tensor(value).detach(), f"`{name}`")
-        expect(
-            found.shape == tuple(shape),
-            f"`{name}` gives the shape {list(found.shape)}, expected {list(shape)}, rows first",
-        )
-        return found
+        return self._of_shape(f"`{name}` gives", self.call(name, *arguments), shape)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """Numbers of a shape, in float64.
@@ -130,11 +124,12 @@ class Answers:
         Raises:
             AssertionError: they have another shape, or are no numbers.
         """
-        value = self.value(name)
-        found = self.guarded(lambda: torch.as_tensor(value).detach().to(torch.float64), f"`{name}`")
-        expect(
-            found.shape == tuple(shape), f"`{name}` has the shape {list(found.shape)}, expected {list(shape)}"
-        )
+        return self._of_shape(f"`{name}` has", self.value(name), shape).double()
+
+    def _of_shape(self, what: str, value: Any, shape: Sequence[int]) -> Tensor:
+        found = self.guarded(lambda: torch.as_tensor(value).detach(), what.partition(" ")[0])
+        same = found.shape == tuple(shape)
+        expect(same, f"{what} the shape {list(found.shape)}, expected {list(shape)}, rows first")
         return found
 
     def part(self, name: str, kind: type[T]) -> T:
