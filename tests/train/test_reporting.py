@@ -15,7 +15,7 @@ from tests.train.toy import Notes, Sample, Task, settings
 from weft.errors import CheckpointError
 from weft.train import reporting
 from weft.train.loop import train
-from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
+from weft.train.reporting import Line, MetricsFile, Reporter, TensorBoard
 from weft.train.trackers import open_report
 
 LINE = Line(
@@ -195,7 +195,7 @@ def test_trouble_with_tensorboard_does_not_stop_training(tmp_path: Path) -> None
     (tmp_path / "tensorboard").write_text("in the way")
     notes = Notes()
     board = TensorBoard(tmp_path / "tensorboard", notes)
-    with Several(notes, board) as report:
+    with Reporter(notes, board) as report:
         outcome = train(Task(), tmp_path, settings(max_epochs=1), report)
     assert outcome.reason == "max_epochs"
     assert len(notes.warnings) == 1
@@ -227,7 +227,7 @@ def test_every_report_hears_every_call() -> None:
     }
     public = {name for name, value in vars(Reporter).items() if name[0] != "_" and callable(value)}
     assert public == set(said)
-    several, silent = Several(Ear(), Ear()), Reporter()
+    several, silent = Reporter(Ear(), Ear()), Reporter()
     for name, call in said.items():
         call(several)
         call(silent)

@@ -15,7 +15,7 @@ from tests.train.test_reporting import LINE
 from tests.train.toy import Notes, Task, settings
 from weft.errors import ConfigError
 from weft.train.loop import train
-from weft.train.reporting import Reporter, Several, TensorBoard
+from weft.train.reporting import Reporter, TensorBoard
 from weft.train.trackers import QUIET, Mlflow, Tensorboard, Tracker, Trackio, Wandb
 
 RECIPE = {"task": "toy", "training": {"seed": 1, "optimiser": {"lr": 0.01}}}
@@ -166,7 +166,7 @@ def test_a_failure_is_said_once_and_ends_nothing(
     (said,) = followed(tracker, tmp_path / "my").warnings
     assert "training continues without it" in said and "second line" not in said
     notes = Notes()
-    report = Several(notes, tracker.report(tmp_path / "my", RECIPE, notes))
+    report = Reporter(notes, tracker.report(tmp_path / "my", RECIPE, notes))
     assert train(Task(), tmp_path / "my", settings(max_epochs=1), report).reason == "max_epochs"
     assert len(notes.warnings) == 1
 

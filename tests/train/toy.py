@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Validation
 from weft.train.optimisers import AdamW
-from weft.train.reporting import MetricsFile, Reporter, Several
+from weft.train.reporting import MetricsFile, Reporter
 from weft.train.settings import TrainingSettings
 
 WORDS = 11
@@ -173,4 +173,4 @@ def settings(**changes: Any) -> TrainingSettings:
 
 
 def quiet(run: Path, notes: Notes | None = None) -> Reporter:
-    return Several(notes or Notes(), MetricsFile(run / "metrics.jsonl"))
+    return Reporter(notes or Notes(), MetricsFile(run / "metrics.jsonl"))

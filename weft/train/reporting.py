@@ -39,7 +39,16 @@ class Line(NamedTuple):
 
 
 class Reporter:
-    """Receives the progress of a training; by default every call does nothing."""
+    """Receives the progress of a training; what a subclass does not override is passed on to these reports.
+
+    Args:
+        reports: receive every call; none by default.
+    """
+
+    reports: Sequence["Reporter"] = ()
+
+    def __init__(self, *reports: "Reporter") -> None:
+        self.reports = reports
 
     def started(self, update: int, validated: bool) -> None:
         """Training starts after this update; earlier reports about later updates are void.
@@ -48,30 +57,48 @@ class Reporter:
             update: number of updates so far.
             validated: whether the validation of that update is valid; if not, it will be repeated.
         """
+        for report in self.reports:
+            report.started(update, validated)
 
     def said(self, text: str) -> None:
         """A sentence for the user."""
+        for report in self.reports:
+            report.said(text)
 
     def warned(self, text: str) -> None:
         """A warning: a problem that does not stop training."""
+        for report in self.reports:
+            report.warned(text)
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
         """Progress of a long step before training: reading data, learning a vocabulary."""
+        for report in self.reports:
+            report.progress(what, done, total)
 
     def moved(self, update: int, done: float) -> None:
         """An update was taken; called after every update, so it must be cheap."""
+        for report in self.reports:
+            report.moved(update, done)
 
     def logged(self, line: Line) -> None:
         """A progress line is due."""
+        for report in self.reports:
+            report.logged(line)
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
         """Measurements of the model: gradient reach, gates, norms; see monitors.py."""
+        for report in self.reports:
+            report.monitored(update, values)
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """A validation is complete; `best` tells whether it is the best so far."""
+        for report in self.reports:
+            report.validated(update, scores, samples, best)
 
     def ending(self) -> None:
         """No more updates follow, only sentences: a bar disappears."""
+        for report in self.reports:
+            report.ending()
 
     def finished(self, reason: str, update: int, scores: Mapping[str, float]) -> None:
         """The training has reached its end, and a model was chosen.
@@ -81,9 +108,13 @@ class Reporter:
             update: number of updates taken.
             scores: of the chosen model, by name.
         """
+        for report in self.reports:
+            report.finished(reason, update, scores)
 
     def close(self) -> None:
         """Nothing more is reported: the training has ended, was stopped, or has failed."""
+        for report in self.reports:
+            report.close()
 
     def __enter__(self) -> "Reporter":
         return self
@@ -92,57 +123,6 @@ class Reporter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Several(Reporter):
-    """Passes every call to several reports."""
-
-    def __init__(self, *reports: Reporter) -> None:
-        self._reports = reports
-
-    def started(self, update: int, validated: bool) -> None:
-        for report in self._reports:
-            report.started(update, validated)
-
-    def said(self, text: str) -> None:
-        for report in self._reports:
-            report.said(text)
-
-    def warned(self, text: str) -> None:
-        for report in self._reports:
-            report.warned(text)
-
-    def progress(self, what: str, done: float, total: float | None = None) -> None:
-        for report in self._reports:
-            report.progress(what, done, total)
-
-    def moved(self, update: int, done: float) -> None:
-        for report in self._reports:
-            report.moved(update, done)
-
-    def logged(self, line: Line) -> None:
-        for report in self._reports:
-            report.logged(line)
-
-    def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        for report in self._reports:
-            report.monitored(update, values)
-
-    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        for report in self._reports:
-            report.validated(update, scores, samples, best)
-
-    def ending(self) -> None:
-        for report in self._reports:
-            report.ending()
-
-    def finished(self, reason: str, update: int, scores: Mapping[str, float]) -> None:
-        for report in self._reports:
-            report.finished(reason, update, scores)
-
-    def close(self) -> None:
-        for report in self._reports:
-            report.close()
 
 
 class MetricsFile(Reporter):

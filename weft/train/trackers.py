@@ -27,7 +27,6 @@ from weft.train.reporting import (
     LineReporter,
     MetricsFile,
     Reporter,
-    Several,
     TensorBoard,
     finite_points,
     line_points,
@@ -403,6 +402,6 @@ def open_report(
     """
     tracked = [one.report for one in trackers]
     screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
-    return Several(
+    return Reporter(
         screen, MetricsFile(run / "metrics.jsonl"), *(report(run, recipe, screen) for report in tracked)
     )
