@@ -129,7 +129,7 @@ def test_a_run_broken_anywhere_is_the_unbroken_run(
 def test_without_the_carried_state_it_would_not_be(tmp_path: Path, whole: tuple[Trace, Model]) -> None:
     train(Task(on_batch=terminate(8)), tmp_path, CHOSEN, quiet(tmp_path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("weft.train.carry.restored", lambda *given: None)
+        patch.setattr("weft.train.ready.carried_state", lambda *given: None)
         outcome = train(Task(), tmp_path, CHOSEN, quiet(tmp_path))
     assert not same(Trace(tmp_path, [], outcome).weights, whole[0].weights)
 

@@ -14,11 +14,10 @@ from tests.train.toy import Notes, Task, quiet
 from tests.train.traces import BUSY, terminate
 from weft.nn import devices
 from weft.train import resume, training_state
-from weft.train.checkpoints import Checkpoints
+from weft.train.checkpoints import About, Checkpoints
 from weft.train.loop import train
 from weft.train.ready import decide_precision
 from weft.train.resume import about
-from weft.train.saved import About
 
 CPU = torch.device("cpu")
 

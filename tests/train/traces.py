@@ -13,9 +13,9 @@ from tests.train.toy import Task, quiet, settings
 from weft.store import weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.feeding import LinearFeeding
+from weft.train.finish import Outcome
 from weft.train.loop import train
 from weft.train.optimisers import Adam
-from weft.train.outcome import Outcome
 from weft.train.schedules import Plateau
 
 

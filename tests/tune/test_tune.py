@@ -19,8 +19,8 @@ from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
 from weft.run.training import check_recipe
 from weft.store.locks import lock
+from weft.train.finish import Outcome
 from weft.train.loop import train
-from weft.train.outcome import Outcome
 from weft.tune import trial as trials
 from weft.tune.plan import keep, plan
 from weft.tune.report import retrain, retrained

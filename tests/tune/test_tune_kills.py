@@ -18,8 +18,8 @@ from tests.commands.shell import refused, weft
 from tests.tune.searches import make, needs_optuna, rows, studied, words
 from weft.config import read_recipe
 from weft.run.training import check_recipe
+from weft.train.finish import Outcome
 from weft.train.loop import train
-from weft.train.outcome import Outcome
 from weft.tune import report as retraining
 from weft.tune import space as spaces
 from weft.tune import trial as trials

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.config import Table
     from weft.run.training import CheckedRecipe
     from weft.tasks.task import Task
-    from weft.train.outcome import Outcome
+    from weft.train.finish import Outcome
 
 
 @click.command()

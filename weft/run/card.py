@@ -11,7 +11,7 @@ from weft.errors import CheckpointError
 from weft.run.teacher import teacher_of
 from weft.run.training import CheckedRecipe
 from weft.store import files
-from weft.train.outcome import Outcome
+from weft.train.finish import Outcome
 from weft.version import __version__
 from weft.wording import plural
 

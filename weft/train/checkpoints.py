@@ -17,7 +17,7 @@ A checkpoint never changes; older ones are removed only after a newer one is com
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,18 +25,122 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
 from weft.store.digests import Fits
-from weft.train import carry, optimiser_state, parts
-from weft.train.history import History, plain
+from weft.train import optimiser_state, parts
+from weft.train.history import History, SavedValidation, plain
 from weft.train.objectives.objective import together
 from weft.train.parts import Shard, name
 from weft.train.position import Position
-from weft.train.saved import FORMAT, FormatVersion, Index, ModelOrigin, SavedState, WrongFormat, read_state
 from weft.train.sharding import is_sharded, local
-from weft.tree import State
+from weft.tree import State, leaves
 from weft.version import __version__
 
 MODEL, OPTIMISER = "model", "optimiser"
 STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safetensors"
+FORMAT = 1
+
+
+class WrongFormat(CheckpointError):
+    """A checkpoint from an incompatible version; older checkpoints would not help."""
+
+
+class FormatVersion(jsonfile.Schema):
+    """The part of state.json that every version has: which version wrote it."""
+
+    format: int
+    weft: str = "of unknown version"
+
+
+class About(jsonfile.Schema):
+    """Settings that a resumed run must share, and where it was trained.
+
+    seed, optimiser: of the settings.
+    precision: what `precision: auto` meant.
+    machine: processor, torch and threads, as text.
+    kernels: written by earlier versions; only their precision is read.
+    """
+
+    seed: int | None = None
+    optimiser: str = ""
+    precision: str = ""
+    machine: str = ""
+    kernels: dict[str, str] = jsonfile.field(default_factory=dict)
+
+
+class SavedState(jsonfile.Schema):
+    """The contents of a state.json."""
+
+    position: Position
+    validations: list[SavedValidation]
+    optimiser: dict[str, bool | int | float | str | None]
+    about: About
+    parts: Annotated[int, jsonfile.Meta(ge=1, le=100_000)] = 1
+    cut: dict[str, list[str]] = jsonfile.field(default_factory=dict)
+
+
+class ModelOrigin(jsonfile.Schema):
+    """The updates whose mean model.safetensors is, and its scores."""
+
+    of: Annotated[list[jsonfile.Count], jsonfile.Meta(min_length=1)]
+    scores: dict[str, jsonfile.Real | None]
+
+
+class TriedMean(ModelOrigin):
+    """A mean that was tried: at which update, of how many checkpoints, and whether it was better."""
+
+    update: jsonfile.Count
+    asked: jsonfile.Count
+    taken: bool
+
+
+class Index(jsonfile.Schema):
+    """The contents of checkpoints.json."""
+
+    format: int = FORMAT
+    last: jsonfile.Count = 0
+    best: jsonfile.Count | None = None
+    metric: str = ""
+    better: Literal["higher", "lower", ""] = ""
+    model: ModelOrigin | None = None
+    mean: TriedMean | None = None
+    validations: list[SavedValidation] = jsonfile.field(default_factory=list)
+
+
+def read_state(data: bytes, path: Path) -> SavedState:
+    """Parse and check a state.json.
+
+    Args:
+        data: bytes of the file.
+        path: directory of the checkpoint.
+
+    Raises:
+        ValueError: a field is missing, has the wrong type, or contradicts another.
+        WrongFormat: an incompatible version wrote it.
+    """
+    try:
+        written = jsonfile.decode(data, FormatVersion)
+        if written.format != FORMAT:
+            raise WrongFormat(
+                f"{path}: expected format {FORMAT}, which weft {__version__} reads, got {written.format}, "
+                f"written by weft {written.weft}; use that version or another --run"
+            )
+        state = jsonfile.decode(data, SavedState)
+    except WrongFormat:
+        raise
+    except ValueError as error:
+        raise ValueError(f"state.json: {error}") from None
+    at = state.position
+    for field, value, most, what in (
+        ("epoch", at.epoch, at.update, "updates"),
+        ("skipped", at.skipped, at.update, "updates"),
+        ("index", at.index, at.batches, "batches in the epoch"),
+    ):
+        if value > most:
+            raise ValueError(
+                f"state.json: $.position.{field}: expected at most the {most} {what}, got {value}"
+            )
+    if path.name != f"step-{at.update:08d}":
+        raise ValueError(f"state.json: $.position.update: expected that of {path.name}, got {at.update}")
+    return state
 
 
 class Snapshot(NamedTuple):
@@ -86,7 +190,9 @@ def taken(
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: remembered.tensors}
     tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
     if carried is not None:
-        tensors[CARRIED] = weights.copied(carry.named(carried))
+        tensors[CARRIED] = weights.copied(
+            {str(number): leaf.contiguous() for number, leaf in enumerate(leaves(carried))}
+        )
     if own is not None:
         tensors[OBJECTIVE] = weights.copied(own.state_dict())
     if part.rank:

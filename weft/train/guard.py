@@ -1,9 +1,10 @@
-"""Find where a loss or gradient stopped being finite.
+"""Find where a loss or gradient stopped being finite, and warn of a training that diverges before it does.
 
 The batches run again with the same dropout while hooks watch every layer. The first non-finite output of the
 forward pass is reported, or else the first non-finite gradient of the backward pass. Read next: update.py.
 """
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -89,3 +90,54 @@ def _tensors(output: Any) -> list[Tensor]:
 
 def _finite(tensor: Tensor) -> bool:
     return bool(torch.isfinite(tensor._values() if tensor.is_sparse else tensor).all())
+
+
+AT_ONCE = 100.0
+"""A loss above this multiple of the lowest one so far (or of 1, if larger) is divergence at once."""
+
+LASTING = 10.0
+"""A loss above this multiple for PATIENCE updates is divergence; single outliers occur in forecasting."""
+
+PATIENCE = 10
+
+
+class Divergence:
+    """Compares each update's loss with the lowest one so far.
+
+    Args:
+        settings: training settings, for the advice.
+
+    Example:
+        >>> from weft.train.optimisers import SGD
+        >>> watch = Divergence(TrainingSettings(optimiser=SGD(lr=10.0), max_epochs=1))
+        >>> watch.after(1, 3.0)
+        ''
+        >>> watch.after(2, 4e30)[:38]
+        'update 2: the loss is 4e+30, and was 3'
+    """
+
+    def __init__(self, settings: TrainingSettings) -> None:
+        self._settings = settings
+        self._lowest = math.inf
+        self._high = 0
+        self._said = False
+
+    def after(self, update: int, loss: float) -> str:
+        """The warning after an update; "" if there is nothing to report, and after the first warning.
+
+        Args:
+            update: number of the update.
+            loss: per target, in nats.
+        """
+        if self._said:
+            return ""
+        self._lowest = min(self._lowest, loss)
+        usual = max(1.0, abs(self._lowest))
+        self._high = self._high + 1 if loss > LASTING * usual else 0
+        if loss <= AT_ONCE * usual and self._high < PATIENCE:
+            return ""
+        self._said = True
+        return (
+            f"update {update}: the loss is {loss:.3g}, and was {self._lowest:.3g} at its lowest: training "
+            f"diverges and is unlikely to recover; stop it and start a new run: {advice(self._settings)}"
+        )

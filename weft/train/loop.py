@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from weft.tasks.task import Task
+from weft.train.finish import Outcome
 from weft.train.interrupts import Interrupted
-from weft.train.outcome import Outcome
 from weft.train.position import groups
 from weft.train.prefetch import coming
 from weft.train.ready import check_training, make_ready

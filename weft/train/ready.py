@@ -3,6 +3,7 @@
 Read next: resume.py; training_state.py, the result.
 """
 
+import os
 from dataclasses import replace
 from typing import Literal
 
@@ -15,18 +16,18 @@ from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import carry, compiling, seeds, sharding, transfer
+from weft.train import compiling, seeds, sharding, transfer
 from weft.train.captured import CapturedUpdates, why_not_captured
+from weft.train.checkpoints import About
 from weft.train.clock import TrainingClock
 from weft.train.data_files import DataFiles
-from weft.train.divergence import Divergence
-from weft.train.feeding import check_fits
+from weft.train.feeding import always_true, check_fits
+from weft.train.guard import Divergence
 from weft.train.history import History
 from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Position
-from weft.train.resume import resume
-from weft.train.saved import About
+from weft.train.resume import carried_state, resume
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
@@ -54,10 +55,41 @@ def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device
             f"training.metric: expected one of {', '.join(better)}, the scores of this task, got "
             f"{settings.metric!r}"
         )
-    carry.check_carried_state(task, settings)
+    _check_carried_state(task, settings)
     if settings.compile:
         compiling.check_compiler(device)
     return device, History(settings.metric, better[settings.metric] == "higher")
+
+
+def _check_carried_state(task: Task, settings: TrainingSettings) -> None:
+    """Check that the settings allow a carried state, if the task has one.
+
+    Raises:
+        ConfigError: they do not, such as several batches per update.
+    """
+    if not task.streams:
+        return
+    if settings.accumulate > 1:
+        raise ConfigError(
+            f"training.accumulate: expected 1, got {settings.accumulate}: each batch starts with "
+            "the state of the previous one, so an update has one batch; set it to 1 and raise "
+            "data.batch_rows instead"
+        )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "--processes: a state is carried from batch to batch, so only one process can train; leave it "
+            "out, or set data.batches: lines"
+        )
+    if not settings.objective.plain:
+        raise ConfigError(
+            f"training.objective: cannot use {type(settings.objective).__name__}: a carried state allows "
+            "likelihood training only; leave it out or set data.batches: lines"
+        )
+    if not always_true(settings.feeding):
+        raise ConfigError(
+            "training.feeding: expected a probability of 1: a carried state reads the true text only; "
+            "leave it out or set data.batches: lines"
+        )
 
 
 def make_ready(session: Session, task: Task, history: History) -> TrainingState:
@@ -84,17 +116,18 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     criterion = settings.objective.build(pipeline, model)
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
-    before: About | None = None
     with session.first_before_others():
-        position, history, before = resume(
+        position, history, saved = resume(
             session.checkpoints, model, optimiser, plan, history, settings, criterion.own
         )
         if session.processes.first:
             session.checkpoints.write_index(history)
     frozen.at(position.update)
+    before = None if saved is None else saved.state.about
     settings = replace(settings, precision=decide_precision(settings, session.device, before))
     session = replace(session, settings=settings)
-    carried = carry.restored(training, session.checkpoints, position, model, session.device)
+    place = session.checkpoints.path(position.update)
+    carried = carried_state(saved, place, model, session.device) if training.streams else None
     report.started(position.update, history.has(position.update))
     report.said(_introduction(session, model, position))
     if settings.compile:

@@ -1,6 +1,7 @@
 """Resume from the newest checkpoint of a run, if the recipe still fits it. Read next: ready.py."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,13 +13,13 @@ from weft.nn.kernels import choice, rules
 from weft.store import weights
 from weft.store.digests import check_kept
 from weft.train import optimiser_state, sharding
-from weft.train.checkpoints import Checkpoints, LoadedCheckpoint
+from weft.train.checkpoints import About, Checkpoints, LoadedCheckpoint
 from weft.train.guard import NonFinite
 from weft.train.history import History
 from weft.train.objectives.objective import together
 from weft.train.position import BatchOrder, Position
-from weft.train.saved import About
 from weft.train.settings import TrainingSettings
+from weft.tree import State, leaves, tree_map
 
 
 def about(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def resume(
     history: History,
     settings: TrainingSettings,
     own: nn.Module | None = None,
-) -> tuple[Position, History, About | None]:
+) -> tuple[Position, History, LoadedCheckpoint | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
     Args:
@@ -46,7 +47,7 @@ def resume(
         own: the objective's own module, if any; loaded too.
 
     Returns:
-        The position, the validations up to it, and what the checkpoint says of the earlier training.
+        The position, the validations up to it, and the checkpoint.
 
     Raises:
         CheckpointError: there are checkpoints, but none can be loaded, or they do not fit the recipe.
@@ -78,7 +79,7 @@ def resume(
         history.with_saved(entries).until(position.update)
         for entries in (saved.state.validations, checkpoints.index().validations)
     ]
-    return position, max(known, key=lambda one: len(one.entries)), saved.state.about
+    return position, max(known, key=lambda one: len(one.entries)), saved
 
 
 def roll_back(
@@ -124,6 +125,39 @@ def _fill(
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
     optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state.optimiser, place)
+
+
+def carried_state(
+    saved: LoadedCheckpoint | None, place: Path, model: nn.Module, device: torch.device
+) -> State:
+    """The state that the next batch starts with, from a checkpoint; None if it has none.
+
+    Where a task with `streams` cuts a text into pieces, the model starts each piece with its state after the
+    previous one. Gradients stay within a piece.
+
+    Args:
+        saved: the checkpoint, if there is one.
+        place: its directory, for the error.
+        model: its `start` gives the structure of a state.
+        device: device for the state.
+
+    Raises:
+        CheckpointError: the state belongs to another model.
+    """
+    if saved is None or not saved.carried:
+        return None
+    found = saved.carried
+    mask = torch.ones(len(found["0"]), 1, dtype=torch.bool, device=device)
+    form = model.start(None, mask)  # type: ignore[operator]
+    count = sum(1 for _ in leaves(form))
+    if count != len(found):
+        raise CheckpointError(
+            f"{place}: carries a state of {len(found)} tensors, the model has "
+            f"{count}; use the recipe it was trained with, or another --run"
+        )
+    numbers = iter(range(count))
+    filled: State = tree_map(lambda _: found[str(next(numbers))].to(device), form)
+    return filled
 
 
 SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")

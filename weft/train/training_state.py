@@ -19,14 +19,12 @@ from weft.train import compiling, resume, seeds, sharding
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.checkpoints import taken as snapshot_of
 from weft.train.clock import Moment, TrainingClock, now
-from weft.train.divergence import Divergence
-from weft.train.finish import finish, wanted
-from weft.train.guard import NonFinite
+from weft.train.finish import Outcome, finish, outcome, wanted
+from weft.train.guard import Divergence, NonFinite
 from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.monitors import Monitors
 from weft.train.objectives.objective import Criterion
-from weft.train.outcome import Outcome, outcome
 from weft.train.position import BatchGroup, BatchOrder, Position
 from weft.train.processes import Processes
 from weft.train.resume import about, roll_back
@@ -377,7 +375,8 @@ class TrainingState:
             report.warned(said)
         if taken.skipped:
             report.warned(f"{taken.skipped}; this update was skipped{self._roll_back()}")
-        if said := self.divergence.after(number, taken):
+        counts = taken.stepped and taken.count
+        if counts and (said := self.divergence.after(number, taken.total / taken.count)):
             report.warned(said)
         if taken.split and not self.split:
             self.split = True
