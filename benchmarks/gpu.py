@@ -62,7 +62,7 @@ from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import AdamW
 from weft.train.position import BatchGroup, Position
 from weft.train.settings import TrainingSettings
-from weft.train.update import update
+from weft.train.update import Updates
 
 DEVICE = torch.device(os.environ.get("WEFT_BENCH_DEVICE", "cuda"))
 DRY = DEVICE.type == "cpu"
@@ -197,13 +197,13 @@ def weft_update(
     )
     training: Any = Batches(batches)
     optimiser = settings.optimiser.build(model.train())
-    position = Position()
+    updates, position = Updates(training, OwnLoss(model), optimiser, settings), Position()
 
     def plain() -> None:
         nonlocal position
         rows = np.full(len(batches[0].target_in), position.update)
         group = BatchGroup(0, position.update, [rows], 1, 1, 0)
-        update(training, model, optimiser, group, position, 1.0, settings)
+        updates.take(group, position, 1.0)
         position = replace(position, update=position.update + 1)
 
     if not graphs:

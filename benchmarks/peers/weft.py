@@ -45,10 +45,11 @@ from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
 from weft.tasks.seq2seq.batch_search import rounded
 from weft.tasks.seq2seq.graphs import EXAMPLES, graphs, tokens
+from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import Adam
 from weft.train.position import BatchGroup, Position
 from weft.train.settings import TrainingSettings
-from weft.train.update import update
+from weft.train.update import Updates
 
 
 class Pairs(NamedTuple):
@@ -66,7 +67,7 @@ class Pairs(NamedTuple):
 
 
 class OneBatch:
-    """As much of a training as `update` asks for: the batch at hand."""
+    """As much of a training as `Updates` asks for: the batch at hand."""
 
     streams = False
 
@@ -136,7 +137,8 @@ class Weft(Engine):
         position = Position(update=self.updates)
         self.updates += 1
         factor = learning_rate(self.updates) / PEAK_RATE
-        taken = update(OneBatch(batch), self.model, self.optimiser, group, position, factor, self.settings)
+        updates = Updates(OneBatch(batch), OwnLoss(self.model), self.optimiser, self.settings)
+        taken = updates.take(group, position, factor)
         return taken.total / taken.count
 
     def search(

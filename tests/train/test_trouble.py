@@ -25,10 +25,11 @@ from weft.train.checkpoints import Checkpoints
 from weft.train.feeding import ConstantFeeding
 from weft.train.guard import Divergence, NonFinite, explain
 from weft.train.loop import train
+from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD, AdamW
 from weft.train.position import BatchGroup, Position
 from weft.train.saving import CheckpointWriter
-from weft.train.update import update
+from weft.train.update import Updates
 
 
 class Small(Model):
@@ -90,7 +91,8 @@ def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
         )
         before = [p.detach().clone() for p in model.parameters()]
         group = BatchGroup(0, 0, [ROWS], 1, 1, 0)
-        taken = update(task, model, chosen.optimiser.build(model), group, Position(), 1.0, chosen)
+        updates = Updates(task, OwnLoss(model), chosen.optimiser.build(model), chosen)
+        taken = updates.take(group, Position(), 1.0)
         moved = [p.detach() - old for p, old in zip(model.parameters(), before, strict=True)]
         found.append((taken.split, taken.total, taken.tokens, moved))
     (split, total, tokens, parts), (once, expected, all_tokens, whole) = found

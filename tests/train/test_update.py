@@ -10,9 +10,10 @@ from tests.train.toy import Model, Task, settings
 from weft.nn.heads.head import Loss
 from weft.train.feeding import ConstantFeeding
 from weft.train.guard import NonFinite
+from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD
 from weft.train.position import BatchGroup, Position
-from weft.train.update import UpdateResult, update
+from weft.train.update import UpdateResult, Updates
 
 ROWS = np.array([3, 14, 15, 9, 2, 6, 5])
 
@@ -23,7 +24,7 @@ def step(parts: list[np.ndarray], model: Model, **changes: Any) -> tuple[UpdateR
     before = [p.detach().clone() for p in model.parameters()]
     optimiser = chosen.optimiser.build(model)
     group = BatchGroup(0, 0, parts, len(parts), 1, 0)
-    taken = update(Task(dropout=0.0), model, optimiser, group, Position(), 1.0, chosen)
+    taken = Updates(Task(dropout=0.0), OwnLoss(model), optimiser, chosen).take(group, Position(), 1.0)
     return taken, [p.detach() - old for p, old in zip(model.parameters(), before, strict=True)]
 
 
@@ -96,7 +97,7 @@ def test_the_rate_is_lr_times_the_factor() -> None:
     chosen = settings(optimiser=SGD(lr=0.5))
     optimiser = chosen.optimiser.build(model)
     group = BatchGroup(0, 0, [ROWS], 1, 1, 0)
-    taken = update(Task(), model, optimiser, group, Position(), 0.25, chosen)
+    taken = Updates(Task(), OwnLoss(model), optimiser, chosen).take(group, Position(), 0.25)
     assert taken.rate == 0.125
     assert optimiser.param_groups[0]["lr"] == 0.125
 

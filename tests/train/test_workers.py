@@ -12,10 +12,11 @@ from torch import nn
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import AdamW
 from weft.train.position import BatchGroup, Position
 from weft.train.settings import TrainingSettings
-from weft.train.update import update
+from weft.train.update import Updates
 from weft.train.workers import BatchWorkers
 
 
@@ -66,8 +67,9 @@ def updates(workers: BatchWorkers) -> list[torch.Tensor]:
         batches=3,
     )
     with workers:
+        taken = Updates(Task(), OwnLoss(model), optimiser, settings, workers)
         for _ in range(3):
-            update(Task(), model, optimiser, group, Position(), 1.0, settings, workers)
+            taken.take(group, Position(), 1.0)
     return [parameter.detach() for parameter in model.parameters()]
 
 
@@ -119,7 +121,7 @@ def test_in_bfloat16_a_batch_does_not_see_that_another_ends_within_it() -> None:
         group = BatchGroup(epoch=0, index=0, numbers=numbers, next_epoch=0, next_index=2, batches=2)
         with BatchWorkers(at_a_time, 2, torch.device("cpu")) as workers:
             optimiser = settings.optimiser.build(model)
-            update(Task(), model, optimiser, group, Position(), 0.0, settings, workers)
+            Updates(Task(), OwnLoss(model), optimiser, settings, workers).take(group, Position(), 0.0)
         found.append([parameter.grad for parameter in model.parameters()])
     for side_by_side, alone in zip(*found, strict=True):
         assert torch.equal(side_by_side, alone)
@@ -142,5 +144,6 @@ def test_one_tensor_as_the_gradient_of_two_parameters_is_scaled_once() -> None:
     model = Twins()
     settings = TrainingSettings(max_updates=1, clip_norm=0.0)
     group = BatchGroup(epoch=0, index=0, numbers=[np.array([1])], next_epoch=0, next_index=1, batches=1)
-    update(Task(), model, settings.optimiser.build(model), group, Position(), 0.0, settings)
+    optimiser = settings.optimiser.build(model)
+    Updates(Task(), OwnLoss(model), optimiser, settings).take(group, Position(), 0.0)
     assert model.a.grad.tolist() == model.b.grad.tolist() == [0.25, 0.25]

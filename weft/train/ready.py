@@ -32,6 +32,7 @@ from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
 from weft.train.tuned import FrozenParts, apply, scales
+from weft.train.update import Updates
 from weft.wording import plural
 
 
@@ -140,8 +141,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         pipeline,
         training,
         model,
-        criterion,
-        optimiser,
+        Updates(training, criterion, optimiser, settings, session.workers, session.processes),
         plan,
         position,
         history,

@@ -14,7 +14,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
-from weft.tasks.task import Pipeline, Training, training_of
+from weft.tasks.task import Pipeline, Training
 from weft.train import compiling, resume, seeds, sharding
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.checkpoints import taken as snapshot_of
@@ -22,17 +22,15 @@ from weft.train.clock import Moment, TrainingClock, now
 from weft.train.finish import Outcome, finish, outcome, wanted
 from weft.train.guard import Divergence, NonFinite
 from weft.train.history import History, finite
-from weft.train.interrupts import Interrupted, Interrupts
+from weft.train.interrupts import Interrupted
 from weft.train.monitors import Monitors
-from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchGroup, BatchOrder, Position
-from weft.train.processes import Processes
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
-from weft.train.update import UpdateResult, update
+from weft.train.update import UpdateResult, Updates
 from weft.tree import State
 
 
@@ -44,8 +42,7 @@ class TrainingState:
     pipeline: makes models.
     training: provides batches and validates.
     model: in training mode, possibly sharded.
-    criterion: computes losses.
-    optimiser: over the parameters of the criterion.
+    updates: takes updates; has criterion and optimiser.
     plan: order of the batches.
     position: number of updates so far, and the next batch.
     history: validations so far.
@@ -66,8 +63,7 @@ class TrainingState:
     pipeline: Pipeline
     training: Training
     model: nn.Module
-    criterion: Criterion
-    optimiser: torch.optim.Optimizer
+    updates: Updates
     plan: BatchOrder
     position: Position
     history: History
@@ -105,19 +101,19 @@ class TrainingState:
         if self.saved == self.position.update:
             return
         if session.processes.first or session.sharded:
-            known = about(self.optimiser, session.settings) | {
+            known = about(self.updates.optimiser, session.settings) | {
                 "machine": resume.machine(),
                 "precision": session.settings.precision,
             }
             copy = partial(
                 snapshot_of,
                 self.model,
-                self.optimiser,
+                self.updates.optimiser,
                 self.position,
                 self.history,
                 known,
                 self.carried,
-                self.criterion.own,
+                self.updates.criterion.own,
                 session.part,
             )
             session.saving.save(copy, wanted(self.history, session.settings))
@@ -131,9 +127,7 @@ class TrainingState:
         """
         session, number = self.session, self.position.update
         self._keep_cycle()
-        found = validate(
-            self.pipeline, self.model, session.settings, session.processes, session.interrupts, number
-        )
+        found = self._validation()
         self.samples = tuple(found.samples)
         self.history = self.history.add(number, finite(found.scores))
         best = self.history.best() == self.history.entries[-1]
@@ -145,6 +139,31 @@ class TrainingState:
         session.saving.wait()
         if session.processes.first:
             session.checkpoints.write_index(self.history)
+
+    def _validation(self) -> Validation:
+        """The scores and samples of the whole model in float32; a repeated one draws the same random numbers.
+
+        The first process computes them; the others receive its scores, or learn that a signal interrupted it.
+        """
+        session, model = self.session, self.model
+        processes, interrupts = session.processes, session.interrupts
+        whole: nn.Module | None = model
+        if session.sharded:
+            whole = sharding.gathered(model, self.pipeline.model, wanted=processes.first)
+        if whole is None or not processes.first:
+            answer = processes.told()
+            if answer["signal"]:
+                interrupts.agree(answer["signal"])
+                raise Interrupted
+            return Validation(answer["scores"], [])
+        try:
+            with interrupts.alone():
+                found = scored(self.training, whole, session.settings, self.position.update)
+        except Interrupted:
+            processes.told({"signal": interrupts.asked})
+            raise
+        processes.told({"signal": 0, "scores": found.scores})
+        return found
 
     def _cycle_ends(self) -> bool:
         """Whether a cycle of the learning rate ends here, and its weights are not known to be kept."""
@@ -222,31 +241,20 @@ class TrainingState:
             self.position = self.position.after_log()
 
     def _update(self, group: BatchGroup, position: Position, factor: float) -> UpdateResult:
-        session = self.session
         try:
-            return update(
-                self.training,
-                self.model,
-                self.optimiser,
-                group,
-                position,
-                factor,
-                session.settings,
-                session.workers,
-                self.carried,
-                session.processes,
-                self.criterion,
-            )
+            return self.updates.take(group, position, factor, self.carried)
         except (NonFinite, ConfigError) as error:
             # Other processes learn only about non-finite numbers at this update.
-            if isinstance(error, NonFinite) or not session.sharded:
+            if isinstance(error, NonFinite) or not self.session.sharded:
                 self.position = position
                 self.save()
             raise
 
     def _launched(self, group: BatchGroup) -> UpdateResult | None:
         """Launch an update; its losses, zero here, are added when they are read. None if it cannot be."""
-        if self.captured is None or not self.optimiser.state:  # the first step makes the optimiser's state
+        if (
+            self.captured is None or not self.updates.optimiser.state
+        ):  # the first step makes the optimiser's state
             return None
         factor = self._factor(group)
         try:
@@ -402,7 +410,8 @@ class TrainingState:
             return ""
         session.saving.wait()
         session.processes.wait()
-        to = roll_back(session.checkpoints, self.model, self.optimiser, self.criterion.own)
+        updates = self.updates
+        to = roll_back(session.checkpoints, self.model, updates.optimiser, updates.criterion.own)
         return f" and the parameters of update {to} were restored"
 
 
@@ -420,49 +429,6 @@ def too_small(tokens: int, session: Session) -> str:
         f"an update has {share:,} target tokens for each GPU, too few to keep it busy; set "
         f"training.scale: gpu for larger ones{graphs}"
     )
-
-
-def validate(
-    pipeline: Pipeline,
-    model: nn.Module,
-    settings: TrainingSettings,
-    processes: Processes,
-    interrupts: Interrupts,
-    number: int,
-) -> Validation:
-    """Validate a model and return the task's scores and samples.
-
-    The first process validates the whole model in float32; the others receive its scores, or learn that a
-    signal interrupted it. A repeated validation uses the same random numbers.
-
-    Args:
-        pipeline: makes and validates models.
-        model: temporarily put into evaluation mode.
-        settings: training settings, for the seed.
-        processes: processes of the training.
-        interrupts: signals of this process.
-        number: number of the update.
-
-    Raises:
-        Interrupted: a signal arrived during validation.
-    """
-    whole: nn.Module | None = model
-    if any(map(sharding.is_sharded, model.parameters())):
-        whole = sharding.gathered(model, pipeline.model, wanted=processes.first)
-    if whole is None or not processes.first:
-        answer = processes.told()
-        if answer["signal"]:
-            interrupts.agree(answer["signal"])
-            raise Interrupted
-        return Validation(answer["scores"], [])
-    try:
-        with interrupts.alone():
-            validation: Validation = scored(training_of(pipeline), whole, settings, number)
-    except Interrupted:
-        processes.told({"signal": interrupts.asked})
-        raise
-    processes.told({"signal": 0, "scores": validation.scores})
-    return validation
 
 
 def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:

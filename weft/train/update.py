@@ -7,7 +7,6 @@ Read next: guard.py, losses that are not finite; training_state.py.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from weft.nn.regions import plainly
 from weft.tasks.task import Training
 from weft.train import seeds
 from weft.train.guard import NonFinite, advice, explain
-from weft.train.objectives.likelihood import OwnLoss
 from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchGroup, Position
 from weft.train.prefetch import made_batch
@@ -51,25 +49,19 @@ class Pass:
     """The forward and backward pass over one batch of a group.
 
     Args:
-        training: collates examples into batches.
-        criterion: computes losses.
+        updates: has what stays the same from update to update.
         parameters: parameters to differentiate.
         group: the batches of this update.
         feeding: probability of feeding the true token.
-        settings: training settings.
         carried: state after the previous batch, if the task carries one.
-        alone: whether no other pass runs in this process at the same time.
         sharded: whether the parameters are sharded; gradients are then added to them directly.
     """
 
-    training: Training
-    criterion: Criterion
+    updates: "Updates"
     parameters: list[nn.Parameter]
     group: BatchGroup
     feeding: float
-    settings: TrainingSettings
     carried: State
-    alone: bool
     sharded: bool
 
     def __call__(self, share: Share, rows: Rows | None = None) -> BatchResult:
@@ -89,14 +81,14 @@ class Pass:
             return self._one(share, rows)
         except torch.OutOfMemoryError as error:
             # With sharding, each pass is collective: all processes would have to split theirs too.
-            if count < 2 or self.training.streams or self.sharded:
+            if count < 2 or self.updates.training.streams or self.sharded:
                 raise ConfigError(
                     f"out of memory for a batch of {count} "
                     f"({str(error).splitlines()[0][:90]}); make batches smaller in the section data, or the "
                     "model in the section model, or set training.checkpoint_activations: true"
                 ) from None
         # Outside of the except block, because the error keeps the tensors of the batch alive.
-        if next(self.criterion.model.parameters()).device.type == "cuda":
+        if self.updates.device.type == "cuda":
             torch.cuda.empty_cache()
         middle = rows.begin + count // 2
         halves = rows._replace(end=middle), rows._replace(begin=middle)
@@ -104,38 +96,39 @@ class Pass:
 
     def loss(self, share: Share, rows: Rows | None = None) -> tuple[Loss, int, State]:
         """The loss of a batch or some of its rows, its number of target tokens, and the state after it."""
-        device = next(self.criterion.model.parameters()).device
-        bfloat16 = devices.uses_bfloat16(self.settings.precision, device)
-        feeding, how = self.feeding, self.settings.feeding
+        training, criterion, settings = self.updates.training, self.updates.criterion, self.updates.settings
+        device, feeding, how = self.updates.device, self.feeding, settings.feeding
+        bfloat16 = devices.uses_bfloat16(settings.precision, device)
         # At 1 the model may take its parallel path, and a model without the argument still works.
         forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": how.per_sequence}
         forced |= {"parallel": True} if forced and how.parallel else {}
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         batch, rows = self._made(share, rows)
         batch = batch.to(device)
-        number = seeds.derive(self.settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
-        if self.alone:  # torch's generators are shared by all threads
+        number = seeds.derive(settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
+        if self.updates.workers.count == 1:  # torch's generators are shared by all threads
             seeds.settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
         after = None
         with (
             drawing(own),
             part_of_batch(rows),
-            recomputing(self.settings.checkpoint_activations),
+            recomputing(settings.checkpoint_activations),
             devices.autocast(bfloat16, device),
         ):
-            if self.training.streams:
+            if training.streams:
                 carried = self.carried if batch.continues else None
-                loss, after = self.criterion.model.carry_on(batch, carried)  # type: ignore[operator]
+                loss, after = criterion.model.carry_on(batch, carried)  # type: ignore[operator]
             else:
-                loss = self.criterion.loss(batch, **forced)
+                loss = criterion.loss(batch, **forced)
         return loss, int(batch.target_tokens), after
 
     def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
         """A batch of these rows, and its place in the whole batch (everything, if rows cannot be cut)."""
         if rows.whole and share.offset in self.group.made:
             return self.group.made[share.offset], rows
-        whole = made_batch(self.training, self.settings.seed, self.group, share)
+        training, seed = self.updates.training, self.updates.settings.seed
+        whole = made_batch(training, seed, self.group, share)
         if rows.whole:
             return whole, rows
         chosen = slice(rows.begin, rows.end)
@@ -144,7 +137,7 @@ class Pass:
             return part, rows
         count = rows.end - rows.begin
         part = share._replace(numbers=share.numbers[chosen])
-        return made_batch(self.training, self.settings.seed, self.group, part), Rows(0, count, count)
+        return made_batch(training, seed, self.group, part), Rows(0, count, count)
 
     def _one(self, share: Share, rows: Rows) -> BatchResult:
         loss, tokens, after = self.loss(share, rows)
@@ -155,9 +148,8 @@ class Pass:
         if share.counts:
             loss.total.backward()
             return BatchResult(kept, (), tokens, rows.end - rows.begin, after)
-        (
-            0 * loss.total
-        ).backward()  # another process's batch: with sharding all processes must run equally many passes
+        # Another process's batch: with sharding all processes must run equally many passes.
+        (0 * loss.total).backward()
         return BatchResult(Loss(0 * kept.total, 0 * kept.count), (), 0, 0, None)
 
 
@@ -225,104 +217,110 @@ class UpdateResult:
     split: int = 0
 
 
-def update(
-    training: Training,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    group: BatchGroup,
-    position: Position,
-    factor: float,
-    settings: TrainingSettings,
-    workers: BatchWorkers | None = None,
-    carried: State = None,
-    processes: Processes | None = None,
-    criterion: Criterion | None = None,
-) -> UpdateResult:
-    """Take one update.
+class Updates:
+    """Takes updates one by one; captured.py has the same arithmetic for those that a GPU replays.
 
     Args:
         training: collates examples into batches.
-        model: model with a method `loss`.
-        optimiser: optimiser over the parameters of the model.
-        group: the batches.
-        position: before the update.
-        factor: factor of the learning rate, from the schedule.
+        criterion: computes losses.
+        optimiser: optimiser over the parameters of the criterion.
         settings: training settings.
         workers: threads that compute batches in parallel; by default one after the other.
-        carried: state after the previous batch, if the task carries one.
         processes: processes that share the batches; by default only this one.
-        criterion: computes losses; by default the model's own.
-
-    Raises:
-        NonFinite: the loss or the gradient is not finite; the optimiser took no step.
     """
-    device = next(model.parameters()).device
-    workers = workers or BatchWorkers(1, 1, device)
-    processes = processes or Processes(device)
-    criterion = criterion or OwnLoss(model)
-    parameters = [parameter for parameter in criterion.learner.parameters() if parameter.requires_grad]
-    sharded = any(map(is_sharded, parameters))
-    feeding = settings.feeding.probability(position.update, position.epoch)
-    alone = workers.count == 1
-    run = Pass(
-        training, criterion, parameters, group, feeding, settings, carried, alone=alone, sharded=sharded
-    )
-    mine = processes.part(group, settings.accumulate, even=sharded)
-    optimiser.zero_grad(set_to_none=True)
-    passed = _pass_over(run, mine, workers, device)
-    processes.add_gradients([parameter for parameter in parameters if not is_sharded(parameter)])
-    summed = _summed(run, passed, processes)
-    rate = settings.optimiser.lr * factor
-    if not (math.isfinite(summed.total) and math.isfinite(summed.norm)):
-        sentence = _trouble(run, model, mine, passed.losses, position)
+
+    def __init__(
+        self,
+        training: Training,
+        criterion: Criterion,
+        optimiser: torch.optim.Optimizer,
+        settings: TrainingSettings,
+        workers: BatchWorkers | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self.training, self.criterion, self.optimiser, self.settings = (
+            training,
+            criterion,
+            optimiser,
+            settings,
+        )
+        self.device = next(criterion.model.parameters()).device
+        self.workers = workers or BatchWorkers(1, 1, self.device)
+        self.processes = processes or Processes(self.device)
+
+    def take(
+        self, group: BatchGroup, position: Position, factor: float, carried: State = None
+    ) -> UpdateResult:
+        """Take one update.
+
+        Args:
+            group: the batches.
+            position: before the update.
+            factor: factor of the learning rate, from the schedule.
+            carried: state after the previous batch, if the task carries one.
+
+        Raises:
+            NonFinite: the loss or the gradient is not finite; the optimiser took no step.
+        """
+        settings, optimiser = self.settings, self.optimiser
+        parameters = [one for one in self.criterion.learner.parameters() if one.requires_grad]
+        cut = [one for one in parameters if is_sharded(one)]
+        whole = [one for one in parameters if not is_sharded(one)] if cut else parameters
+        feeding = settings.feeding.probability(position.update, position.epoch)
+        run = Pass(self, parameters, group, feeding, carried, sharded=bool(cut))
+        mine = self.processes.part(group, settings.accumulate, even=run.sharded)
         optimiser.zero_grad(set_to_none=True)
-        _check_skips(sentence, position, settings)
-        return UpdateResult(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
-    _step(optimiser, parameters, summed, settings.clip_norm, rate)
-    total, count, tokens, _, norm = summed
-    return UpdateResult(
-        total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split
-    )
+        results = self._results(run, mine)
+        self.processes.add_gradients(whole)
+        gradients, rows = ([local(one.grad) for one in some if one.grad is not None] for some in (whole, cut))
+        summed = self._summed(results, gradients, rows)
+        rate = settings.optimiser.lr * factor
+        if not (math.isfinite(summed.total) and math.isfinite(summed.norm)):
+            sentence = _trouble(run, mine, results, position)
+            optimiser.zero_grad(set_to_none=True)
+            _check_skips(sentence, position, settings)
+            return UpdateResult(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
+        clip = min(1.0, settings.clip_norm / (summed.norm + 1e-6)) if settings.clip_norm else 1.0
+        torch._foreach_mul_([*gradients, *rows], clip / summed.divisor)
+        for options in optimiser.param_groups:
+            options["lr"] = rate * options.get("scale", 1.0)
+        optimiser.step()
+        after, split = results[-1].carried if results else None, sum(one.parts > 1 for one in results)
+        total, count, tokens, _, norm = summed
+        return UpdateResult(total, count, tokens, norm, rate, feeding, True, carried=after, split=split)
 
+    def _results(self, run: Pass, mine: list[Share]) -> list[BatchResult]:
+        """This process's batches; their gradients are added to the parameters."""
+        results = []
+        for one in self.workers.map(run, mine):
+            if not run.sharded:
+                add(run.parameters, one.gradients)
+            results.append(one._replace(gradients=()))
+        return results
 
-def _step(
-    optimiser: torch.optim.Optimizer,
-    parameters: Sequence[nn.Parameter],
-    summed: "_Summed",
-    clip_norm: float,
-    rate: float,
-) -> None:
-    """Divide the summed gradients, shorten them to `clip_norm`, and let the optimiser step."""
-    clip = min(1.0, clip_norm / (summed.norm + 1e-6)) if clip_norm else 1.0
-    gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
-    torch._foreach_mul_(gradients, clip / summed.divisor)
-    for options in optimiser.param_groups:
-        options["lr"] = rate * options.get("scale", 1.0)
-    optimiser.step()
+    def _summed(self, results: list[BatchResult], gradients: list[Tensor], rows: list[Tensor]) -> "_Summed":
+        """Add up this process's batches, then all processes.
 
-
-class _Passed(NamedTuple):
-    """Results of this process's batches; gradients are already added to the parameters."""
-
-    losses: Tensor  # [1 + batches, 2]: total and count; the first row is zero
-    tokens: int
-    examples: int
-    carried: State
-    split: int
-
-
-def _pass_over(run: Pass, mine: list[Share], workers: BatchWorkers, device: torch.device) -> _Passed:
-    losses = [torch.zeros(2, dtype=torch.float64, device=device)]
-    tokens, examples, split, after = 0, 0, 0, None
-    for part in workers.map(run, mine):
-        if not run.sharded:
-            add(run.parameters, part.gradients)
-        losses.append(torch.stack([each.double().to(device) for each in (part.loss.total, part.loss.count)]))
-        tokens += part.tokens
-        examples += part.examples
-        after = part.carried
-        split += part.parts > 1
-    return _Passed(torch.stack(losses), tokens, examples, after, split)
+        Args:
+            results: of the batches.
+            gradients: whole ones, which all processes have.
+            rows: this process's rows of the sharded ones.
+        """
+        none = torch.zeros(1, device=self.device)
+        lengths = [torch.nn.utils.get_total_norm(some or [none]).double() for some in (gradients, rows)]
+        losses = [torch.zeros(2, dtype=torch.float64, device=self.device)]
+        for one in results:
+            losses.append(torch.stack([each.double().to(self.device) for each in one.loss]))
+        # The only synchronisation with the device in an update.
+        sums = torch.cat([torch.stack(losses).sum(0), torch.stack(lengths)]).tolist()
+        total, count, length, of_rows = sums
+        counts = (sum(one.tokens for one in results), sum(one.examples for one in results))
+        total, count, tokens, examples, squares = self.processes.sum(
+            [total, count, *counts, of_rows * of_rows]
+        )
+        divisor = max(1.0, count if self.settings.loss == "per_token" else float(int(examples)))
+        norm = math.hypot(length, math.sqrt(squares)) / divisor
+        return _Summed(total, count, int(tokens), divisor, norm)
 
 
 class _Summed(NamedTuple):
@@ -333,18 +331,6 @@ class _Summed(NamedTuple):
     tokens: int
     divisor: float  # the gradient is divided by it
     norm: float  # norm of the divided gradient
-
-
-def _summed(run: Pass, passed: _Passed, processes: Processes) -> _Summed:
-    lengths = torch.stack([_length(run.parameters, rows=rows) for rows in (False, True)])
-    # The only synchronisation with the device in an update.
-    total, count, length, of_rows = torch.cat([passed.losses.sum(0), lengths]).tolist()
-    total, count, tokens, examples, squares = processes.sum(
-        [total, count, passed.tokens, passed.examples, of_rows * of_rows]
-    )
-    divisor = max(1.0, count if run.settings.loss == "per_token" else float(int(examples)))
-    norm = math.hypot(length, math.sqrt(squares) if run.sharded else 0.0) / divisor
-    return _Summed(total, count, int(tokens), divisor, norm)
 
 
 def _check_skips(sentence: str, position: Position, settings: TrainingSettings) -> None:
@@ -360,32 +346,22 @@ def _check_skips(sentence: str, position: Position, settings: TrainingSettings) 
         )
 
 
-def _length(parameters: list[nn.Parameter], *, rows: bool) -> Tensor:
-    """The norm of the sharded gradients, or of the whole ones."""
-    chosen = [one.grad for one in parameters if one.grad is not None and is_sharded(one) == rows]
-    none = torch.zeros(1, device=parameters[0].device)
-    return torch.nn.utils.get_total_norm([local(gradient) for gradient in chosen] or [none]).double()
-
-
-def _worst(losses: Tensor) -> tuple[int, str]:
-    for place, loss in enumerate(losses.tolist()):
-        if not math.isfinite(loss):
+def _worst(results: list[BatchResult]) -> tuple[int, str]:
+    for place, one in enumerate(results):
+        if not math.isfinite(loss := one.loss.total.item()):
             return place, f"the loss is {loss}"
     return 0, "the loss of another process or the gradient is not finite"
 
 
-def _trouble(run: Pass, model: nn.Module, mine: list[Share], losses: Tensor, position: Position) -> str:
+def _trouble(run: Pass, mine: list[Share], results: list[BatchResult], position: Position) -> str:
     """A sentence about what is not finite, and in which batch."""
+    group = run.group
     if run.sharded:  # layers cannot be watched: passes are collective
-        where, what = _worst(losses[1:, 0])
+        where, what = _worst(results)
     else:
         with plainly():
-            where, what = explain(model, (run.loss(share)[0] for share in mine))
-    return _sentence(run.group, position, (mine[where].offset if mine else 0, what))
-
-
-def _sentence(group: BatchGroup, position: Position, why: tuple[int, str]) -> str:
-    offset, what = why
+            where, what = explain(run.updates.criterion.model, (run.loss(share)[0] for share in mine))
+    offset = mine[where].offset if mine else 0
     numbers = [int(number) for number in group.numbers[offset]]
     shown = ", ".join(str(number) for number in numbers[:8]) + (", ..." if len(numbers) > 8 else "")
     return (
