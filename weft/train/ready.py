@@ -124,11 +124,10 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         if session.processes.first:
             session.checkpoints.write_index(history)
     frozen.at(position.update)
-    before = None if saved is None else saved.state.about
-    settings = replace(settings, precision=decide_precision(settings, session.device, before))
+    precision = decide_precision(settings, session.device, None if saved is None else saved.state.about)
+    settings = replace(settings, precision=precision)
     session = replace(session, settings=settings)
-    place = session.checkpoints.path(position.update)
-    carried = carried_state(saved, place, model, session.device) if training.streams else None
+    carried = carried_state(session.checkpoints, saved, model) if training.streams else None
     report.started(position.update, history.has(position.update))
     report.said(_introduction(session, model, position))
     if settings.compile:

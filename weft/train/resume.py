@@ -1,7 +1,6 @@
 """Resume from the newest checkpoint of a run, if the recipe still fits it. Read next: ready.py."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -127,33 +126,30 @@ def _fill(
     optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state.optimiser, place)
 
 
-def carried_state(
-    saved: LoadedCheckpoint | None, place: Path, model: nn.Module, device: torch.device
-) -> State:
+def carried_state(checkpoints: Checkpoints, saved: LoadedCheckpoint | None, model: nn.Module) -> State:
     """The state that the next batch starts with, from a checkpoint; None if it has none.
 
     Where a task with `streams` cuts a text into pieces, the model starts each piece with its state after the
     previous one. Gradients stay within a piece.
 
     Args:
-        saved: the checkpoint, if there is one.
-        place: its directory, for the error.
+        checkpoints: checkpoints of the run.
+        saved: the one that was loaded, if there is one.
         model: its `start` gives the structure of a state.
-        device: device for the state.
 
     Raises:
         CheckpointError: the state belongs to another model.
     """
     if saved is None or not saved.carried:
         return None
-    found = saved.carried
+    found, device = saved.carried, next(model.parameters()).device
     mask = torch.ones(len(found["0"]), 1, dtype=torch.bool, device=device)
     form = model.start(None, mask)  # type: ignore[operator]
     count = sum(1 for _ in leaves(form))
     if count != len(found):
         raise CheckpointError(
-            f"{place}: carries a state of {len(found)} tensors, the model has "
-            f"{count}; use the recipe it was trained with, or another --run"
+            f"{checkpoints.path(saved.position.update)}: carries a state of {len(found)} tensors, the model "
+            f"has {count}; use the recipe it was trained with, or another --run"
         )
     numbers = iter(range(count))
     filled: State = tree_map(lambda _: found[str(next(numbers))].to(device), form)
