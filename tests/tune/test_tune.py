@@ -24,7 +24,7 @@ from weft.train.loop import train
 from weft.tune import trial as trials
 from weft.tune.plan import keep, plan
 from weft.tune.report import retrain, retrained
-from weft.tune.search import search
+from weft.tune.trial import search
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from weft.tune import report as retraining
 from weft.tune import space as spaces
 from weft.tune import trial as trials
 from weft.tune.report import retrain
-from weft.tune.search import search
+from weft.tune.trial import search
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -145,7 +145,7 @@ def _searched(study: "Study", given: Mapping[str, Any]) -> int:
 def _run(phase: str, study: "Study", given: Mapping[str, Any]) -> int:
     """Do the part of a phase that falls to this process."""
     from weft.tune.report import retrain
-    from weft.tune.search import search
+    from weft.tune.trial import search
 
     if phase == "retrain":
         return retrain(study, given["seeds"], _say)

@@ -5,6 +5,6 @@
     STUDY/retrained/0007/seed-1 the best trial and the recipe itself, trained again with several seeds
     STUDY/trials.tsv, pictures, and the best recipe
 
-Trial 0 is the recipe as it is. The test split is never read. Read next: plan.py, what is searched; search.py,
-the loop; trial.py, one training; decoding.py; report.py.
+Trial 0 is the recipe as it is. The test split is never read. Read next: plan.py, what is searched; trial.py,
+the loop and one training; decoding.py; report.py.
 """

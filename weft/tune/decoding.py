@@ -11,7 +11,7 @@ from weft.config.recipe import at
 from weft.run import open_run
 from weft.store import files, jsonfile
 from weft.tune import space as spaces
-from weft.tune.plan import TEST, SearchPlan
+from weft.tune.plan import SearchPlan
 from weft.tune.study import Study
 from weft.tune.trial import Say
 
@@ -104,8 +104,7 @@ def _kept(run: Path) -> Path:
 def _scored(
     plan: SearchPlan, run: Path, settings: Mapping[str, Any], tried: DecodingTrials
 ) -> DecodingTrials:
-    hidden = [".".join(TEST) + "=null"] if isinstance(at(plan.plain, TEST), str) else []
-    opened = open_run(run, plugins=plan.plugins, changes=[*hidden, *spaces.overrides(settings)])
+    opened = open_run(run, plugins=plan.plugins, changes=[*plan.hidden(), *spaces.overrides(settings)])
     scores = opened.pipeline.evaluate(opened.model, split="valid").scores
     wanted = [one for one in scores if one.metric is not None and one.metric.key == plan.metric]
     found = (wanted or scores)[0]

@@ -21,8 +21,7 @@ from weft.store import files, jsonfile
 from weft.train.data_files import check_unchanged
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile
-
-QUIET = ("training.tensorboard=false", "training.monitors=false")
+from weft.tune.plan import QUIET
 
 
 class Folds(NamedTuple):

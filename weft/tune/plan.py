@@ -56,10 +56,13 @@ class SearchPlan(NamedTuple):
 
     def table(self, settings: dict[str, Any], *more: str, tested: bool = False) -> Table:
         """The recipe of a trial with these settings; without test data unless `tested`."""
-        named = isinstance(at(self.plain, TEST), str)
-        hidden = [".".join(TEST) + "=null"] if named and not tested else []
+        hidden = [] if tested else self.hidden()
         changes = [*self.given, *self.limits(), *hidden, *spaces.overrides(settings), *more]
         return read_recipe(self.recipe, changes)
+
+    def hidden(self) -> list[str]:
+        """The test files left out, as overrides."""
+        return [".".join(TEST) + "=null"] if isinstance(at(self.plain, TEST), str) else []
 
     def limits(self) -> list[str]:
         """The end of a trial, as overrides."""

@@ -1,6 +1,6 @@
-"""One trial: a training that reports its validations to the study and ends early if it falls behind.
+"""The search, and one trial of it: a training that reports its validations and ends early if it falls behind.
 
-Read next: search.py, which begins trials; ../train/reporting.py.
+Read next: study.py, where trials come from; ../train/reporting.py; report.py.
 """
 
 import shutil
@@ -19,6 +19,9 @@ from weft.tune.plan import QUIET
 from weft.tune.study import Study
 
 Say = Callable[[str], None]
+
+FAILURES = 5
+"""The search ends if so many trials in a row fail."""
 
 
 class TrialEnded(Exception):
@@ -123,3 +126,45 @@ def _so_far(study: Study, trial: Any) -> str:
     """How long a trial took, and the best one so far."""
     took, best = f"after {duration(trial.user_attrs.get('seconds', 0.0))}", study.best()
     return took if best is None else f"{took}; best so far: trial {best.number}, {study.score(best):.4g}"
+
+
+def search(study: Study, *, minutes: float, trials: int, processes: int, say: Say) -> int:
+    """Train trials in this process.
+
+    Args:
+        study: where trials come from; several processes may share it.
+        minutes: wall-clock limit of the search, earlier starts included; 0 for none.
+        trials: number of trials; 0 for no limit.
+        processes: number of processes that search at the same time.
+        say: receives progress lines.
+
+    Returns:
+        0, or the exit code of a signal.
+
+    Raises:
+        ConfigError: the recipe does not work, or no trial does.
+    """
+    for one in study.trials():
+        if one.state.is_finished():  # a process was killed before it had tidied up
+            remove_checkpoints(study, one.number)
+    left = 60 * minutes - study.seconds() / processes if minutes else float("inf")
+    deadline = time.monotonic() + left
+    while time.monotonic() < deadline:
+        with study.next(trials) as trial:
+            if trial is None:
+                break
+            code = run_trial(study, trial, deadline, say)
+        if code:
+            return code
+        _check_failures(study)
+    return 0
+
+
+def _check_failures(study: Study) -> None:
+    last: list[Any] = [one for one in study.trials() if one.state.is_finished()][-FAILURES:]
+    if len(last) == FAILURES and all(study.score(one) is None for one in last):
+        why = last[-1].user_attrs.get("why", "unknown")
+        raise ConfigError(
+            f"{study.plan.folder}: the last {FAILURES} trials failed, the last one with: {why}; "
+            "narrow the space with --space"
+        )
