@@ -105,7 +105,7 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
     try:
         checked.task.check_ready()
     except CheckpointError:  # another run, of which a resumed one has its own copy
-        if not Checkpoints(path, print).updates():
+        if not _has_checkpoints(path):
             raise
     except ConfigError as error:
         section, _, sentence = str(error).partition(": ")
@@ -119,16 +119,17 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
             raise DataError(why, path=error.path) from error
         raise
     try:
-        taken = {} if Checkpoints(path, print).updates() else _start_of(checked, plugins)
+        taken = {} if _has_checkpoints(path) else _start_of(checked, plugins)
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
         locks.check_links(path)
         with locks.lock(path):
-            resumed = bool(Checkpoints(path, print).updates())
+            resumed = _has_checkpoints(path)
             if (path / "recipe.yaml").exists():
                 run_format.check_format(path)
-                _check_same(path, checked, completed(read_recipe(path / "recipe.yaml"), plugins))
+                old = completed(read_recipe(path / "recipe.yaml"), plugins)
+                _check_same(path, checked, old, resumed=resumed)
                 checked = as_begun(path, checked, recipe)
             else:
                 run_format.write_format(path)
@@ -183,7 +184,7 @@ def as_begun(path: Path, checked: CheckedRecipe, recipe: Table) -> CheckedRecipe
 
     Every process of a training calls this, so that all train alike.
     """
-    if not Checkpoints(path, print).updates() or not files.is_file(path / "recipe.yaml"):
+    if not _has_checkpoints(path) or not files.is_file(path / "recipe.yaml"):
         return checked
     then, now = read_recipe(path / "recipe.yaml").plain().get("training") or {}, checked.plain["training"]
     first: dict[str, Any] = {name: then.get(name) or None for name in ("start", "start_parts")}
@@ -226,6 +227,10 @@ def _kept(path: Path, task: Task) -> list[Path]:
     return [found for pattern in task.keeps for found in path.glob(pattern)]
 
 
+def _has_checkpoints(path: Path) -> bool:
+    return bool(Checkpoints(path, print).updates())
+
+
 def foreign(path: Path) -> bool:
     """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
     return not path.name.startswith(".") and path.name != "run.json"
@@ -239,19 +244,19 @@ def completed(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:
         return recipe.plain()  # type: ignore[no-any-return]
 
 
-def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any]) -> None:
+def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any], *, resumed: bool) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     plain = checked.plain
-    if isinstance(old.get(WHERE[0]), dict) and Checkpoints(path, print).updates():
+    if isinstance(old.get(WHERE[0]), dict) and resumed:
         old[WHERE[0]][WHERE[1]] = at(plain, WHERE)
-    if at(old, ("training", "start")) and not Checkpoints(path, print).updates():
+    if at(old, ("training", "start")) and not resumed:
         for taken_over in [path / weights.START, *_kept(path, checked.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
     fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
     for keys, reason in fixed:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
-        if changed and Checkpoints(path, print).updates():
+        if changed and resumed:
             other = numbered(path)
             fits = keys == ("data",) and not changed.startswith("data.vocabulary")
             start = (

@@ -71,7 +71,7 @@ def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
 
 
 def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output: Any) -> None:
-    for leaf in _tensors(output):
+    for leaf in tree.leaves(output):
         if not _finite(leaf):
             found.append(f"the output of layer {name} is not finite")
             return
@@ -82,10 +82,6 @@ def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output
 def _backward(found: list[str], where: str, gradient: Tensor | None) -> None:
     if gradient is not None and not _finite(gradient):  # None for an output that the loss does not use
         found.append(f"the gradient {where} is not finite")
-
-
-def _tensors(output: Any) -> list[Tensor]:
-    return list(tree.leaves(output))
 
 
 def _finite(tensor: Tensor) -> bool:

@@ -24,25 +24,26 @@ class Interrupted(Exception):
 
 
 class Interrupts:
-    """Handles signals inside its block; outside the main thread it does nothing."""
+    """Handles signals inside its block; outside the main thread it does nothing.
+
+    Args:
+        together: for several processes: a signal takes effect when `agree` is called with it.
+
+    Attributes:
+        asked: the number of the signal received, 0 if none.
+    """
 
     def __init__(self, *, together: bool = False) -> None:
-        """With `together`, for several processes, a signal takes effect when `agree` is called with it."""
         self._together = together
         self._agreed = 0
-        self._asked = 0
+        self.asked = 0
         self._cut = False
         self._before: dict[int, Any] = {}
 
     @property
-    def asked(self) -> int:
-        """The number of the signal received, 0 if none."""
-        return self._asked
-
-    @property
     def exit_code(self) -> int:
         """The exit code that a shell expects: 128 plus the signal."""
-        return 128 + self._asked if self._asked else 0
+        return 128 + self.asked if self.asked else 0
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
@@ -64,7 +65,7 @@ class Interrupts:
         """
         self._cut = not self._together
         try:
-            if self._agreed if self._together else self._asked:
+            if self._agreed if self._together else self.asked:
                 raise Interrupted
             yield
         finally:
@@ -79,7 +80,7 @@ class Interrupts:
         """
         before, self._cut = self._cut, True
         try:
-            if self._asked:
+            if self.asked:
                 raise Interrupted
             yield
         finally:
@@ -88,14 +89,14 @@ class Interrupts:
     def agree(self, number: int) -> None:
         """Record a signal that all processes know (0 for none); the next `at_once` block stops."""
         self._agreed = number
-        self._asked = self._asked or number
+        self.asked = self.asked or number
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._asked and number == NOTICE:
+        if self.asked and number == NOTICE:
             return  # Slurm and a launcher may both pass it on
-        if self._asked:
+        if self.asked:
             _leave(number)
-        self._asked = number
+        self.asked = number
         if self._cut:
             raise Interrupted
 

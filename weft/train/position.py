@@ -41,29 +41,23 @@ class Position:
 
     def done(self, settings: TrainingSettings) -> float:
         """The finished share of the planned training, 0 to 1, by the nearest limit; 0 without limits."""
-        epochs = self.epoch + (self.index / self.batches if self.batches else 0.0)
-        parts = [
-            self.update / settings.max_updates if settings.max_updates else 0.0,
-            epochs / settings.max_epochs if settings.max_epochs else 0.0,
-            self.tokens / settings.max_tokens if settings.max_tokens else 0.0,
-            self.seconds / (60 * settings.max_minutes) if settings.max_minutes else 0.0,
-            self.cpu_seconds / (60 * settings.max_cpu_minutes) if settings.max_cpu_minutes else 0.0,
-        ]
-        return min(1.0, max(parts))
+        return min(1.0, max(self._shares(settings).values(), default=0.0))
 
     def end(self, settings: TrainingSettings) -> str:
         """The setting that ends training here, or ""."""
-        if self.update and settings.max_updates and self.update >= settings.max_updates:
-            return "max_updates"
-        if self.update and settings.max_epochs and self.epoch >= settings.max_epochs:
-            return "max_epochs"
-        if self.update and settings.max_tokens and self.tokens >= settings.max_tokens:
-            return "max_tokens"
-        if self.update and settings.max_minutes and self.seconds >= 60 * settings.max_minutes:
-            return "max_minutes"
-        if self.update and settings.max_cpu_minutes and self.cpu_seconds >= 60 * settings.max_cpu_minutes:
-            return "max_cpu_minutes"
-        return ""
+        shares = self._shares(settings) if self.update else {}
+        return next((name for name, share in shares.items() if share >= 1), "")
+
+    def _shares(self, settings: TrainingSettings) -> dict[str, float]:
+        """The finished share of the training by each limit that is set."""
+        limits = {
+            "max_updates": (self.update, settings.max_updates),
+            "max_epochs": (self.epoch + (self.index / max(1, self.batches)), settings.max_epochs),
+            "max_tokens": (self.tokens, settings.max_tokens),
+            "max_minutes": (self.seconds, 60 * settings.max_minutes),
+            "max_cpu_minutes": (self.cpu_seconds, 60 * settings.max_cpu_minutes),
+        }
+        return {name: part / limit for name, (part, limit) in limits.items() if limit}
 
     def validates(self, settings: TrainingSettings) -> bool:
         """Whether a validation is due here."""

@@ -7,7 +7,6 @@ depend on the number of threads. Read next: update.py.
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -48,15 +47,8 @@ class BatchWorkers:
         if self._pool is None:
             yield from map(function, items)
             return
-        with threads(self.threads // self.count, self.threads):
+        torch.set_num_threads(self.threads // self.count)
+        try:
             yield from self._pool.map(function, items)
-
-
-@contextmanager
-def threads(inside: int, outside: int) -> Iterator[None]:
-    """Set torch's number of threads inside the block, and after it."""
-    torch.set_num_threads(inside)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(outside)
+        finally:
+            torch.set_num_threads(self.threads)
