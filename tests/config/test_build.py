@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import weft
-from weft.config import build, dump, parse, read_recipe, resolved
+from weft.config import build, built, dump, parse, read_recipe
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.gru import GRU
@@ -95,7 +95,7 @@ def test_a_contract_in_a_callable_is_a_factory_and_bare_a_ready_object(recipe) -
 
 def test_the_resolved_recipe_has_every_default_and_builds_the_same(recipe) -> None:
     section = recipe().section("model").section("encoder")
-    plain = resolved(section, Encoder, given=["in_size"])
+    plain = built(section, Encoder, in_size=3).plain
     assert plain["cell"] == {"use": "gru", "reset": "before", **GRU_DEFAULTS}
     assert {"sizes", "bidirectional", "join", "dropout"} < set(plain)
     torch.manual_seed(1)
@@ -103,7 +103,7 @@ def test_the_resolved_recipe_has_every_default_and_builds_the_same(recipe) -> No
     torch.manual_seed(1)
     again = build(parse(dump(plain), "recipe.yaml"), Encoder, in_size=3).state_dict()
     assert list(once) == list(again) and all(torch.equal(once[name], again[name]) for name in once)
-    assert resolved(parse(dump(plain), "recipe.yaml"), Encoder, given=["in_size"]) == plain
+    assert built(parse(dump(plain), "recipe.yaml"), Encoder, in_size=3).plain == plain
 
 
 def two_factories(*, a: Callable[..., Cell] = FACTORY, b: Callable[..., Cell] = GRU) -> None:
@@ -111,7 +111,7 @@ def two_factories(*, a: Callable[..., Cell] = FACTORY, b: Callable[..., Cell] = 
 
 
 def test_defaults_that_are_parts_are_written_by_name() -> None:
-    assert resolved(parse("{}", "x.yaml"), two_factories) == {
+    assert built(parse("{}", "x.yaml"), two_factories).plain == {
         "a": {"use": "gru", "reset": "before", **GRU_DEFAULTS},
         "b": {"use": "gru", "reset": "after", **GRU_DEFAULTS},
     }
@@ -159,7 +159,7 @@ EARLIER = [  # of every class that has earlier names: its section, and settings 
 def test_a_setting_is_read_by_its_earlier_name_too(kind: type, section: str, needed: str) -> None:
     for before, now in kind.renamed.items():  # type: ignore[attr-defined]
         texts = (f"{{{needed}{', ' * bool(needed)}{name}: 7}}" for name in (before, now))
-        old, new = (resolved(parse(text, "x.yaml", name=section), kind) for text in texts)
+        old, new = (built(parse(text, "x.yaml", name=section), kind).plain for text in texts)
         assert old == new and new[now] == 7 and before not in new
         both = parse(f"{{{needed}{', ' * bool(needed)}{before}: 7, {now}: 5}}", "x.yaml", name=section)
         with pytest.raises(

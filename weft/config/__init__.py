@@ -7,7 +7,7 @@
 Read next: table.py, a recipe in memory; text.py, which reads it; build.py, which builds objects.
 """
 
-from weft.config.build import build, described, named, resolved
+from weft.config.build import build, built, described, named
 from weft.config.recipe import changed, read_recipe
 from weft.config.table import Entry, PlacedError, Table
 from weft.config.text import dump, parse
@@ -17,11 +17,11 @@ __all__ = [
     "PlacedError",
     "Table",
     "build",
+    "built",
     "changed",
     "described",
     "dump",
     "named",
     "parse",
     "read_recipe",
-    "resolved",
 ]

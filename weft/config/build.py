@@ -44,23 +44,15 @@ def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str]
     Raises:
         ConfigError: names file, line, key, what was expected and found, and the nearest known name.
     """
-    made: T = _Builder(plugins).made(table, target, given).value
+    made: T = built(table, target, plugins=plugins, **given).value
     return made
 
 
-def resolved(
-    table: Entry, target: Callable[..., Any], /, *, plugins: Collection[str] = (), given: Collection[str] = ()
-) -> dict[str, Any]:
-    """The table with all defaults, for a run's recipe.yaml; checks like `build` but builds nothing.
-
-    Args:
-        table: as for `build`.
-        target: as for `build`.
-        plugins: as for `build`.
-        given: names of the arguments set by the model.
-    """
-    plain: dict[str, Any] = _Builder(plugins).settled(table, target, dict.fromkeys(given)).plain
-    return plain
+def built(
+    table: Entry, target: Callable[..., Any], /, *, plugins: Collection[str] = (), **given: Any
+) -> SettingValue:
+    """The object as from `build`, and the table with all defaults, as a run's recipe.yaml has it."""
+    return _Builder(plugins).made(table, target, given)
 
 
 def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> type:

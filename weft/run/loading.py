@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from torch import nn
 
-from weft.config import Table, build, named, read_recipe
+from weft.config import Table, built, named, read_recipe
 from weft.config.plugins import check_plugins
 from weft.errors import CheckpointError, ConfigError
 from weft.nn import devices
@@ -43,23 +43,22 @@ class Runs(NamedTuple):
         return _untrained(folder, self.plugins)
 
 
-def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> Task:
-    """The task that a recipe describes, without its section `training`.
+def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> tuple[Task, dict[str, Any]]:
+    """The task that a recipe describes, and the recipe with every default; both without `training`.
 
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that cannot be found.
     """
-    kind = task_class(recipe, plugins)
-    recipe.check_keys(
-        ["task", *kind.sections, "training"], owner=f"a recipe for the task {recipe.value['task'].value}"
-    )
-    sections: dict[str, Any] = {
-        name: build(recipe.section(name, optional=True), target, plugins=plugins)
-        for name, target in kind.sections.items()
+    kind, name = task_class(recipe, plugins), recipe.value["task"].value
+    recipe.check_keys(["task", *kind.sections, "training"], owner=f"a recipe for the task {name}")
+    made = {
+        section: built(recipe.section(section, optional=True), target, plugins=plugins)
+        for section, target in kind.sections.items()
     }
+    sections = {section: one.value for section, one in made.items()}
     if kind.reads_runs:
         sections["runs"] = Runs(plugins)
-    return kind(**sections)
+    return kind(**sections), {"task": name} | {section: one.plain for section, one in made.items()}
 
 
 def task_class(recipe: Table, plugins: Collection[str]) -> type[Task]:
@@ -110,7 +109,7 @@ def open_run(
     locks.check_links(path)
     run_format.check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
-    task = make_task(recipe, plugins=plugins)
+    task, _ = make_task(recipe, plugins=plugins)
     if not is_trained:
         raise CheckpointError(
             f"{path}: has no {model_path.relative_to(path)} yet; let `weft train` reach a first validation"
@@ -193,7 +192,7 @@ def _untrained(path: Path, plugins: Collection[str]) -> LoadedRun:
         raise CheckpointError(f"{path}: is missing or damaged; train the run again")
     run_format.check_format(path)
     recipe = read_recipe(path / "recipe.yaml")
-    task = make_task(recipe, plugins=plugins)
+    task, _ = make_task(recipe, plugins=plugins)
     pipeline = task.open(path)
     return LoadedRun(
         task, pipeline, blueprint.build(pipeline.model).eval(), path, recipe, str(recipe.value["task"].value)

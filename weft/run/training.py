@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.config import Table, build, changed, dump, read_recipe, resolved
+from weft.config import Table, built, changed, dump, read_recipe
 from weft.config.recipe import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
@@ -64,12 +64,9 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
 
 
 def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
-    task = make_task(recipe, plugins=plugins)
-    table, name = recipe.section("training", optional=True), recipe.value["task"].value
-    settings = build(table, TrainingSettings, plugins=plugins)
-    plain: dict[str, Any] = {"task": name}
-    for section, target in {**task.sections, "training": TrainingSettings}.items():
-        plain[section] = resolved(recipe.section(section, optional=True), target, plugins=plugins)
+    task, plain = make_task(recipe, plugins=plugins)
+    table, name = recipe.section("training", optional=True), plain["task"]
+    settings, plain["training"] = built(table, TrainingSettings, plugins=plugins)
     task.recipe = described(plain)
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))

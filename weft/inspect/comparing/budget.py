@@ -147,7 +147,7 @@ def _widest(
         """Number of parameters; infinite if the parts do not fit together at this width."""
         try:
             table: Table = read_recipe(recipe, [*changes, *_scaled(widths, factor, step)])
-            model = blueprint.build(make_task(table, plugins=plugins).open(folder).model)
+            model = blueprint.build(make_task(table, plugins=plugins)[0].open(folder).model)
         except (ConfigError, ShapeError):
             return float("inf")
         return sum(one.numel() for one in model.parameters())
