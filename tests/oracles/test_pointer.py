@@ -9,7 +9,7 @@ import torch
 
 from tests.laws.members import ready
 from weft import masks, tree
-from weft.diagnose.copying import copied
+from weft.diagnose.attention import copied
 from weft.models import Generator
 from weft.nn.decoders.pointer import PointerDecoder
 from weft.nn.decoders.recurrent import RecurrentDecoder

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.diagnose.ablate import silenced
-from weft.diagnose.copying import copied
+from weft.diagnose.attention import copied
 from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.documents.plain import Plain

@@ -125,9 +125,7 @@ class ImportedVocabulary(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
-        there = [self.order[number] for number in listed(ids) if number > EOS]
-        with bounds.guarded("the tokenizer's decoder"):
-            return self._tokenizer.decode([number for number in there if number >= 0]).strip()
+        return self.exact(ids).strip()
 
     def exact(self, ids: Iterable[int]) -> str:
         """Like `decode`, with the white space at the ends."""
