@@ -220,6 +220,26 @@ class ShuffledBatches:
         return [order[at : at + self._rows] for at in range(0, len(order), self._rows)]
 
 
+class NumberedEpochs:
+    """Batches whose numbers say in which epoch they are: example + epoch x examples.
+
+    Args:
+        batches: of the examples.
+        count: number of examples.
+
+    Example:
+        >>> sorted(np.concatenate(NumberedEpochs(ShuffledBatches(3, 2, seed=1), 3).epoch(1)).tolist())
+        [3, 4, 5]
+    """
+
+    def __init__(self, batches: "Batches | ShuffledBatches", count: int) -> None:
+        self.batches, self.count = batches, count
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of numbers; none occurs in another epoch."""
+        return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
+
+
 def length_groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
     """The numbers of the rows, shortest first, in groups of at most `most` positions.
 

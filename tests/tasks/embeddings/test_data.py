@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from weft.data.batching import NumberedEpochs, ShuffledBatches
 from weft.errors import DataError
-from weft.tasks.embeddings.data import CooccurrenceTable, Corpus, ShuffledPieces, WordList, WordWindows
+from weft.tasks.embeddings.data import CooccurrenceTable, Corpus, WordList, WordWindows
 
 LINES = [["a", "b", "a", "c"], ["b"], ["rare", "c", "a"], []]
 
@@ -37,7 +38,7 @@ def test_the_table_is_the_sum_over_pairs_of_a_line(window: int) -> None:
 
 
 def test_an_epoch_has_every_piece_once_and_no_number_comes_again() -> None:
-    plan = ShuffledPieces(7, 3, 1)
+    plan = NumberedEpochs(ShuffledBatches(7, 3, 1), 7)
     first, second = (np.concatenate(plan.epoch(number)) for number in (0, 1))
     assert sorted(first) == list(range(7)) and sorted(second) == list(range(7, 14))
     assert list(first) != list(second - 7)

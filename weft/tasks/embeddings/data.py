@@ -115,24 +115,6 @@ class Corpus:
             )
 
 
-class ShuffledPieces:
-    """The order of the batches: each epoch has all pieces of a text, shuffled; no number is used twice.
-
-    Args:
-        count: number of pieces.
-        rows: pieces per batch.
-        seed: of the shuffle.
-    """
-
-    def __init__(self, count: int, rows: int, seed: int) -> None:
-        self.count, self.rows, self.seed = count, rows, seed
-
-    def epoch(self, number: int) -> list[np.ndarray]:
-        """Arrays of piece + epoch x pieces."""
-        order = np.random.default_rng([self.seed, number]).permutation(self.count) + number * self.count
-        return [order[at : at + self.rows] for at in range(0, self.count, self.rows)]
-
-
 class WordWindows:
     """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
 

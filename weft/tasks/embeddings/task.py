@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft.data.batching import NumberedEpochs, ShuffledBatches
 from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
@@ -25,7 +26,6 @@ from weft.setting_types import AtLeastOne, Bounds, Features, NonNegative, Positi
 from weft.tasks.embeddings.data import (
     CooccurrenceTable,
     Corpus,
-    ShuffledPieces,
     WordList,
     WordsData,
     WordWindows,
@@ -132,13 +132,15 @@ class EmbeddingsTraining(Training):
         self._table = table
         self._source = self._fixed()  # `plan` replaces word2vec's windows by ones with its seed
 
-    def plan(self, seed: int) -> ShuffledPieces:
+    def plan(self, seed: int) -> NumberedEpochs:
         """The whole text, or GloVe's table, in a new order each epoch."""
         rows = self._data.batch_rows
         if self._table is not None:
-            return ShuffledPieces(len(self._table), rows * self._data.length, seed)
-        self._source = self._windows(seed)
-        return ShuffledPieces(len(self._source), rows, seed)
+            rows *= self._data.length
+        else:
+            self._source = self._windows(seed)
+        count = len(self._source)
+        return NumberedEpochs(ShuffledBatches(count, rows, seed), count)
 
     def collate(self, numbers: np.ndarray) -> Neighbourhood | Cells:
         """Pieces of text, or cells, by number."""

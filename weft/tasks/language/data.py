@@ -294,25 +294,9 @@ class StreamPieces:
             )
         self.rows, self.length = rows, length
 
-    def epoch(self, number: int) -> "StreamEpoch":
-        """The same batches in every epoch."""
-        starts = np.arange(self.rows) * self.part
-        return StreamEpoch(starts, self.part, self.length)
-
-
-class StreamEpoch:
-    """Batch i as the places [rows] where its pieces begin."""
-
-    def __init__(self, starts: np.ndarray, part: int, length: int) -> None:
-        self._starts, self._part, self._length = starts, part, length
-
-    def __len__(self) -> int:
-        return -(-self._part // self._length)
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        if not 0 <= index < len(self):
-            raise IndexError(f"batch {index} of {len(self)}")
-        return self._starts + index * self._length
+    def epoch(self, number: int) -> np.ndarray:
+        """[batches, rows] where the pieces begin; the same in every epoch."""
+        return np.arange(0, self.part, self.length)[:, None] + np.arange(self.rows) * self.part
 
 
 class RandomWindows:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from weft.data.batching import Batches
+from weft.data.batching import Batches, NumberedEpochs
 from weft.data.plain import PlainText, no_words
 from weft.errors import within
 from weft.nn.embed.pieces import PiecesInContext
@@ -40,22 +40,6 @@ from weft.tasks.task import (
     named_rows,
 )
 from weft.text.vocabulary import Vocabulary
-
-
-class NumberedEpochs:
-    """Batches whose numbers say in which epoch they are.
-
-    Args:
-        batches: of the lines.
-        count: number of lines.
-    """
-
-    def __init__(self, batches: Batches, count: int) -> None:
-        self.batches, self.count = batches, count
-
-    def epoch(self, number: int) -> list[np.ndarray]:
-        """Line + epoch x lines."""
-        return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
 
 
 @dataclass(frozen=True, kw_only=True)
