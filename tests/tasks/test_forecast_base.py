@@ -18,6 +18,7 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
+from weft.tasks.forecast.evaluation import without_model
 from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import (
     FIRST,
@@ -47,6 +48,26 @@ def test_errors_from_moments_are_those_of_the_forecasts() -> None:
     x = np.concatenate([past - past[:, -1:], np.ones((len(past), 1))], 1)
     want = np.square(x @ weight + past[:, -1:] - future).mean(0)
     np.testing.assert_allclose(moments(found, found.of(1)).errors(weight), want)
+
+
+def test_the_ridge_regression_without_a_model_is_penalised_least_squares() -> None:
+    values = np.random.default_rng(3).normal(size=97)
+    values[17] = np.nan  # windows with a gap in the future are left out
+    found = windows(values, 4, 3)
+    past, future, _ = found.take(found.of(0))
+    whole = np.isfinite(future).all(1)
+    assert 0 < whole.sum() < len(whole)
+    *_, (name, forecast) = without_model(found, 1).items()
+    penalty = float(name.split("penalty ")[1].removesuffix(")"))
+    # Equal to least squares on data with sqrt(penalty) rows appended; the constant is not penalised.
+    x = np.concatenate([(past - past[:, -1:])[whole], np.ones((whole.sum(), 1))], 1)
+    rows = np.concatenate([x, np.sqrt(penalty) * np.eye(5)[:4]])
+    y = np.concatenate([(future - past[:, -1:])[whole], np.zeros((4, 3))])
+    want = np.linalg.lstsq(rows, y, rcond=None)[0]
+    new = np.random.default_rng(4).normal(size=(2, 4))
+    np.testing.assert_allclose(
+        forecast(new), np.c_[new - new[:, -1:], [1, 1]] @ want + new[:, -1:], atol=1e-8
+    )
 
 
 def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_walk() -> None:
@@ -121,6 +142,9 @@ def test_a_series_without_a_whole_window_is_forecast_as_its_last_value() -> None
     values[::4] = np.nan
     found = fit(windows(values, 3, 5), 1, level=True)
     assert not found.weight.any() and np.isfinite(found.spread).all()
+    past = np.arange(6.0).reshape(2, 3)
+    *_, ridge = without_model(windows(values, 3, 5), 1).values()
+    np.testing.assert_array_equal(ridge(past), past[:, -1:].repeat(5, 1))
 
 
 def test_a_longer_lookback_is_taken_only_if_it_helps() -> None:
