@@ -1,6 +1,6 @@
 """A recipe's text with other values keeps its comments."""
 
-from weft.config.edited import edited
+from weft.config.text import edited
 
 TEXT = """\
 # a tagger

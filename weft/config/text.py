@@ -1,4 +1,4 @@
-"""Convert YAML 1.2 to entries with line numbers, and back.
+"""Convert YAML 1.2 to entries with line numbers, and back; change settings in a text and keep its comments.
 
 A recipe is untrusted data: anchors, aliases, tags, duplicate keys and multiple documents are errors, size
 and depth are limited, and only text, numbers, booleans, lists and tables are ever built. The library
@@ -8,15 +8,17 @@ and `1e-3` is a number. Read next: recipe.py.
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml import events as ev
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.tag import Tag
 
 from weft.config.table import Entry, PlacedError, Scalar, Table, inner
+from weft.errors import ConfigError
 
 MAX_DEPTH = 50
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -276,3 +278,59 @@ def _scalar_event(text: str, *, quoted: bool = False) -> Any:
 def _needs_quotes(text: str) -> bool:
     # quote unless certainly safe, because the emitter itself leaves `[?0]` and `''` unquoted
     return not _PLAIN.fullmatch(text) or not isinstance(scalar(text), str)
+
+
+def edited(text: str, changes: Mapping[str, Any]) -> str:
+    r"""A recipe's text with other values; its comments and its layout stay.
+
+    Args:
+        text: a recipe that `parse` has read.
+        changes: values by the full name of a setting, such as training.optimiser.lr.
+
+    Example:
+        >>> print(edited("task: tag  # words\nmodel:\n  crf: true\n", {"model.crf": False}), end="")
+        task: tag  # words
+        model:
+          crf: false
+    """
+    wanted = parse(text, "recipe").plain()
+    for name, value in changes.items():
+        _set(wanted, name, value)
+    try:
+        editor = YAML(typ="rt", pure=True)  # keeps comments; builds no objects either
+        editor.width, editor.preserve_quotes = 10_000, True
+        tree = editor.load(text)
+        for name, value in changes.items():
+            _set(tree, name, _styled(value))
+        out = io.StringIO()
+        editor.dump(tree, out)
+        found = "".join(f"{line.rstrip()}\n" for line in out.getvalue().split("\n")[:-1])
+        if parse(found, "recipe").plain() == wanted:
+            return found
+    except (YAMLError, ConfigError, ValueError, TypeError, AttributeError):
+        pass  # an unusual layout: without its comments
+    return dump(wanted)
+
+
+def _set(tree: Any, name: str, value: Any) -> None:
+    *path, last = name.split(".")
+    for key in path:
+        inner = tree.get(key)
+        if not isinstance(inner, dict):
+            inner = _styled({"use": inner} if isinstance(inner, str) else {})
+            tree[key] = inner
+        tree = inner
+    tree[last] = value
+
+
+def _styled(value: Any) -> Any:
+    """Lists and tables on one line."""
+    if isinstance(value, dict):
+        table = CommentedMap({key: _styled(one) for key, one in value.items()})
+        table.fa.set_flow_style()
+        return table
+    if isinstance(value, list | tuple):
+        row = CommentedSeq([_styled(one) for one in value])
+        row.fa.set_flow_style()
+        return row
+    return value

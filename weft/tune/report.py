@@ -1,14 +1,14 @@
 """What a search leaves: its trials as a table and as pictures, and the winner as a commented recipe.
 
-Read next: ../figures/tuning.py, the pictures; ../config/edited.py.
+Read next: ../figures/tuning.py, the pictures; ../config/text.py.
 """
 
 import shutil
 from typing import Any
 
 from weft.config import Table, dump, parse, read_recipe
-from weft.config.edited import edited
 from weft.config.recipe import at
+from weft.config.text import edited
 from weft.errors import CheckpointError
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
