@@ -16,8 +16,7 @@ from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import AdamW
 from weft.train.position import BatchGroup, Position
 from weft.train.settings import TrainingSettings
-from weft.train.update import Updates
-from weft.train.workers import BatchWorkers
+from weft.train.update import BatchWorkers, Updates
 
 
 class Batch(NamedTuple):

@@ -22,7 +22,7 @@ from weft.train.reporting import Reporter
 from weft.train.saving import CheckpointWriter
 from weft.train.settings import TrainingSettings
 from weft.train.trackers import open_report
-from weft.train.workers import BatchWorkers
+from weft.train.update import BatchWorkers
 
 
 @dataclass(frozen=True)

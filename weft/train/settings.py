@@ -58,7 +58,7 @@ class TrainingSettings:
         clip_norm: maximum norm of the gradient; a longer one is scaled down. 0 for no clipping.
         seed: random seed for initial weights, the order of the data and dropout.
         precision: bfloat16 uses autocast and keeps weights in float32; auto uses bfloat16 if the device
-            supports it in hardware and, on a CPU, computes the first batch faster in it; else float32.
+            multiplies it in hardware and, on a CPU, `deterministic` is false; else float32.
         device: cpu, cuda, a GPU such as cuda:1, or auto, which uses a GPU if there is one.
         validate_every: updates between validations; 0 for one at the end of each epoch.
         validate_start: validate and save before the first update too, so that the initial model is kept if

@@ -132,9 +132,7 @@ class TrainingState:
         self.history = self.history.add(number, finite(found.scores))
         best = self.history.best() == self.history.entries[-1]
         for note in found.notes:
-            if note not in self.notes:
-                session.report.warned(note)
-        self.notes += tuple(found.notes)
+            self._note(note)
         session.report.validated(number, found.scores, found.samples, best)
         session.saving.wait()
         if session.processes.first:

@@ -7,8 +7,10 @@ Read next: guard.py, losses that are not finite; training_state.py.
 """
 
 import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +30,11 @@ from weft.train.prefetch import made_batch
 from weft.train.processes import Processes, Share
 from weft.train.settings import TrainingSettings
 from weft.train.sharding import is_sharded, local
-from weft.train.workers import BatchWorkers
 from weft.tree import State
 from weft.wording import plural
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class BatchResult(NamedTuple):
@@ -125,10 +129,9 @@ class Pass:
 
     def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
         """A batch of these rows, and its place in the whole batch (everything, if rows cannot be cut)."""
-        if rows.whole and share.offset in self.group.made:
-            return self.group.made[share.offset], rows
         training, seed = self.updates.training, self.updates.settings.seed
-        whole = made_batch(training, seed, self.group, share)
+        whole = self.group.made.get(share.offset)
+        whole = made_batch(training, seed, self.group, share) if whole is None else whole
         if rows.whole:
             return whole, rows
         chosen = slice(rows.begin, rows.end)
@@ -215,6 +218,49 @@ class UpdateResult:
     skipped: str = ""
     carried: State = None
     split: int = 0
+
+
+class BatchWorkers:
+    """Computes the batches of an update in parallel: two threads with a batch each beat two on one batch.
+
+    A recurrent step is too small to split (two threads trained an LSTM no faster than one), but the batches
+    of an accumulated update are independent. Gradients are summed in the order of the batches, so the result
+    does not depend on the number of threads.
+
+    Args:
+        wanted: batches in parallel; 0 for the number of threads.
+        accumulate: batches per update.
+        device: a GPU gets one batch at a time.
+
+    Attributes:
+        count: batches in parallel.
+    """
+
+    def __init__(self, wanted: int, accumulate: int, device: torch.device) -> None:
+        self.threads = torch.get_num_threads()
+        most = self.threads if device.type == "cpu" else 1
+        self.count = max(1, min(wanted or most, most, accumulate))
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> "BatchWorkers":
+        if self.count > 1:
+            self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="weft-batch")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The results in the order of the items; each thread uses its share of the cores."""
+        if self._pool is None:
+            yield from map(function, items)
+            return
+        torch.set_num_threads(self.threads // self.count)
+        try:
+            yield from self._pool.map(function, items)
+        finally:
+            torch.set_num_threads(self.threads)
 
 
 class Updates:
