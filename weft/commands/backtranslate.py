@@ -181,9 +181,8 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     from weft.commands import predict, rewritten
     from weft.commands.asked import search_of
     from weft.errors import ConfigError, DataError
-    from weft.run.teacher import digest
     from weft.store import files, jsonfile
-    from weft.store.digests import named_files
+    from weft.store.digests import file_digest, named_files
     from weft.tasks.abilities import Rewrites
 
     how = {name: value for name, value in search.items() if name not in COMPUTING}
@@ -193,7 +192,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     stats = [(file.absolute(), file.stat()) for file in mono]
     about: dict[str, Any] = {
         "model": str(opened.path.resolve()),
-        "weights": digest(opened.path),
+        "weights": file_digest(opened.path / "model.safetensors"),
         "decoding": decoding.describe(),
         "options": as_words(predict.command, how),
         "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from weft.commands.asked import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
-from weft.run.teacher import Teacher, digest, teacher_of
+from weft.run.teacher import Teacher, teacher_of
 from weft.store import files
-from weft.store.digests import named_files
+from weft.store.digests import file_digest, named_files
 from weft.tasks.abilities import OnPairs, PairDirection, Rewrites
 from weft.tasks.task import Split, Task
 
@@ -155,7 +155,7 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
     assert isinstance(pipeline, Rewrites)
     return Teacher(
         run=str(opened.path.resolve()),
-        weights=digest(opened.path),
+        weights=file_digest(opened.path / "model.safetensors"),
         about=f"{opened.name}, {opened.task.about()}",
         decoding=pipeline.decoding.with_settings(search_of(options)).describe(),
         sources=[str(file.absolute()) for file in texts] or ["its training data"],

@@ -26,7 +26,11 @@ class LoadedRun(NamedTuple):
     model: nn.Module
     path: Path
     recipe: Table
-    name: str  # of the task, as recipes call it
+
+    @property
+    def name(self) -> str:
+        """The name of the task, as recipes call it."""
+        return str(self.recipe.value["task"].value)
 
 
 class Runs(NamedTuple):
@@ -40,7 +44,13 @@ class Runs(NamedTuple):
 
     def untrained(self, folder: Path) -> LoadedRun:
         """A run of which only the recipe and the vocabularies are there, with a new model."""
-        return _untrained(folder, self.plugins)
+        if not is_file(folder / "recipe.yaml"):
+            raise CheckpointError(f"{folder}: is missing or damaged; train the run again")
+        run_format.check_format(folder)
+        recipe = read_recipe(folder / "recipe.yaml")
+        task, _ = make_task(recipe, plugins=self.plugins)
+        pipeline = task.open(folder)
+        return LoadedRun(task, pipeline, blueprint.build(pipeline.model).eval(), folder, recipe)
 
 
 def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> tuple[Task, dict[str, Any]]:
@@ -124,7 +134,7 @@ def open_run(
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
-    return LoadedRun(task, pipeline, model, path, recipe, str(recipe.value["task"].value))
+    return LoadedRun(task, pipeline, model, path, recipe)
 
 
 DESCRIBED = ("task", "model")
@@ -184,19 +194,6 @@ def _places(path: Path) -> tuple[Path, Path]:
     if path.suffix == ".safetensors" and path.parent.name == weights.CYCLES:
         return path.parent.parent, path
     return path, path / "model.safetensors"
-
-
-def _untrained(path: Path, plugins: Collection[str]) -> LoadedRun:
-    """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
-    if not is_file(path / "recipe.yaml"):
-        raise CheckpointError(f"{path}: is missing or damaged; train the run again")
-    run_format.check_format(path)
-    recipe = read_recipe(path / "recipe.yaml")
-    task, _ = make_task(recipe, plugins=plugins)
-    pipeline = task.open(path)
-    return LoadedRun(
-        task, pipeline, blueprint.build(pipeline.model).eval(), path, recipe, str(recipe.value["task"].value)
-    )
 
 
 P = TypeVar("P", bound=Predictor[Any])

@@ -3,7 +3,6 @@
 Read next: ../commands/distill.py, which trains students; card.py, which shows the teacher.
 """
 
-import hashlib
 from pathlib import Path
 
 from weft.errors import CheckpointError
@@ -51,9 +50,3 @@ def teacher_of(folder: Path) -> Teacher | None:
     if not is_file(folder / FILE):
         return None
     return jsonfile.load(folder / FILE, Teacher, "remove it, or distill again", error=CheckpointError)
-
-
-def digest(run: Path) -> str:
-    """SHA-256 of the weights of a run."""
-    with open(run / "model.safetensors", "rb") as weights:
-        return hashlib.file_digest(weights, "sha256").hexdigest()
