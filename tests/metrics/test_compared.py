@@ -5,8 +5,7 @@ import pytest
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.chrf import Chrf
-from weft.metrics.compared import ComparedOutputs, of_lines
-from weft.metrics.scored import scored
+from weft.metrics.scored import ComparedOutputs, of_lines, scored
 from weft.metrics.wer import Wer
 
 OUTPUTS = ["a b c", "d e", "f"]

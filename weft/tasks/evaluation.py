@@ -16,9 +16,8 @@ from torch import nn
 
 from weft.errors import ConfigError, library
 from weft.metrics.bylength import LengthRow
-from weft.metrics.compared import ComparedOutputs
 from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines, as_json, report
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, as_json, report
 from weft.nn.heads.head import Loss
 from weft.wording import plural
 

@@ -26,11 +26,10 @@ from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
-from weft.metrics.compared import ComparedOutputs
 from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge_n import rouge_l
-from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.search.trace import Trace

@@ -20,7 +20,7 @@ from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
-from weft.metrics.compared import ComparedOutputs
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.tasks.caption.predictor import (
     Captioner,

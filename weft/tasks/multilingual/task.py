@@ -24,7 +24,7 @@ from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
-from weft.metrics.compared import of_lines
+from weft.metrics.scored import of_lines
 from weft.models import Generator
 from weft.store.cache import cache_directory
 from weft.tasks.abilities import PairDirection

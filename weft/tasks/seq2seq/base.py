@@ -22,7 +22,7 @@ from weft.data.shortlist import Shortlist
 from weft.data.store import JoinedStores
 from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
-from weft.metrics.compared import of_lines
+from weft.metrics.scored import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import PairDirection

@@ -23,11 +23,18 @@ from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
-from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
-from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_rows, report, scored
+from weft.metrics.scored import (
+    ComparedOutputs,
+    ScoreWithBaselines,
+    fingerprint,
+    of_lines,
+    of_rows,
+    report,
+    scored,
+)
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, mean_loss, unanswered

@@ -26,9 +26,8 @@ from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
-from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.forms import ScoresInForm, scores_in_form
-from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of

@@ -19,7 +19,7 @@ from weft.data.listed import lists_files
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.cer import Cer
-from weft.metrics.compared import of_lines
+from weft.metrics.scored import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder

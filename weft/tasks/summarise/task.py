@@ -13,10 +13,9 @@ from weft.data.check import check_pairs
 from weft.data.report import Report
 from weft.data.tables import header_of, is_table
 from weft.errors import ConfigError
-from weft.metrics.compared import ComparedOutputs, of_lines
 from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.rouge_n import Rouge
-from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation, Validation
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
