@@ -14,7 +14,7 @@ from weft.figures.records import ForecastRecord
 from weft.metrics.forecasts import SUMS, Blocks, blocks_of, gathered, naive_error, scores, sums
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
-from weft.metrics.series import Baselines, Errors, ErrorSums, pinball, repeated, seasonal
+from weft.metrics.series import Baselines, Errors, ErrorSums, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, moments, tensors
@@ -134,7 +134,7 @@ def evaluate(
     found = _summed(model, windows, chosen, without_model(windows, season), season)
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
     units = _in_units(found, windows, chosen, blocks, season=season, quantiles=model.has_quantiles)
-    inside, values = found.each[:, 3].sum(), max(1.0, found.each[:, 4].sum())
+    inside, values = (found.each[:, SUMS.index(one)].sum() for one in ("inside", "values"))
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
         [f"{step + 1}\t{error:.6f}" for step, error in enumerate(found.errors.by_step)],
@@ -142,7 +142,7 @@ def evaluate(
         found.errors,
         found.lowest,
         len(chosen),
-        float(inside / values) if model.has_quantiles else None,
+        float(inside / max(1.0, values)) if model.has_quantiles else None,
         units,
         _example(model, windows, shown[len(shown) // 2]),
     )
@@ -152,7 +152,7 @@ class _Sums(NamedTuple):
     """The sums of the errors of a model and of the baselines on N windows."""
 
     errors: Errors  # of the model, scaled by the training part as all but the sums in units
-    each: np.ndarray  # [N, 5] for each window: squared, absolute, pinball, values inside, values
+    each: np.ndarray  # [N, len(SUMS)]
     truth: np.ndarray  # [N] sums of the true values, which identify windows
     lowest: dict[str, Errors]  # of the baselines
     units: np.ndarray  # [N, len(SUMS)] in the units of the data
@@ -179,7 +179,7 @@ def _summed(
                 q = model.quantiles(past, torch.tensor(levels, device=device)).double().cpu().numpy()
                 own_q = q * std[..., None] + mean[..., None]
         errors.add(best, future)
-        each.append(_each(best, q, future))
+        each.append(sums(best, future, np.ones(len(best)), q, levels))
         truth.append(np.nan_to_num(future).sum(1))
         units.append(sums(best * std + mean, came, scale, own_q, levels))
         before = windows.take(part)[0]
@@ -212,26 +212,16 @@ def _scores(measured: _Sums, blocks: Blocks, *, quantiles: bool) -> list[ScoreWi
     signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
     signature += f"|none dropped|{blocks.about}"
     items = fingerprint([blocks.about, *(f"{value:.6g}" for value in measured.truth)])
+    values = summed[:, SUMS.index("values")]
+    # A forecast without quantiles has the absolute error as its pinball loss at every level.
+    rows = [("MSE", "squared", "squared", ""), ("MAE", "absolute", "absolute", "")]
+    rows += [("pinball", "pinball", "absolute", f"levels:{','.join(map(str, LEVELS))}|")] if quantiles else []
     scores = []
-    for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
-        if own or quantiles:
-            said = signature if own else f"levels:{','.join(map(str, LEVELS))}|{signature}"
-            metric = ratio(name, said, higher_is_better=False)
-            # A forecast without quantiles has the absolute error as its pinball loss at every level.
-            beside = {key: float(getattr(one, own or "absolute")) for key, one in measured.lowest.items()}
-            scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside, items=items))
+    for name, own, lowest, said in rows:
+        metric = ratio(name, said + signature, higher_is_better=False)
+        beside = {key: float(getattr(one, lowest)) for key, one in measured.lowest.items()}
+        scores.append(mean_of(metric, summed[:, SUMS.index(own)], values, baselines=beside, items=items))
     return scores
-
-
-def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) -> np.ndarray:
-    """[B, 5] sums for each window: squared and absolute errors, pinball loss, values inside, values."""
-    error = np.nan_to_num(best - future)
-    counts = np.isfinite(future).sum(1)
-    loss, inside = np.zeros(len(future)), np.zeros(len(future))
-    if quantiles is not None:
-        loss = np.nansum(pinball(quantiles, future, LEVELS), 1)
-        inside = ((future >= quantiles[..., 0]) & (future <= quantiles[..., -1])).sum(1)
-    return np.stack([np.square(error).sum(1), np.abs(error).sum(1), loss, inside, counts], 1)
 
 
 PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
