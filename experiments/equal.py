@@ -199,48 +199,6 @@ def arguments(
     return parser
 
 
-def compare(
-    doc: str | None,
-    runs: Path,
-    by: str,
-    choices: Sequence[str],
-    run: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    said: Callable[[Mapping[str, Any]], str],
-    write: Callable[[list[dict[str, Any]]], None],
-    *,
-    seconds: float,
-) -> None:
-    """The command of a script that measures every cell on several problems: run what is missing, or write the page.
-
-    Args:
-        doc: of the script.
-        runs: JSON lines of finished runs.
-        by: what a run's problem is called; the option is its plural.
-        choices: the problems.
-        run: from a key to the results.
-        said: a finished run as a line.
-        write: writes the page of the runs.
-        seconds: CPU seconds of a run by default.
-    """
-    parser = arguments(doc, runs, models=[*CELLS], seconds=seconds, budget=20_000)
-    parser.add_argument(
-        f"--{by}s", nargs="+", choices=choices, default=[*choices], metavar="NAME", dest="problems"
-    )
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
-    budget = {"seconds": asked.seconds, "budget": asked.parameters}
-    if asked.write:
-        write([one for one in finished(asked.runs) if budget.items() <= one.items()])
-        return
-    keys = [
-        {by: problem, "model": name, "seed": seed, **budget}
-        for seed in range(asked.first, asked.first + asked.seeds)
-        for problem in asked.problems
-        for name in asked.models
-    ]
-    measure(asked.runs, keys, run, said)
-
-
 def machines(runs: Sequence[Mapping[str, Any]], by: str = "model") -> str:
     """The processors of the runs; if there are several, with the models (or what `by` names) measured on each."""
     found: dict[str, list[str]] = {}

@@ -17,9 +17,11 @@ from equal import (
     CELLS,
     FOLDER,
     HEADS,
+    arguments,
     block,
-    compare,
+    finished,
     machines,
+    measure,
     parameters,
     state_size,
     train,
@@ -96,14 +98,24 @@ def said(found: Mapping[str, Any]) -> str:
     return f"{found['problem']}, {found['model']}, seed {found['seed']}: {scores}, {found['updates']} updates"
 
 
-def write(runs: list[dict[str, Any]]) -> None:
-    """Write the page."""
-    page(runs, CELLS, PROBLEMS, machines(runs, "problem"))
-
-
 def main() -> None:
     """Run what is missing, or write the page."""
-    compare(__doc__, RUNS, "problem", [*PROBLEMS], run, said, write, seconds=20)
+    parser = arguments(__doc__, RUNS, models=[*CELLS], seconds=20, budget=20_000)
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=[*PROBLEMS], metavar="NAME")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    budget = {"seconds": asked.seconds, "budget": asked.parameters}
+    if asked.write:
+        runs = [one for one in finished(asked.runs) if budget.items() <= one.items()]
+        page(runs, CELLS, PROBLEMS, machines(runs, "problem"))
+        return
+    keys = [
+        {"problem": problem, "model": name, "seed": seed, **budget}
+        for seed in range(asked.first, asked.first + asked.seeds)
+        for problem in asked.problems
+        for name in asked.models
+    ]
+    measure(asked.runs, keys, run, said)
 
 
 if __name__ == "__main__":
