@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from weft.commands.answer_pictures import AnswerPictures
 from weft.errors import ConfigError, DataError
-from weft.figures.answers import AnswerPictures
 from weft.tasks.predictor import NoAnswer
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.translator import Alignment, SearchResult, TranslationAnswer

@@ -25,7 +25,7 @@ from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 if TYPE_CHECKING:
-    from weft.figures.answers import AnswerPictures
+    from weft.commands.answer_pictures import AnswerPictures
     from weft.run import LoadedRun
     from weft.tasks.predictor import Predictor
     from weft.tasks.task import PredictionSettings
@@ -249,7 +249,7 @@ def _pictures(
 ) -> "AbstractContextManager[AnswerPictures | None]":
     if not (given["plot"] or given["alignments"]):
         return nullcontext()
-    from weft.figures.answers import AnswerPictures  # imports matplotlib
+    from weft.commands.answer_pictures import AnswerPictures  # imports matplotlib
 
     return AnswerPictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
 

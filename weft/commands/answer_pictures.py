@@ -5,40 +5,16 @@ Read next: ../tasks/predictor.py, what an answer can show.
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol
-
-from matplotlib.figure import Figure
+from typing import Any, BinaryIO
 
 from weft.errors import DataError
 from weft.figures.picture import png, svg
 from weft.store import files
-
-
-class Drawable(Protocol):
-    """An answer (tasks/predictor.py)."""
-
-    def pictures(self) -> Mapping[str, bytes]:
-        """Contents of its files by their endings."""
-
-    def figure_name(self) -> str:
-        """The name of its files; "" for its number."""
-
-    def alignment(self) -> str:
-        """Its word alignment as Pharaoh pairs."""
-
-
-class Shows(Protocol):
-    """A predictor (tasks/predictor.py)."""
-
-    def check_figures(self, *, alignments: bool) -> None:
-        """Raise an error if the model cannot show it."""
-
-    def overview(self, answers: Sequence[Any]) -> Figure | None:
-        """One picture of all answers."""
+from weft.tasks.predictor import Answer, Predictor
 
 
 class AnswerPictures:
@@ -61,14 +37,16 @@ class AnswerPictures:
         DataError: a file cannot be written.
     """
 
-    def __init__(self, predictor: Shows, plot: Path | None, alignments: Path | None, limit: int) -> None:
+    def __init__(
+        self, predictor: Predictor[Any], plot: Path | None, alignments: Path | None, limit: int
+    ) -> None:
         self.drawn = 0
         self._predictor = predictor
         self._plot = plot
         self._alignments = alignments
         self._limit = limit
         self._seen = 0
-        self._kept: list[Drawable] = []
+        self._kept: list[Answer] = []
         self._names: set[str] = set()
         self._file: BinaryIO | None = None
         self._stack = ExitStack()
@@ -101,7 +79,7 @@ class AnswerPictures:
         if overview is not None:
             self._write("sheet", {".png": png(overview), ".svg": svg(overview).encode()})
 
-    def see(self, answer: Drawable) -> None:
+    def see(self, answer: Answer) -> None:
         """Draw and align one answer, if figures or alignments were requested."""
         self._seen += 1
         if self._file is not None and self._alignments is not None:
