@@ -5,8 +5,9 @@ from pathlib import Path
 import torch
 
 from tests.train.toy import Model, Task
-from weft.train.checkpoints import Checkpoints, taken
+from weft.train.checkpoints import Checkpoints, snapshot_of
 from weft.train.history import History
+from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import AdamW
 from weft.train.position import Position
 
@@ -24,7 +25,8 @@ def made(seed: int) -> tuple[Model, torch.optim.Optimizer]:
 
 def save(run: Path, update: int, history: History = HISTORY) -> Model:
     model, optimiser = made(update)
-    Checkpoints(run, print).write(taken(model, optimiser, Position(update=update), history, {"seed": 1}))
+    place = Position(update=update)
+    Checkpoints(run, print).write(snapshot_of(OwnLoss(model), optimiser, place, history, {"seed": 1}))
     return model
 
 

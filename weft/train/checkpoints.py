@@ -27,7 +27,7 @@ from weft.store import files, jsonfile, weights
 from weft.store.digests import Fits
 from weft.train import optimiser_state, parts
 from weft.train.history import History, SavedValidation, plain
-from weft.train.objectives.objective import together
+from weft.train.objectives.objective import Criterion
 from weft.train.parts import Shard, name
 from weft.train.position import Position
 from weft.train.sharding import is_sharded, local
@@ -164,29 +164,28 @@ class Snapshot(NamedTuple):
         return found if self.state is None else found | {STATE: files.to_json(self.state)}
 
 
-def taken(
-    model: nn.Module,
+def snapshot_of(
+    criterion: Criterion,
     optimiser: torch.optim.Optimizer,
     position: Position,
     history: History,
     about: dict[str, Any],
     carried: State = None,
-    own: nn.Module | None = None,
     part: Shard = Shard(),  # noqa: B008  never changed
 ) -> Snapshot:
     """Make a snapshot of a training.
 
     Args:
-        model: model, for its weights.
+        criterion: has the model, and the objective's own module, if any.
         optimiser: optimiser, for its state.
         position: current position.
         history: validations so far.
         about: settings that a resumed run must share.
         carried: state for the next batch, if one is carried.
-        own: the objective's own module, if any.
         part: this process's part, if parameters are sharded.
     """
-    remembered = optimiser_state.collect(together(model, own), optimiser)
+    model, own = criterion.model, criterion.own
+    remembered = optimiser_state.collect(criterion.learner, optimiser)
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: remembered.tensors}
     tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
     if carried is not None:

@@ -118,9 +118,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
     with session.first_before_others():
-        position, history, saved = resume(
-            session.checkpoints, model, optimiser, plan, history, settings, criterion.own
-        )
+        position, history, saved = resume(session.checkpoints, criterion, optimiser, plan, history, settings)
         if session.processes.first:
             session.checkpoints.write_index(history)
     frozen.at(position.update)

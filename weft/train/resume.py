@@ -15,7 +15,7 @@ from weft.train import optimiser_state, sharding
 from weft.train.checkpoints import About, Checkpoints, LoadedCheckpoint
 from weft.train.guard import NonFinite
 from weft.train.history import History
-from weft.train.objectives.objective import together
+from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchOrder, Position
 from weft.train.settings import TrainingSettings
 from weft.tree import State, leaves, tree_map
@@ -28,22 +28,20 @@ def about(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> dict[
 
 def resume(
     checkpoints: Checkpoints,
-    model: nn.Module,
+    criterion: Criterion,
     optimiser: torch.optim.Optimizer,
     plan: BatchOrder,
     history: History,
     settings: TrainingSettings,
-    own: nn.Module | None = None,
 ) -> tuple[Position, History, LoadedCheckpoint | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
     Args:
         checkpoints: checkpoints of the run.
-        model, optimiser: receive the stored values.
+        criterion, optimiser: their parameters and state receive the stored values.
         plan: order of the batches; must be unchanged.
         history: a history without validations.
         settings: training settings; seed and optimiser must be unchanged.
-        own: the objective's own module, if any; loaded too.
 
     Returns:
         The position, the validations up to it, and the checkpoint.
@@ -72,7 +70,7 @@ def resume(
             f"{place}: expected {position.batches} batches in epoch {position.epoch}, got {batches}: "
             "the data or the batch size changed; set it back or use another --run"
         )
-    _fill(saved, model, optimiser, own, place)
+    _fill(saved, criterion, optimiser, place)
     # The index has the validation that followed the save; if the index is lost, that validation is repeated.
     known = [
         history.with_saved(entries).until(position.update)
@@ -81,12 +79,7 @@ def resume(
     return position, max(known, key=lambda one: len(one.entries)), saved
 
 
-def roll_back(
-    checkpoints: Checkpoints,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    own: nn.Module | None = None,
-) -> int:
+def roll_back(checkpoints: Checkpoints, criterion: Criterion, optimiser: torch.optim.Optimizer) -> int:
     """Load model and optimiser from the newest checkpoint; the data continues with the next batch.
 
     Returns:
@@ -102,17 +95,14 @@ def roll_back(
             "training.non_finite: roll_back needs a checkpoint, but there is none yet; lower "
             "training.optimiser.lr, or save sooner with training.save_every"
         )
-    _fill(saved, model, optimiser, own, str(checkpoints.path(saved.position.update)))
+    _fill(saved, criterion, optimiser, str(checkpoints.path(saved.position.update)))
     return saved.position.update
 
 
 def _fill(
-    saved: LoadedCheckpoint,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    own: nn.Module | None,
-    place: str,
+    saved: LoadedCheckpoint, criterion: Criterion, optimiser: torch.optim.Optimizer, place: str
 ) -> None:
+    own = criterion.own
     if (own is None) != (saved.objective is None):
         with_, now = ("with", "without") if own is None else ("without", "with")
         raise CheckpointError(
@@ -120,10 +110,10 @@ def _fill(
             f"has one {now}; set training.objective back, or start a new --run from this one with "
             "training.start"
         )
-    sharding.restore(model, saved.weights, place)
+    sharding.restore(criterion.model, saved.weights, place)
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
-    optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state.optimiser, place)
+    optimiser_state.restore(criterion.learner, optimiser, saved.optimiser, saved.state.optimiser, place)
 
 
 def carried_state(checkpoints: Checkpoints, saved: LoadedCheckpoint | None, model: nn.Module) -> State:

@@ -17,7 +17,7 @@ from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
 from weft.train import compiling, resume, seeds, sharding
 from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
-from weft.train.checkpoints import taken as snapshot_of
+from weft.train.checkpoints import snapshot_of
 from weft.train.clock import Moment, TrainingClock, now
 from weft.train.finish import Outcome, finish, outcome, wanted
 from weft.train.guard import Divergence, NonFinite
@@ -107,13 +107,12 @@ class TrainingState:
             }
             copy = partial(
                 snapshot_of,
-                self.model,
+                self.updates.criterion,
                 self.updates.optimiser,
                 self.position,
                 self.history,
                 known,
                 self.carried,
-                self.updates.criterion.own,
                 session.part,
             )
             session.saving.save(copy, wanted(self.history, session.settings))
@@ -224,7 +223,8 @@ class TrainingState:
         session, settings, before = self.session, self.session.settings, now()
         self.frozen.at(self.position.update)
         taken = self._launched(group) or self._update(group, self.position, self._factor(group))
-        self._say_compiled()
+        if settings.compile:
+            self._say_compiled()
         spent = self._agree()
         self.position = self.clock.after(before, self.position, group, taken, spent)
         self.carried = taken.carried
@@ -393,8 +393,6 @@ class TrainingState:
 
     def _say_compiled(self) -> None:
         """Report what torch has compiled during an update."""
-        if not self.session.settings.compile:
-            return
         spent = compiling.seconds_spent()
         if spent - self.compiled > 0.1:
             said = f"torch compiled for {spent - self.compiled:.1f} s in update {self.position.update + 1:,}"
@@ -408,8 +406,7 @@ class TrainingState:
             return ""
         session.saving.wait()
         session.processes.wait()
-        updates = self.updates
-        to = roll_back(session.checkpoints, self.model, updates.optimiser, updates.criterion.own)
+        to = roll_back(session.checkpoints, self.updates.criterion, self.updates.optimiser)
         return f" and the parameters of update {to} were restored"
 
 

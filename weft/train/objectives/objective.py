@@ -32,8 +32,10 @@ class Criterion(ABC):
 
     @property
     def learner(self) -> nn.Module:
-        """The module to train: the model, or model and own module together."""
-        return together(self.model, self.own)
+        """The module to train: the model, or model and own module as one module with distinct names."""
+        if self.own is None:
+            return self.model
+        return nn.ModuleDict({"model": self.model, "objective": self.own})
 
     @abstractmethod
     def loss(self, batch: Any, **forced: Any) -> Loss:
@@ -74,11 +76,6 @@ class Objective(ABC):
         Raises:
             ConfigError: the objective does not apply to this model or task.
         """
-
-
-def together(model: nn.Module, own: nn.Module | None) -> nn.Module:
-    """A model and its objective's own module as one module with distinct names."""
-    return model if own is None else nn.ModuleDict({"model": model, "objective": own})
 
 
 def mirror(module: M) -> M:
