@@ -11,8 +11,9 @@ from tests.commands import corpus
 from weft import __version__
 from weft.config import read_recipe
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.run import FORMAT, load, open_run
+from weft.run import load, open_run
 from weft.run.training import begin_run, check_recipe
+from weft.store.run_format import FORMAT
 from weft.tasks import Translator, WordTagger
 from weft.train.loop import train
 

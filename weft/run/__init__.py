@@ -11,6 +11,5 @@ Read next: loading.py, a trained run; training.py, one before its training.
 """
 
 from weft.run.loading import LoadedRun, load, open_run
-from weft.store.run_format import FORMAT
 
-__all__ = ["FORMAT", "LoadedRun", "load", "open_run"]
+__all__ = ["LoadedRun", "load", "open_run"]

@@ -185,8 +185,8 @@ def snapshot_of(
         part: this process's part, if parameters are sharded.
     """
     model, own = criterion.model, criterion.own
-    remembered = optimiser_state.collect(criterion.learner, optimiser)
-    stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: remembered.tensors}
+    moments, numbers = optimiser_state.collect(criterion.learner, optimiser)
+    stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: moments}
     tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
     if carried is not None:
         tensors[CARRIED] = weights.copied(
@@ -201,7 +201,7 @@ def snapshot_of(
         "weft": __version__,
         "position": asdict(position),
         "validations": history.to_json(),
-        "optimiser": remembered.numbers,
+        "optimiser": numbers,
         "about": about,
     }
     if part.of > 1:

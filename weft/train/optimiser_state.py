@@ -5,7 +5,7 @@ be stored in a safetensors file. Read next: checkpoints.py.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,25 +22,17 @@ _NEEDED = {
 """Entries that torch's optimisers expect in their state, by class."""
 
 
-class OptimiserState(NamedTuple):
-    """The state of an optimiser.
+def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of an optimiser's state by entry and parameter, and the entries that are not tensors.
 
-    tensors: by entry and parameter, such as `exp_avg/encoder.weight`.
-    numbers: the entries that are not tensors, named likewise.
+    Entries are named such as `exp_avg/encoder.weight`.
     """
-
-    tensors: dict[str, Tensor]
-    numbers: dict[str, Any]
-
-
-def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> OptimiserState:
-    """The state of an optimiser, by parameter name."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for name, parameter in model.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
             (tensors if isinstance(value, Tensor) else numbers)[f"{key}/{name}"] = value
-    return OptimiserState(tensors, numbers)
+    return tensors, numbers
 
 
 def restore(
