@@ -16,8 +16,7 @@ from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.fairseq import KIT, recognises, transformer
-from weft.importing.kits.fairseq_parts import FairseqCheckpoint
+from weft.importing.kits.fairseq import KIT, FairseqCheckpoint, recognises, transformer
 from weft.importing.kits.kit import CheckpointHints
 from weft.importing.runs import import_run
 from weft.importing.torchfile import content, settings

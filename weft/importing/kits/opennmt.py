@@ -18,8 +18,9 @@ from torch import Tensor
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import TensorOrigin, safe_tensors
+from weft.importing.kits.assembling import ToolkitTranslator
 from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.opennmt_run import ModelVocabularies, run_of, tables, width
+from weft.importing.kits.opennmt_run import COMPUTED, DECODING, ModelVocabularies, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number, rate, table, tensors
 from weft.importing.names import plain, recurrent, recurrent_encoder, tensor, zeros
@@ -183,9 +184,11 @@ def read(given: CheckpointHints) -> RunParts:
     settings, embedding, origins = _parts(model)
     smoothing = number(model.options, "label_smoothing", model.place, usual=0.0)
     texts = ModelVocabularies(model.tokens, (PAD, UNKNOWN, model.start, END))
-    return run_of(
-        given, texts, model.tensors, (settings | {"smoothing": smoothing}, embedding, origins), model.place
+    settings["smoothing"] = smoothing
+    translator = ToolkitTranslator(
+        settings, embedding, origins, model.tensors, model.place, DECODING, COMPUTED
     )
+    return run_of(given, texts, translator)
 
 
 KIT = Kit("OpenNMT-py", "a file such as model_step_100000.pt", recognises, read)

@@ -4,7 +4,7 @@ Read next: opennmt.py, eole.py; ../writing.py.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,28 +34,13 @@ class ModelVocabularies(NamedTuple):
     symbols: tuple[str, str, str, str]  # padding, unknown, the start of a target, the end
 
 
-Mapped = tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]
-"""The recipe's section `model`, its embedding, and the source of each tensor."""
-
-
-def run_of(
-    given: CheckpointHints,
-    texts: ModelVocabularies,
-    tensors: Mapping[str, Tensor],
-    parts: Mapped,
-    place: str,
-    *,
-    spare: tuple[str, ...] = COMPUTED,
-) -> RunParts:
+def run_of(given: CheckpointHints, texts: ModelVocabularies, translator: ToolkitTranslator) -> RunParts:
     """The parts of a run.
 
     Args:
         given: what the user said.
         texts: the vocabularies.
-        tensors: of the checkpoint.
-        parts: what they become.
-        place: of the checkpoint, for errors.
-        spare: ends of the names of tensors that are not needed.
+        translator: the model.
 
     Raises:
         CheckpointError: tensors or tokens are missing or do not fit together.
@@ -63,11 +48,8 @@ def run_of(
     """
     if given.vocabulary:
         raise ConfigError(f"{given.path}: already contains its vocabularies; leave out --vocabulary")
-    settings, embedding, origins = parts
-    found = _vocabulary(given, texts, place, 0), _vocabulary(given, texts, place, 1)
-    return assembled(
-        given, ToolkitTranslator(settings, embedding, origins, tensors, place, DECODING, spare), found
-    )
+    found = [_vocabulary(given, texts, translator.place, one) for one in (0, 1)]
+    return assembled(given, translator, found)
 
 
 def tables(
