@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from weft.data.audio import read_paths, read_sound, read_spoken, resample
+from weft.data.audio import read_paths, read_sound, read_spoken
+from weft.data.resampling import resample
 from weft.errors import DataError, DataWarning
 
 

@@ -1,5 +1,6 @@
 """The program of an exported folder, as someone without Weft types it: files in and out, on any system."""
 
+import ast
 import json
 import os
 import subprocess
@@ -10,9 +11,12 @@ import pytest
 
 pytest.importorskip("onnx", reason="pip install -e .[export]")
 
+import numpy as np
 import onnx
+from PIL import Image
 
 from weft.export.programs import assemble
+from weft.export.programs.picture_files import picture
 from weft.export.programs.writers import repeated
 
 ABOUT = {"kind": "forecaster", "lookback": 3, "horizon": 3, "names": ["é"], "mean": [0.0], "std": [1.0]}
@@ -54,6 +58,25 @@ def test_what_is_wrong_is_a_sentence(tmp_path: Path) -> None:
     short = run(program, stdin=b"1 2\n1 2 3\n")
     assert short.returncode == 3 and short.stdout.splitlines() == [b"", b"1 2 3"]
     assert b"line 1: expected at least 3 values" in short.stderr
+
+
+def test_each_program_defines_a_name_once_and_needs_no_weft() -> None:
+    for part in ("captions", "contexts", "continuing", "gaps", "labels", "pictures", "recordings", "tables"):
+        tree = ast.parse(assemble(part))
+        found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        found += [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
+        assert len(found) == len(set(found)), part
+        heads = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert not any((node.module or "weft").startswith("weft") for node in heads), part
+
+
+def test_a_picture_whose_0_is_white_is_read_so(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[0, 257, 65535]], np.uint16)).save(tmp_path / "a.tif")
+    tag = b"\x06\x01\x03\x00\x01\x00\x00\x00"  # PhotometricInterpretation, one short
+    whole = (tmp_path / "a.tif").read_bytes()
+    assert whole.count(tag + b"\1\0") == 1
+    (tmp_path / "a.tif").write_bytes(whole.replace(tag + b"\1\0", tag + b"\0\0"))
+    assert picture(tmp_path / "a.tif", None)[0, :, 0].tolist() == [255, 254, 0]
 
 
 def test_tokens_that_would_repeat_an_n_gram() -> None:

@@ -1,11 +1,10 @@
 """Recordings: read by soundfile, and listed with their transcripts.
 
-soundfile does not resample, and believes a header that states more samples than there are, or none.
-Read next: ../nn/embed/audio.py, which turns samples into frames.
+soundfile believes a header that states more samples than there are, or none.
+Read next: resampling.py; ../nn/embed/audio.py, which turns samples into frames.
 """
 
 import io
-import math
 import re
 import shlex
 import warnings
@@ -35,19 +34,13 @@ SOUNDS = (
 SPOKEN = "FILE TAB TRANSCRIPT"
 """A line of a list of recordings."""
 
-ZEROS = 16
-"""Zero crossings on each side of the resampling filter; more give a sharper cutoff."""
-
-BLOCK = 2**16  # samples computed at a time
+BLOCK = 2**16  # samples read at a time
 
 LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
 """Sample rates in Hz; a file at 1 Hz would become 16,000 times as long."""
 
 CANCELLED = 1e-3
 """Share of the channels' power that their mean has at least, unless they cancel each other."""
-
-MOST_PHASES = 4096
-"""Maximum number of resampling filters; pairs of rates with a tiny common divisor would need more."""
 
 _ZERO = b"data\0\0\0\0"
 _UNKNOWN = 0x7FFF0000  # who writes to a pipe does not know the length, and states one from here on, or 0
@@ -189,49 +182,6 @@ def _broken(path: Path, start: bytes, why: str) -> DataError:
     else:
         what = f"expected a recording, got {kind.name}; name another file"
     return DataError(what, path=path)
-
-
-def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Resample a sound, with a low-pass filter at the new Nyquist frequency.
-
-    y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
-    c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
-
-    Args:
-        samples: [N].
-        rate, wanted: old and new sample rate in Hz.
-
-    Returns:
-        [ceil(N wanted / rate)] float32.
-
-    Raises:
-        DataError: the ratio of the rates is not a fraction of small numbers.
-
-    Source: Smith, Digital Audio Resampling (the windowed sinc).
-
-    Example:
-        >>> len(resample(np.zeros(44100, np.float32), 44100, 16000))
-        16000
-    """
-    if rate == wanted:
-        return samples
-    divisor = math.gcd(rate, wanted)
-    step, phases = rate // divisor, wanted // divisor
-    if phases > MOST_PHASES:
-        raise DataError(f"cannot resample {rate} Hz to {wanted} Hz; convert the file to a common rate first")
-    cut = 0.97 * min(1.0, wanted / rate)
-    reach = math.ceil(ZEROS / cut)
-    place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
-    place = cut * place
-    window = np.where(np.abs(place) < ZEROS, np.cos(np.pi * place / ZEROS / 2) ** 2, 0.0)
-    filters = (cut * np.sinc(place) * window).astype(np.float32)  # [phases, taps]
-    padded = np.pad(samples.astype(np.float32), (reach, reach + 2))
-    neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
-    found = np.empty(-(-len(samples) * wanted // rate), np.float32)
-    for begin in range(0, len(found), BLOCK):
-        n = np.arange(begin, min(begin + BLOCK, len(found)))
-        found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
-    return found
 
 
 def read_spoken(path: str | Path) -> Iterator[ListedRecording]:

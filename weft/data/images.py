@@ -1,27 +1,25 @@
 """Read images and video clips from files, with or without classes.
 
 Pillow reads them. Every image becomes upright, [height, width, 3] uint8, on white where it is transparent.
-With classes, a folder has one subfolder per class. Read next: captions.py; shapes.py, generated images.
+With classes, a folder has one subfolder per class.
+Read next: pixels.py; captions.py; shapes.py, generated images.
 """
 
 import base64
 import io
-import struct
-import tokenize
 import warnings
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
-from PIL.TiffImagePlugin import PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
+from PIL import Image, UnidentifiedImageError
 
 from weft.data import archive
 from weft.data.files import unreadable
 from weft.data.magic import START, kind_of_bytes, typed_for
+from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.errors import DataError, DataWarning
 from weft.store.digests import note
 
@@ -31,12 +29,6 @@ PICTURES = (
     *(".heic", ".heif"),  # which Pillow cannot read: the error says what to type
 )
 CLIPS = (".gif", ".npy")
-MOST_GREY = 65535
-"""White of a greyscale image of 16 bits."""
-WHITE_IS_0, SIGNED = 0, 2
-"""Values of the TIFF tags PhotometricInterpretation and SampleFormat."""
-LARGEST_CLIP = 256 * 2**20
-"""Maximum bytes of all frames of a .gif, three per pixel."""
 
 
 class LabelledImage(NamedTuple):
@@ -69,10 +61,10 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
         ((5, 7, 3), (3, 3, 3))
     """
     with _opened(path) as file:
-        found = _pixels(file, size, path)
+        found = pixels(file, size, path)
         several = 1
         if file.format != "MPO":  # a photo with a second view or a depth map
-            with suppress(*_BROKEN):
+            with suppress(*BROKEN):
                 several = int(getattr(file, "n_frames", 1))
     if several > 1:
         warnings.warn(
@@ -105,12 +97,12 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
         DataError: the file is missing, damaged or not a clip.
     """
     if path.suffix.lower() == ".npy":
-        clip = _clip_of(read_array(path), path)
+        clip = clip_of(read_array(path), path)
         if size is not None:
-            clip = np.stack([_pixels(Image.fromarray(frame), size, path) for frame in clip])
+            clip = np.stack([pixels(Image.fromarray(frame), size, path) for frame in clip])
     else:
         with _opened(path) as file:
-            clip = np.stack(list(_frames(file, size, path)))
+            clip = np.stack(list(frames_of(file, size, path)))
     if frames is None:
         return clip
     if len(clip) < frames:
@@ -131,7 +123,7 @@ def read_array(path: Path) -> np.ndarray:
         # Memory-map it, so that a header that promises too much fails before memory is allocated.
         mapped = np.load(path, mmap_mode="r")
         found = np.array(mapped) if isinstance(mapped, np.memmap) else None
-    except _BROKEN_ARRAY as error:
+    except BROKEN_ARRAY as error:
         raise _broken(path, error, "array") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "uif" or not found.size:
         raise DataError("expected an array of numbers; save one with numpy.save", path=path)
@@ -193,102 +185,8 @@ def _opened(path: Path) -> Iterator[Image.Image]:
                 yield file
     except DataError:  # a ValueError too, so it must not reach the next clause
         raise
-    except _BROKEN as error:
+    except BROKEN as error:
         raise _broken(path, error) from None
-
-
-# Pillow passes on the errors of its decoders, which fail in many ways on damaged files.
-_DECODERS = (
-    OSError,
-    EOFError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    ArithmeticError,
-    MemoryError,
-)
-_BROKEN = (*_DECODERS, UnidentifiedImageError, struct.error, Image.DecompressionBombError, Warning)
-
-_BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
-
-
-def _pixels(picture: Image.Image, size: int | None, path: Path) -> np.ndarray:
-    picture.load()
-    white_is_0 = isinstance(picture, TiffImageFile) and _white_is_0(picture, path)
-    with suppress(*_BROKEN):  # damaged metadata of an intact image
-        picture = ImageOps.exif_transpose(picture)
-    eight = _eight_bits(picture, path)
-    whole = (ImageOps.invert(eight) if white_is_0 else eight).convert("RGBA")
-    on_white = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
-    if size is not None and on_white.size != (size, size):
-        on_white = on_white.resize((size, size), Image.Resampling.LANCZOS)
-    return np.array(on_white)
-
-
-def _white_is_0(picture: TiffImageFile, path: Path) -> bool:
-    """Whether a greyscale TIFF has 0 for white, where Pillow does not invert it: with more than 8 bits."""
-    if picture.mode == "L" and picture.tag_v2.get(SAMPLEFORMAT) == (SIGNED,):
-        raise DataError("grey values of 8 bits with a sign, which are not read; save them without", path=path)
-    inverted = picture.tag_v2.get(PHOTOMETRIC_INTERPRETATION) == WHITE_IS_0
-    return inverted and (picture.mode == "F" or picture.mode.startswith("I"))
-
-
-def _eight_bits(picture: Image.Image, path: Path) -> Image.Image:
-    """Grey values of more bits as 8 bits, where Pillow would cut them at 255; others as they are."""
-    if picture.mode == "LAB":
-        raise DataError("colours in LAB, which are not read; save it as RGB", path=path)
-    if picture.mode != "F" and not picture.mode.startswith("I"):
-        return picture
-    values = np.asarray(picture)
-    least, most = float(values.min()), float(values.max())
-    if picture.mode == "F":
-        if not 0 <= least <= most <= 255:
-            raise DataError(
-                f"expected floats from 0 to 1 or to 255, got {least:g} to {most:g}; scale them", path=path
-            )
-        white = 1 if most <= 1 else 255
-    elif 0 <= least <= most <= MOST_GREY:
-        white = MOST_GREY
-    else:
-        raise DataError(
-            f"expected grey values from 0 to {MOST_GREY:,}, got {least:,.0f} to {most:,.0f}; scale them",
-            path=path,
-        )
-    grey = Image.fromarray(np.round(values.astype(np.float32) * np.float32(255 / white)).astype(np.uint8))
-    hidden = picture.info.get("transparency")
-    if isinstance(hidden, int):
-        grey.putalpha(Image.fromarray(np.where(values == hidden, 0, 255).astype(np.uint8)))
-    return grey
-
-
-def _frames(file: Image.Image, size: int | None, path: Path) -> Iterator[np.ndarray]:
-    """All frames; repeated frames take only a few bytes in the file, so we limit their total size."""
-    total = 0
-    for frame in ImageSequence.Iterator(file):
-        picture = _pixels(frame, size, path)
-        total += picture.nbytes
-        if total > LARGEST_CLIP:
-            raise DataError(
-                f"more than {LARGEST_CLIP // 2**20} MiB of frames; give a shorter or smaller clip", path=path
-            )
-        yield picture
-
-
-def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
-    if array.ndim == 3:
-        array = np.repeat(array[..., None], 3, -1)
-    if array.ndim != 4 or array.shape[-1] != 3:
-        shape = " x ".join(map(str, array.shape))
-        raise DataError(f"expected frames x height x width (x 3), got {shape}", path=path)
-    if array.dtype.kind == "f":
-        if array.min() < 0 or array.max() > 1:
-            raise DataError(f"expected values from 0 to 1, got {array.min():g} to {array.max():g}", path=path)
-        array = np.round(255 * array)
-    if array.min() < 0 or array.max() > 255:
-        raise DataError(f"expected values from 0 to 255, got {array.min()} to {array.max()}", path=path)
-    return array.astype(np.uint8)
 
 
 def _broken(path: Path, error: BaseException, what: str = "picture") -> DataError:

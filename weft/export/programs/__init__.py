@@ -3,9 +3,22 @@
 import ast
 from pathlib import Path
 
+WEFT = Path(__file__).parents[2]
+
+ERRORS = '''\
+class DataError(ValueError):
+    """A file is missing, damaged or not what it should be."""
+
+    def __init__(self, why: str, *, path: Path | None = None) -> None:
+        super().__init__(why if path is None else f"{path}: {why}")
+'''
+"""What the program has instead of ../../errors.py."""
+
 
 def assemble(part: str) -> str:
-    """The program in one file: the part of the model's kind after the parts that it imports, and main.py.
+    """The program in one file: the part of the model's kind after the files that it imports, and main.py.
+
+    These are other parts, and files of Weft that import nothing else of Weft but errors.
 
     Args:
         part: such as "rewriting".
@@ -15,8 +28,8 @@ def assemble(part: str) -> str:
         False
     """
     imports: set[str] = set()
-    bodies, first = [], ""
-    for name in [*_needed(part), "main"]:
+    bodies, first = list[str](), ""
+    for name in dict.fromkeys([*_needed(f"weft.export.programs.{part}"), "weft.export.programs.main"]):
         source = _source(name)
         tree = ast.parse(source)
         nodes = tree.body[1:]  # without the docstring
@@ -26,24 +39,26 @@ def assemble(part: str) -> str:
         imports |= {ast.unparse(node) for node in own}
         end = max(node.end_lineno or 0 for node in heads)
         bodies.append("\n".join(source.splitlines()[end:]).strip())
-    library = ("import numpy", "import onnxruntime", "from tokenizers")
+    if any("DataError" in body for body in bodies):
+        bodies.insert(0, ERRORS.strip())
+    library = ("import numpy", "import onnxruntime", "from tokenizers", "from PIL")
     outside = sorted(line for line in imports if line.startswith(library))
     inside = sorted(imports - set(outside), key=lambda line: (line.startswith("from"), line))
     head = [first, "\n".join(inside), "\n".join(outside)]
     return "\n\n".join(head) + "\n\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def _source(part: str) -> str:
-    return (Path(__file__).parent / f"{part}.py").read_text("utf-8")
+def _source(module: str) -> str:
+    return WEFT.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text("utf-8")
 
 
-def _needed(part: str) -> list[str]:
-    """A part, after the parts that it imports."""
+def _needed(module: str) -> list[str]:
+    """A module, after the modules of Weft that it imports."""
     found: list[str] = []
-    for node in ast.parse(_source(part)).body:
-        if isinstance(node, ast.ImportFrom) and _ours(node):
-            found += _needed(str(node.module).rpartition(".")[2])
-    return list(dict.fromkeys([*found, part]))
+    for node in ast.parse(_source(module)).body:
+        if isinstance(node, ast.ImportFrom) and _ours(node) and node.module != "weft.errors":
+            found += _needed(str(node.module))
+    return list(dict.fromkeys([*found, module]))
 
 
 def _ours(node: ast.ImportFrom) -> bool:

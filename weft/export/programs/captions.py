@@ -1,13 +1,12 @@
 """Models that describe a picture in a sentence."""
 
-import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from weft.export.programs.common import KINDS
-from weft.export.programs.picture_files import Given, picture, read_file
+from weft.export.programs.picture_files import Given, numbers, picture, read_file
 from weft.export.programs.writers import SourceWriter
 
 
@@ -35,15 +34,8 @@ class PictureCaptioner(SourceWriter):
         return found.astype(np.float32) / np.float32(127.5) - 1 if found.dtype == np.uint8 else found
 
     def _content(self, given: Path | bytes) -> np.ndarray:
-        if isinstance(given, bytes) and given.startswith(b"\x93NUMPY"):
-            found = np.array(np.load(io.BytesIO(given)))
-        elif isinstance(given, Path) and given.suffix.lower() == ".npy":
-            found = np.array(np.load(given, mmap_mode="r"))
-        else:
-            return picture(given, self.size)
-        if found.dtype.kind not in "uif" or not np.isfinite(found).all():
-            raise ValueError("expected an array of finite numbers")
-        return found.astype(np.float32)
+        found = numbers(given)
+        return picture(given, self.size) if found is None else found.astype(np.float32)
 
 
 KINDS |= {"captions": PictureCaptioner}

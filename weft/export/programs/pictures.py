@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
+from weft.data.pixels import clip_of, frames_of, pixels
+from weft.errors import DataError
 from weft.export.programs.common import KINDS, OnnxGraph
-from weft.export.programs.picture_files import Given, PixelError, opened, picture, pixels, read_file
-
-LARGEST_CLIP = 256 * 2**20
-"""Maximum bytes of all frames of a .gif, three per pixel."""
+from weft.export.programs.picture_files import Given, numbers, opened, picture, read_file
 
 
 class PictureClassifier:
@@ -42,50 +42,21 @@ class PictureClassifier:
 
     def _content(self, given: Path | bytes) -> np.ndarray:
         is_gif = given.startswith(b"GIF8") if isinstance(given, bytes) else given.suffix.lower() == ".gif"
-        if isinstance(given, Path) and given.suffix.lower() == ".npy":
-            clip = _colours(np.array(np.load(given, mmap_mode="r")))
+        found = numbers(given)
+        if found is not None:
+            clip = clip_of(found)
             if self.size is not None:
-                clip = np.stack([self._scaled(frame) for frame in clip])
+                clip = np.stack([pixels(Image.fromarray(frame), self.size) for frame in clip])
         elif is_gif:
-            clip = self._frames(given)
+            with Image.open(opened(given)) as file:
+                clip = np.stack(list(frames_of(file, self.size)))
         else:
             return picture(given, self.size)
         if self.frames is None:
             return clip
         if len(clip) < self.frames:
-            raise PixelError(f"expected at least {self.frames} frames, got {len(clip)}; use longer clips")
+            raise DataError(f"expected at least {self.frames} frames, got {len(clip)}; use longer clips")
         return clip[np.linspace(0, len(clip) - 1, self.frames).round().astype(int)]
-
-    def _frames(self, given: Path | bytes) -> np.ndarray:
-        from PIL import Image, ImageSequence
-
-        found, total = [], 0
-        with Image.open(opened(given)) as file:
-            for frame in ImageSequence.Iterator(file):
-                found.append(pixels(frame, self.size))
-                total += found[-1].nbytes
-                if total > LARGEST_CLIP:
-                    raise PixelError(f"more than {LARGEST_CLIP // 2**20} MiB of frames; shorten the clip")
-        return np.stack(found)
-
-    def _scaled(self, frame: np.ndarray) -> np.ndarray:
-        from PIL import Image
-
-        return pixels(Image.fromarray(frame), self.size)
-
-
-def _colours(array: np.ndarray) -> np.ndarray:
-    """The numbers of a .npy as [time, height, width, 3] uint8."""
-    if array.dtype.kind not in "uif" or not array.size:
-        raise ValueError("expected an array of numbers")
-    if array.ndim == 3:
-        array = np.repeat(array[..., None], 3, -1)
-    if array.ndim != 4 or array.shape[-1] != 3:
-        raise ValueError("expected frames x height x width (x 3)")
-    most = 1 if array.dtype.kind == "f" else 255
-    if not (array.min() >= 0 and array.max() <= most):  # also refuses nan
-        raise ValueError(f"expected values from 0 to {most}, got {array.min()} to {array.max()}")
-    return (np.round(255 * array) if array.dtype.kind == "f" else array).astype(np.uint8)
 
 
 KINDS |= {"pictures": PictureClassifier}

@@ -1,21 +1,16 @@
 """Models that write what is said in a recording."""
 
 import io
-import math
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from weft.data.resampling import resample
 from weft.export.programs.common import KINDS
 from weft.export.programs.writers import SourceWriter
 
-ZEROS = 16
-"""Zero crossings on each side of the resampling filter."""
-
-BLOCK = 2**16  # samples computed at a time
-MOST_PHASES = 4096
 LOWEST_RATE = 1000
 UNKNOWN = 0x7FFF0000  # a wav file from a pipe states such a length
 
@@ -94,29 +89,6 @@ def samples_of(given: str | Path | bytes) -> tuple[np.ndarray, int]:
     if not np.isfinite(found).all():
         raise ValueError("it has samples that are not finite numbers")
     return found.mean(1, dtype=np.float32), rate
-
-
-def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """[N] at another rate, by a windowed sinc with a low-pass at the new Nyquist frequency, as in Weft."""
-    if rate == wanted:
-        return samples
-    divisor = math.gcd(rate, wanted)
-    step, phases = rate // divisor, wanted // divisor
-    if phases > MOST_PHASES:
-        raise ValueError(f"{rate} Hz cannot be converted to {wanted} Hz")
-    cut = 0.97 * min(1.0, wanted / rate)
-    reach = math.ceil(ZEROS / cut)
-    place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
-    place = cut * place
-    window = np.where(np.abs(place) < ZEROS, np.cos(np.pi * place / ZEROS / 2) ** 2, 0.0)
-    filters = (cut * np.sinc(place) * window).astype(np.float32)  # [phases, taps]
-    padded = np.pad(samples, (reach, reach + 2))
-    neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
-    found = np.empty(-(-len(samples) * wanted // rate), np.float32)
-    for begin in range(0, len(found), BLOCK):
-        n = np.arange(begin, min(begin + BLOCK, len(found)))
-        found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
-    return found
 
 
 KINDS |= {"recordings": RecordingTranscriber}

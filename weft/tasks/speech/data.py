@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken, resample
+from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken
 from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
+from weft.data.resampling import resample
 from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised

@@ -1,0 +1,62 @@
+"""Sounds at another sample rate, which soundfile does not offer.
+
+The program of an exported model contains this file: ../export/programs/__init__.py.
+"""
+
+import math
+
+import numpy as np
+
+from weft.errors import DataError
+
+ZEROS = 16
+"""Zero crossings on each side of the filter; more give a sharper cutoff."""
+
+OUTPUTS = 2**16
+"""Samples computed at a time."""
+
+MOST_PHASES = 4096
+"""Maximum number of filters; pairs of rates with a tiny common divisor would need more."""
+
+
+def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
+    """Resample a sound, with a low-pass filter at the new Nyquist frequency.
+
+    y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
+    c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
+
+    Args:
+        samples: [N].
+        rate, wanted: old and new sample rate in Hz.
+
+    Returns:
+        [ceil(N wanted / rate)] float32.
+
+    Raises:
+        DataError: the ratio of the rates is not a fraction of small numbers.
+
+    Source: Smith, Digital Audio Resampling (the windowed sinc).
+
+    Example:
+        >>> len(resample(np.zeros(44100, np.float32), 44100, 16000))
+        16000
+    """
+    if rate == wanted:
+        return samples
+    divisor = math.gcd(rate, wanted)
+    step, phases = rate // divisor, wanted // divisor
+    if phases > MOST_PHASES:
+        raise DataError(f"cannot resample {rate} Hz to {wanted} Hz; convert the file to a common rate first")
+    cut = 0.97 * min(1.0, wanted / rate)
+    reach = math.ceil(ZEROS / cut)
+    place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
+    place = cut * place
+    window = np.where(np.abs(place) < ZEROS, np.cos(np.pi * place / ZEROS / 2) ** 2, 0.0)
+    filters = (cut * np.sinc(place) * window).astype(np.float32)  # [phases, taps]
+    padded = np.pad(samples.astype(np.float32), (reach, reach + 2))
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
+    found = np.empty(-(-len(samples) * wanted // rate), np.float32)
+    for begin in range(0, len(found), OUTPUTS):
+        n = np.arange(begin, min(begin + OUTPUTS, len(found)))
+        found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
+    return found
