@@ -18,7 +18,8 @@ from onnx import TensorProto, helper, save
 from tests.export import pages
 from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
 from weft.errors import ConfigError
-from weft.export.graphs import OPSET, TOLERANCE, largest_difference, open_session, write_graph
+from weft.export.graphs import OPSET, TOLERANCE, largest_difference, write_graph
+from weft.export.programs.common import OnnxGraph
 from weft.models import Generator
 from weft.nn.cells.cell import Cell
 from weft.nn.embed.tokens import Tokens
@@ -56,7 +57,7 @@ def written(graph: Graph, tmp_path: Path, part: object = "") -> None:
     assert write_graph(graph, path) < NEAR
     if pages.NODE is None:
         return
-    session = open_session(path)
+    session = OnnxGraph(path).session
     known = {each.name for each in session.get_inputs()}
     for example, found in zip(graph.examples, pages.outputs(path, graph.examples, tmp_path), strict=True):
         given = {name: value.numpy() for name, value in example.items() if name in known}
@@ -168,6 +169,6 @@ def test_operators(name: str, tmp_path: Path) -> None:
     save(model, str(tmp_path / "one.onnx"))
     draw = torch.Generator().manual_seed(3)
     inputs = {name: torch.randn(shape, generator=draw) for name, shape in zip(names, shapes, strict=True)}
-    (ours,) = open_session(tmp_path / "one.onnx").run(None, {name: x.numpy() for name, x in inputs.items()})
+    (ours,) = OnnxGraph(tmp_path / "one.onnx")({name: x.numpy() for name, x in inputs.items()}).values()
     ((theirs,),) = pages.outputs(tmp_path / "one.onnx", [inputs], tmp_path)
     assert ours.shape == theirs.shape and largest_difference(torch.as_tensor(ours), theirs, None) < NEAR

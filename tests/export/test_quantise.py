@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from weft.export import packed
-from weft.export.graphs import open_session
+from weft.export.programs.common import OnnxGraph
 from weft.export.quantise import eight_bits, quantise
 from weft.export.shared import share, stored
 
@@ -52,7 +52,7 @@ def tied(path: Path, table: np.ndarray, *, turned: bool) -> Path:
 
 
 def computed(path: Path, **inputs: np.ndarray) -> np.ndarray:
-    found: np.ndarray = open_session(path).run(None, inputs)[0]
+    found: np.ndarray = next(iter(OnnxGraph(path)(inputs).values()))
     return found
 
 

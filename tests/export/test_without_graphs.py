@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError
-from weft.export.format import Options
 from weft.export.formats.onnx import Onnx
 from weft.export.formats.web import Web
 
@@ -28,9 +27,9 @@ def opened(predictor: object) -> Any:
 @pytest.mark.parametrize(("to", "form"), [("web", Web()), ("onnx", Onnx())])
 def test_the_error_says_what_to_type_instead(to: str, form: Web | Onnx) -> None:
     with pytest.raises(ConfigError) as raised:
-        form.check(opened(object()), Options())
+        form.check(opened(object()), None)
     assert str(raised.value) == (
         f"--to {to}: a model of the task sums cannot be exported; use weft serve 'my run'"
     )
     with pytest.raises(ConfigError, match=r"weft export 'my run' --vectors vectors.txt"):
-        form.check(opened(WithVectors()), Options())
+        form.check(opened(WithVectors()), None)

@@ -69,7 +69,6 @@ def command(
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
     from weft.export.export_run import export_run
-    from weft.export.format import Options
 
     if vectors is not None:
         if to or output or int8 is not None:
@@ -78,7 +77,7 @@ def command(
         return
     if to is None:
         raise ConfigError("expected --to FORMAT or --vectors FILE; weft export --help lists the formats")
-    for line in export_run(run, to, output, Options(int8), plugins=plugins):
+    for line in export_run(run, to, output, int8, plugins=plugins):
         click.echo(line)
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from weft import rooms
 from weft.errors import ConfigError
 from weft.export import formats
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.run import open_run
 from weft.store.files import flush_directory
 from weft.store.locks import check_idle
 
 
 def export_run(
-    run: Path, to: str, output: Path | None, options: Options, *, plugins: Collection[str] = ()
+    run: Path, to: str, output: Path | None, int8: bool | None, *, plugins: Collection[str] = ()
 ) -> Sequence[str]:
     """Export a run to a new directory or, for formats that are one file, a new file.
 
@@ -25,7 +25,7 @@ def export_run(
         run: the run directory.
         to: name of the format.
         output: must not exist; None for a name from run and format, in the current directory.
-        options: the user's.
+        int8: whether to store the weights as 8-bit integers; None for the format's usual way.
         plugins: packages whose parts the recipe may name.
 
     Returns:
@@ -45,7 +45,7 @@ def export_run(
         raise ConfigError(f"--output {output}: already exists; remove it or choose another --output")
     check_idle(run)
     opened = open_run(run, device="cpu", plugins=plugins)
-    form.check(opened, options)
+    form.check(opened, int8)
     _check_packages(to, form)
     parent = output.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def export_run(
     try:
         folder = temporary / output.name
         folder.mkdir()
-        lines = form.write(opened, folder, options)
+        lines = form.write(opened, folder, int8)
         os.rename(form.result(folder), output)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -3,17 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from weft.run import LoadedRun
-
-
-class Options(NamedTuple):
-    """The user's options of an export."""
-
-    int8: bool | None = (
-        None  # whether to store the weights as 8-bit integers; None for the format's usual way
-    )
 
 
 class Format(ABC):
@@ -30,21 +22,23 @@ class Format(ABC):
     ending: ClassVar[str] = ""
 
     @abstractmethod
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         """Check, before anything is written, that the format can express the run.
+
+        The arguments are those of `write`.
 
         Raises:
             ConfigError: one sentence that names the part that it cannot express, and what to do.
         """
 
     @abstractmethod
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         """Write the files and compare the result with Weft's own answers.
 
         Args:
             opened: a checked run on the CPU, in evaluation mode.
             folder: an empty directory; it becomes the output directory if nothing is raised.
-            options: the user's.
+            int8: whether to store the weights as 8-bit integers; None for the format's usual way.
 
         Returns:
             The lines of the report: sizes, and the largest difference from Weft.

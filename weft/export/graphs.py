@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError, ExportError
+from weft.export.programs.common import OnnxGraph
 from weft.nn.kernels import choice
 from weft.nn.kernels.exported import recurrent_layer
 from weft.tasks.export import Graph
@@ -104,16 +105,15 @@ def compare(graph: Graph, path: Path) -> float:
     Raises:
         ExportError: it is too large.
     """
-    session = open_session(path)
-    known = {each.name for each in session.get_inputs()}
-    worst = 0.0
+    exported, worst = OnnxGraph(path), 0.0
     for example in graph.examples:
         with torch.no_grad():
             wanted = graph.module(*example.values())
         wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-        found = session.run(None, {name: value.numpy() for name, value in example.items() if name in known})
+        found = exported({name: value.numpy() for name, value in example.items()})
         mask = example.get("mask")
-        for name, ours, theirs in zip(graph.outputs, wanted, found, strict=True):
+        for name, ours in zip(graph.outputs, wanted, strict=True):
+            theirs = found[name]
             if tuple(ours.shape) != theirs.shape:
                 raise ExportError(
                     f"{path.name}: {name}: expected {list(ours.shape)}, got {list(theirs.shape)}"
@@ -122,14 +122,6 @@ def compare(graph: Graph, path: Path) -> float:
     if not worst <= TOLERANCE:
         raise ExportError(f"{path.name}: differs from Weft by {worst:.2g}, more than {TOLERANCE:g}")
     return worst
-
-
-def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """A graph in onnxruntime, on one thread."""
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    settings.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
 
 def largest_difference(ours: Tensor, theirs: np.ndarray, mask: Tensor | None) -> float:

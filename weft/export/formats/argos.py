@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import ConfigError, ExportError
 from weft.export.ctranslate2_model import check_parts
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.formats.ctranslate2 import measured, write_model
 from weft.export.network import network
 from weft.export.sources import sources
@@ -37,7 +37,7 @@ class Argos(Format):
     ending: ClassVar[str] = ".argosmodel"
     packages: ClassVar[Sequence[str]] = ("ctranslate2", "sentencepiece", "onnx")
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         found = network(opened, TO)
         translates = isinstance(opened.pipeline, Rewrites) and opened.pipeline.directions()
         if found.encoder is None or not translates:
@@ -52,7 +52,7 @@ class Argos(Format):
         check_parts(found)
         check_vocabulary(found.target, TO)
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         found, texts = network(opened, TO), sources(opened)
         found = found._replace(model=_silent(found.model), beam=BEAM, length_penalty=PENALTY)
         pipeline: Any = opened.pipeline
@@ -63,7 +63,7 @@ class Argos(Format):
         count = check_numbers(found.target, content, texts)
         (inside / "sentencepiece.model").write_bytes(content)
         names = [piece for piece, _ in pieces(found.target, TO)]
-        lines = write_model(opened, found, inside / "model", (names, names), texts, int8=bool(options.int8))
+        lines = write_model(opened, found, inside / "model", (names, names), texts, int8=bool(int8))
         about = {
             "package_version": "1.0",
             "argos_version": "1.11",

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.export.agreement import compare
 from weft.export.ctranslate2_model import check_parts, save
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.network import TransformerNetwork, network
 from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
@@ -29,13 +29,13 @@ class CTranslate2(Format):
     about: ClassVar[str] = "CTranslate2: Transformer translators and language models, fast on CPUs"
     packages: ClassVar[Sequence[str]] = ("ctranslate2",)
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         found = network(opened, "ctranslate2")
         check_parts(found)
         for vocabulary in (found.source, found.target):
             tokenizer_json(vocabulary, "ctranslate2")
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         found, texts = network(opened, "ctranslate2"), sources(opened)
         sides = {"tokenizer.json": found.target}
         if found.source is not found.target:
@@ -47,7 +47,7 @@ class CTranslate2(Format):
             count += check_numbers(vocabulary, content, texts)
             (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
         pieces = (names(found.source, "ctranslate2"), names(found.target, "ctranslate2"))
-        lines = write_model(opened, found, folder, pieces, texts, int8=bool(options.int8))
+        lines = write_model(opened, found, folder, pieces, texts, int8=bool(int8))
         (folder / "README.md").write_text(_readme(opened, found, list(sides)) + measured(lines), "utf-8")
         return [f"tokenizer.json: {count} texts give Weft's tokens", *lines]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError, ExportError
 from weft.export.agreement import COUNT, compare
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.network import TransformerNetwork, network
 from weft.export.sources import sources
 from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
@@ -39,8 +39,8 @@ class HuggingFace(Format):
     about: ClassVar[str] = "transformers: Transformers as Marian, Pegasus, BART, GPT-2, Llama or BERT"
     packages: ClassVar[Sequence[str]] = ("transformers",)
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
-        if options.int8:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
+        if int8:
             raise ConfigError(
                 "--int8: --to huggingface expects float32, got 8 bits; use --to ctranslate2 or --to onnx"
             )
@@ -56,7 +56,7 @@ class HuggingFace(Format):
             causal(found)
         tokenizer_json(found.target, TO)
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         texts, masked = sources(opened), _masked(opened)
         if masked is not None:
             vocabulary = _vocabulary(opened)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError, ExportError
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.programs import assemble
 from weft.run import LoadedRun
 from weft.store import files
@@ -34,11 +34,11 @@ class Onnx(Format):
     about = "graphs for onnxruntime, and a program that runs them without Weft"
     packages = ("onnx", "onnxscript", "onnxruntime")
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         if opened.pipeline.model_export(opened.model) is None:
             raise without_graphs("onnx", opened)
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         from weft.export.quantise import quantise
         from weft.export.shared import share, stored
 
@@ -47,7 +47,7 @@ class Onnx(Format):
         paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
         worst = write_graphs(form, folder)
         lines = [f"outputs of the graphs: at most {worst:.1e} from Weft's"]
-        if options.int8:
+        if int8:
             lines.append(compared(opened, form, folder))
             whole, before = program(folder), stored(paths)
             for path in paths:
@@ -55,7 +55,7 @@ class Onnx(Format):
         after = stored(paths)
         if len(paths) > 1:
             share(paths, folder / "weights.bin")
-        if options.int8:
+        if int8:
             lines += beside(form, whole, program(folder), before, after)
         else:
             lines.append(compared(opened, form, folder))

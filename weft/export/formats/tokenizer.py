@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tokenizers import Tokenizer
 
 from weft.errors import ConfigError
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, settings, tokenizer_json
 from weft.run import LoadedRun
@@ -27,14 +27,14 @@ class TokenizerOnly(Format):
 
     about: ClassVar[str] = "only the tokenizer of a language model, for evaluation harnesses"
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         if not isinstance(opened.pipeline, Continues):
             raise ConfigError(
                 f"--to {TO}: expected a language model, got a run of the task {opened.name}; "
                 "use --to onnx, which includes the tokenizer"
             )
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         pipeline: Any = opened.pipeline
         vocabulary: Vocabulary = pipeline.vocabulary
         if isinstance(vocabulary, ImportedVocabulary):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError
-from weft.export.format import Format, Options
+from weft.export.format import Format
 from weft.export.formats.onnx import Onnx, compared, without_graphs, write_graphs
 from weft.export.packed import operators_of, pack, rounded
 from weft.export.page import PAGE, joined
@@ -64,7 +64,7 @@ class Web(Format):
     ending = ".html"
     packages = Onnx.packages
 
-    def check(self, opened: LoadedRun, options: Options) -> None:
+    def check(self, opened: LoadedRun, int8: bool | None) -> None:
         form = opened.pipeline.model_export(opened.model)
         if form is None:
             raise without_graphs("web", opened)
@@ -74,10 +74,10 @@ class Web(Format):
                 "use --to onnx"
             )
 
-    def write(self, opened: LoadedRun, folder: Path, options: Options) -> Sequence[str]:
+    def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         form = opened.pipeline.model_export(opened.model)
         assert form is not None
-        int8 = options.int8 is not False
+        int8 = int8 is not False
         work = folder / "graphs"
         work.mkdir()
         worst = write_graphs(form, work)
