@@ -115,7 +115,7 @@ def renumbered(state: Mapping[str, Tensor], orders: Mapping[str, Sequence[int]])
     for name, order in orders.items():
         rows = torch.tensor(order)
         found[name] = state[name][torch.where(rows < 0, rows[3], rows)]  # any row will do, it is never used
-    if found[name].dim() == 1:
+    if found[name].dim() == 1:  # of the last one
         twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
         found[name][twice] = NEVER
     return found
