@@ -14,7 +14,7 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import TensorOrigin, json_table, safe_tensors
 from weft.importing.kits.assembling import ToolkitTranslator
 from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.opennmt_run import COMPUTED, DECODING, ModelVocabularies, run_of, tables, width
+from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number, rate, table, tensors
 from weft.importing.names import tensor
@@ -130,9 +130,8 @@ def read(given: CheckpointHints) -> RunParts:
         "tied": tied,
         "scaled": order.startswith("Sinusoidal") or bool(embeddings.get("normalize", False)),
     }
-    texts = ModelVocabularies((_tokens(model, "src"), _tokens(model, "tgt")), _symbols(model))
     translator = ToolkitTranslator(sides, embedding, origins, model.tensors, place, DECODING, SPARE)
-    return run_of(given, texts, translator)
+    return run_of(given, [_tokens(model, "src"), _tokens(model, "tgt")], _symbols(model), translator)
 
 
 KIT = Kit("Eole", f"a directory with {CONFIG}, {VOCABULARY} and {WEIGHTS}", recognises, read)

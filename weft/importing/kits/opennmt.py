@@ -20,7 +20,7 @@ from weft.importing import torchfile
 from weft.importing.checkpoint import TensorOrigin, safe_tensors
 from weft.importing.kits.assembling import ToolkitTranslator
 from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.opennmt_run import COMPUTED, DECODING, ModelVocabularies, run_of, tables, width
+from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
 from weft.importing.kits.reading import choice, number, rate, table, tensors
 from weft.importing.names import plain, recurrent, recurrent_encoder, tensor, zeros
@@ -183,12 +183,11 @@ def read(given: CheckpointHints) -> RunParts:
         choice(model.options, name, model.place, *known)
     settings, embedding, origins = _parts(model)
     smoothing = number(model.options, "label_smoothing", model.place, usual=0.0)
-    texts = ModelVocabularies(model.tokens, (PAD, UNKNOWN, model.start, END))
     settings["smoothing"] = smoothing
     translator = ToolkitTranslator(
         settings, embedding, origins, model.tensors, model.place, DECODING, COMPUTED
     )
-    return run_of(given, texts, translator)
+    return run_of(given, model.tokens, (PAD, UNKNOWN, model.start, END), translator)
 
 
 KIT = Kit("OpenNMT-py", "a file such as model_step_100000.pt", recognises, read)

@@ -3,8 +3,7 @@
 Read next: opennmt.py, eole.py; ../writing.py.
 """
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -27,19 +26,18 @@ JOINER = "\uffed"
 HEAD, BIAS = "generator.weight", "generator.bias"
 
 
-class ModelVocabularies(NamedTuple):
-    """The vocabularies of a model."""
-
-    tokens: tuple[list[str], list[str]]  # of the source and the target
-    symbols: tuple[str, str, str, str]  # padding, unknown, the start of a target, the end
-
-
-def run_of(given: CheckpointHints, texts: ModelVocabularies, translator: ToolkitTranslator) -> RunParts:
+def run_of(
+    given: CheckpointHints,
+    tokens: Sequence[list[str]],
+    symbols: Sequence[str],
+    translator: ToolkitTranslator,
+) -> RunParts:
     """The parts of a run.
 
     Args:
         given: what the user said.
-        texts: the vocabularies.
+        tokens: of the source and of the target.
+        symbols: padding, unknown, the start of a target, the end.
         translator: the model.
 
     Raises:
@@ -48,7 +46,7 @@ def run_of(given: CheckpointHints, texts: ModelVocabularies, translator: Toolkit
     """
     if given.vocabulary:
         raise ConfigError(f"{given.path}: already contains its vocabularies; leave out --vocabulary")
-    found = [_vocabulary(given, texts, translator.place, one) for one in (0, 1)]
+    found = [_vocabulary(given, tokens[one], symbols, translator.place, one) for one in (0, 1)]
     return assembled(given, translator, found)
 
 
@@ -90,13 +88,14 @@ def _first(tensors: Mapping[str, Tensor], *names: str) -> str:
     return next((name for name in names if name in tensors), names[0])
 
 
-def _vocabulary(given: CheckpointHints, texts: ModelVocabularies, place: str, one: int) -> RunVocabulary:
+def _vocabulary(
+    given: CheckpointHints, tokens: list[str], symbols: Sequence[str], place: str, one: int
+) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1): pieces of --subwords, or words between spaces."""
-    tokens = texts.tokens[one]
-    special = vocabularies.special(tokens, texts.symbols)
+    special = vocabularies.special(tokens, symbols)
     if special.unknown < 0 or (one and min(special.start, special.end) < 0):
         raise CheckpointError(
-            f"{place}: expected {', '.join(texts.symbols[1:])} in the vocabulary of the "
+            f"{place}: expected {', '.join(symbols[1:])} in the vocabulary of the "
             f"{'target' if one else 'source'}; fetch it again"
         )
     subwords = given_file(given.subwords, "subwords", one)
