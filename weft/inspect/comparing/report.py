@@ -28,7 +28,7 @@ BRACKETS = (
     "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )
 Section = tuple[str, list[Block]]
-"""A heading and what stands below it."""
+"""A heading and its blocks."""
 
 TESTED = ["verdict", "metric", "difference from the best [95 %]", "p", "p (Holm)"]
 
