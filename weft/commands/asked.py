@@ -20,6 +20,20 @@ PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "outp
 """Options of `weft predict` that the command handles itself, for every task."""
 
 
+def open_asked(given: Mapping[str, Any], run: Path | None = None, device: str = "") -> "LoadedRun":
+    """The run that the options of a command name, opened with the changes of --set.
+
+    Args:
+        given: everything click parsed.
+        run, device: used instead of the options of these names.
+    """
+    from weft.run import open_run
+
+    changes = [f"decoding.{change}" for change in given["changes"]]
+    where = device or given["device"]
+    return open_run(run or given["run"], device=where, plugins=given["plugins"], changes=changes)
+
+
 def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], common: Sequence[str]) -> S:
     """The settings that the user's options ask for.
 

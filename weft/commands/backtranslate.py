@@ -124,15 +124,13 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import asked, bulk, predict
-    from weft.run import open_run
     from weft.store import files
     from weft.store.locks import check_idle, lock
 
     run, out = given["run"], given["out"]
     check_idle(run)
     search = {name: value for name, value in given.items() if name not in OWN}
-    changes = [f"decoding.{change}" for change in given["changes"]]
-    opened = open_run(run, device="cpu", plugins=given["plugins"], changes=changes)
+    opened = asked.open_asked(given, device="cpu")
     source, target = _languages(opened, given)
     asked.check_members(opened, given["ensemble"], given["plugins"])
     texts, lines = out / f"texts.{source}", out / "scored.txt"

@@ -130,10 +130,8 @@ def _assigned(
 ) -> tuple["Teacher", list["RewriteJob"]]:
     """The teacher, and what it writes; its model is released again."""
     from weft.commands import asked, rewritten
-    from weft.run import open_run
 
-    changes = [f"decoding.{change}" for change in given["changes"]]
-    opened = open_run(given["teacher"], device="cpu", plugins=given["plugins"], changes=changes)
+    opened = asked.open_asked(given, given["teacher"], "cpu")
     jobs = rewritten.jobs(opened, student, given["sources"], corpus)
     if not all(job.answers.exists() for job in jobs):
         asked.check_members(opened, given["ensemble"], given["plugins"])

@@ -1,5 +1,6 @@
 """weft evaluate: score a run on held-out data, with signatures, intervals and baselines."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import columns, folded
 
 if TYPE_CHECKING:
+    from weft.metrics.metric import Metric
     from weft.run import LoadedRun
 
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins", "metrics")
@@ -106,12 +108,10 @@ def command(**given: Any) -> int:
       weft evaluate runs/en-es --json scores.json --plot scores.png
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import settings_for
-    from weft.commands.metrics import named
+    from weft.commands.asked import open_asked, settings_for
     from weft.config import build
     from weft.errors import ConfigError
     from weft.metrics.baseline import WORSE
-    from weft.run import open_run
     from weft.train.settings import TrainingSettings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
@@ -120,14 +120,15 @@ def command(**given: Any) -> int:
         raise ConfigError(f"--plot {plot}: expected a file that ends in .png, .svg or .pdf")
     if plot and given["score"]:
         raise ConfigError("--plot: cannot be combined with --score; leave out one of them")
-    changes = [f"decoding.{change}" for change in given["changes"]]
-    opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
+    opened = open_asked(given)
     settings = settings_for(opened, opened.task.evaluation_settings, given, COMMON)
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     training = opened.recipe.section("training", optional=True)
     own = build(training, TrainingSettings, plugins=given["plugins"]).metrics
-    metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
+    metrics = {one.key: one for one in own} | {
+        text: _metric(text, given["plugins"]) for text in given["metrics"]
+    }
     if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
         raise ConfigError("--metric: needs outputs that are compared with references; leave it out")
     found = opened.pipeline.evaluate(
@@ -162,3 +163,25 @@ def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
     settings = check_recipe(opened.recipe, plugins=plugins).settings
     command = longer(opened.path, settings, updates, plugins) if updates else ""
     return hint("the model is worse than a baseline", updates, command)
+
+
+def _metric(text: str, plugins: Collection[str]) -> "Metric":
+    """The metric of --metric NAME:key=value,...
+
+    Raises:
+        ConfigError: there is no such metric, or it has no such setting.
+    """
+    from weft.config import Entry, Table, build, parse
+    from weft.errors import ConfigError
+    from weft.metrics.metric import Metric
+
+    name, _, rest = text.partition(":")
+    place = f"--metric {text}"
+    settings = {"use": Entry("", place, name)}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key.isidentifier():
+            raise ConfigError(f"{place}: expected NAME:key=value, such as chrf:word_order=2, got {part!r}")
+        settings[key] = parse(value, "", name=key, place=place)
+    metric: Metric = build(Table("", place, settings), Metric, plugins=plugins)  # type: ignore[type-abstract]
+    return metric

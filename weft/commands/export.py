@@ -4,27 +4,21 @@ from pathlib import Path
 
 import click
 
-from weft.commands.options import device, plugin
+from weft.commands.options import ListingCommand, device, plugin
 from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
 
-def _listed() -> str:
-    """The formats, one per line, read only when the help is shown."""
+def _listed() -> list[tuple[str, str]]:
     from weft import rooms
     from weft.export import formats
     from weft.export.format import Format
 
     found: dict[str, type[Format]] = rooms.parts(formats, Format)
-    return "\n".join(f"  {name:<12} {form.about}" for name, form in found.items())
+    return [(name, form.about) for name, form in found.items()]
 
 
-class _Listing(click.Command):
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"\nFormats:\n{_listed()}\n")
-
-
-@click.command(cls=_Listing)
+@click.command(cls=ListingCommand, heading="Formats", listed=_listed)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--to", metavar="FORMAT", help="Program to write for; the list is below.")
 @click.option(

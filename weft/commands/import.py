@@ -1,21 +1,21 @@
 """weft import: turn a checkpoint of transformers or of another translation toolkit into a run."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from weft.commands.options import ListingCommand
 from weft.commands.program import piped
 
 
-class _Listing(click.Command):
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from weft.importing.kits.every import KITS  # read only when the help is shown
+def _listed() -> list[tuple[str, str]]:
+    from weft.importing.kits.every import KITS
 
-        with formatter.section("Checkpoints of translation toolkits"):
-            formatter.write_dl([(kit.name, kit.looks) for kit in KITS])
+    return [(kit.name, kit.looks) for kit in KITS]
 
 
-@click.command(cls=_Listing)
+@click.command(cls=ListingCommand, heading="Checkpoints of translation toolkits", listed=_listed)
 @click.argument("checkpoint", type=click.Path(path_type=Path))
 @click.option(
     "--run", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Run directory to create."
@@ -30,7 +30,6 @@ class _Listing(click.Command):
 @click.option("--target", metavar="LANG", help="Translators only: target language, such as de.")
 @click.option(
     "--train",
-    "training",
     metavar="FILE",
     default="train",
     help="Training text for later fine-tuning: a file or a prefix.",
@@ -55,17 +54,7 @@ class _Listing(click.Command):
     multiple=True,
     help="BPE codes or SentencePiece model, if not next to the checkpoint; twice for source and target.",
 )
-def command(
-    checkpoint: Path,
-    run: Path,
-    task: str | None,
-    source: str | None,
-    target: str | None,
-    training: str,
-    valid: str,
-    vocabulary: tuple[Path, ...],
-    subwords: tuple[Path, ...],
-) -> None:
+def command(checkpoint: Path, run: Path, **given: Any) -> None:
     """Turn a CHECKPOINT of another program into a run that every weft command can use.
 
     From transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators, or
@@ -91,18 +80,7 @@ def command(
     from weft.importing.runs import import_run
     from weft.run.training import check_recipe
 
-    said = import_run(
-        checkpoint,
-        run,
-        source=source,
-        target=target,
-        train=training,
-        valid=valid,
-        vocabulary=vocabulary,
-        subwords=subwords,
-        task=task,
-    )
-    click.echo(said)
+    click.echo(import_run(checkpoint, run, **given))
     example = check_recipe(read_recipe(run / "recipe.yaml")).task.predict_example(())
     assert example is not None, "a run without text"
     click.echo(f"next: {piped(example.line, 'predict', run, *example.words)}")

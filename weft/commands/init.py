@@ -14,7 +14,8 @@ import weft.tasks
 from weft import machine, rooms
 from weft.commands.lazy import Lazy, once
 from weft.commands.options import plugins_in
-from weft.commands.output_check import OutputPath
+from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.program import typed
 from weft.errors import ConfigError
 from weft.tasks.init import Init, Option
 
@@ -87,9 +88,16 @@ def command_of(init: Init) -> click.Command:
         from weft.commands import outputs
 
         given = init.with_files(_renamed(init, given), given.pop("files"))
-        recipe = outputs.fresh(output or Path(init.file_name(given)))
+        recipe = output or Path(init.file_name(given))
+        if recipe.exists():
+            raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
+        check_outputs(recipe)
         written = init.write(given, click.echo)
-        outputs.begin(recipe, for_this_machine(written.recipe), *written.steps, plugin=init.plugin())
+        content = for_this_machine(written.recipe)
+        outputs.write(recipe, content)
+        click.echo(f"{content}\nrecipe: {recipe}\nnext:")
+        for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
+            click.echo(f"  {typed(*step)}")
 
     return click.Command(init.task, callback=run, params=params, help=text, short_help=init.about)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from weft.commands.options import plugin, setting
+from weft.commands.options import ListingCommand, plugin, setting
 from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import plural
 
@@ -32,16 +32,11 @@ VIEWS = {
 """Views by their name for --only, with a description, in the order of the page."""
 
 
-class InspectCommand(click.Command):
-    """A command whose help ends with the names of all views."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the views."""
-        with formatter.section("Views (a page shows those that apply to the run)"):
-            formatter.write_dl(list(VIEWS.items()))
-
-
-@click.command(cls=InspectCommand)
+@click.command(
+    cls=ListingCommand,
+    heading="Views (a page shows those that apply to the run)",
+    listed=lambda: list(VIEWS.items()),
+)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
 @click.option(
@@ -103,14 +98,13 @@ def command(**given: Any) -> None:
       weft inspect runs/en-es --only alignment --only search-tree
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import settings_for
+    from weft.commands.asked import open_asked, settings_for
     from weft.commands.outputs import folder_for
     from weft.config.plugins import named_part
     from weft.errors import ConfigError
     from weft.inspect.inspection import inspection_of, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
     from weft.inspect.views.view import View
-    from weft.run import open_run
 
     output, folder, forms, only = given["output"], given["views"], given["forms"], given["only"]
     for name in only:
@@ -121,8 +115,7 @@ def command(**given: Any) -> None:
     if forms and folder is None:
         raise ConfigError(f"--format {forms[0]}: applies to --views only; add --views DIR")
     check_outputs()
-    changes = [f"decoding.{change}" for change in given["changes"]]
-    opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
+    opened = open_asked(given)
     settings = settings_for(opened, opened.task.inspection_settings, {"series": given["series"]}, ())
     subject = inspection_of(opened, given["text"], settings)
     more = [named_part("--view", name, View, given["plugins"]) for name in given["more"]]

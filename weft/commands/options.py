@@ -185,6 +185,25 @@ class GroupedCommand(click.Command):
                 formatter.write_dl([record for record in records if record is not None])
 
 
+class ListingCommand(click.Command):
+    """A command whose help ends with a list.
+
+    Args:
+        heading: above the list.
+        listed: makes its rows of two columns, only when the help is shown.
+    """
+
+    def __init__(
+        self, *args: Any, heading: str, listed: Callable[[], Sequence[tuple[str, str]]], **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.heading, self.listed = heading, listed
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section(self.heading):
+            formatter.write_dl(self.listed())
+
+
 def searching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a search, those named by `SEARCH` and `CONSTRAINTS`."""
     return _with(_SEARCHING, command)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from weft.commands.output_check import check_outputs, is_regular
-from weft.commands.program import typed
-from weft.errors import ConfigError, DataError
+from weft.commands.output_check import is_regular
+from weft.errors import DataError
 from weft.store import files
 
 UNANSWERED = 3
@@ -51,34 +50,6 @@ def write_bytes(path: Path, content: bytes) -> None:
             f"cannot be written ({error.strerror or error}); free some space or choose another place",
             path=path,
         ) from error
-
-
-def fresh(recipe: Path) -> Path:
-    """Check that `weft init` can write this recipe, and return its path.
-
-    Raises:
-        ConfigError: the file exists.
-        DataError: it cannot be written.
-    """
-    if recipe.exists():
-        raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
-    check_outputs(recipe)
-    return recipe
-
-
-def begin(recipe: Path, text: str, *steps: Sequence[str], plugin: Sequence[str] = ()) -> None:
-    """Write a recipe, print it, and print the next commands.
-
-    Args:
-        recipe: path, from `fresh`.
-        text: the recipe.
-        steps: commands to suggest before `weft train`, as words after `weft`.
-        plugin: options with the package of a plugin's task.
-    """
-    write(recipe, text)
-    click.echo(text)
-    shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe), *plugin]))
-    click.echo(f"recipe: {recipe}\nnext:\n{shown}", nl=False)
 
 
 def folder_for(path: Path) -> None:

@@ -151,9 +151,8 @@ def command(**given: Any) -> int:
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
-    from weft.commands.asked import PREDICTING, settings_for
+    from weft.commands.asked import PREDICTING, open_asked, settings_for
     from weft.errors import ConfigError
-    from weft.run import open_run
 
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
@@ -165,8 +164,7 @@ def command(**given: Any) -> int:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
         return _side_by_side(given)
-    changes = [f"decoding.{change}" for change in given["changes"]]
-    opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
+    opened = open_asked(given)
     settings = settings_for(opened, opened.task.prediction_settings, given, PREDICTING)
     if given["document"]:
         return outputs.reported(documents.translate(opened, given, settings))

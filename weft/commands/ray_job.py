@@ -40,15 +40,11 @@ class Answerer:
             os.chdir(folder)
         import torch
 
-        from weft.commands.asked import PREDICTING, settings_for
-        from weft.run import open_run
+        from weft.commands.asked import PREDICTING, open_asked, settings_for
 
         torch.set_num_threads(1)  # one core per worker
-        changes = [f"decoding.{change}" for change in given["changes"]]
         self._file = given["file"]
-        self._opened = open_run(
-            given["run"], device=given["device"], plugins=given["plugins"], changes=changes
-        )
+        self._opened = open_asked(given)
         kind = self._opened.task.prediction_settings
         self._settings = settings_for(self._opened, kind, given, PREDICTING)
 

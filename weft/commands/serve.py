@@ -3,30 +3,45 @@
 import os
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.access import NAMES, Who, access
 from weft.commands.options import GroupedCommand, device, plugin
 from weft.commands.output_check import OutputPath, check_outputs
 
 if TYPE_CHECKING:
-    from weft.serve.limits import ServerLimits
+    from weft.serve.guard import Access
     from weft.serve.served import ServedRun
+    from weft.serve.server import Tls
+
+LIMITS = ("queue", "batch_rows", "deadline_seconds", "characters", "tokens", "connections")
+"""Options that are fields of `ServerLimits`."""
 
 HEADINGS = {
     "Address": ("host", "port", "workers"),
     "Answers": ("glossaries",),
     "Storage": ("suggestions",),
-    "Who may use it": NAMES,
-    "Limits": ("queue", "batch", "deadline", "characters", "tokens", "connections", "bodies"),
+    "Who may use it": ("api_keys", "new_key", "hosts", "origins", "tls_cert", "tls_key", "access_log"),
+    "Limits": (*LIMITS, "bodies"),
 }
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def _print_key(context: click.Context, option: click.Parameter, name: str | None) -> None:
+    """Print a new key and its line for the file, and leave."""
+    if name is None or context.resilient_parsing:
+        return
+    from weft.serve.keys import new_key
+
+    key, line = new_key(name)
+    click.echo(f"API key of {name}, shown only now: {key}", err=True)
+    click.echo(line)
+    context.exit()
 
 
 @click.command(cls=GroupedCommand, headings=HEADINGS)
@@ -40,15 +55,66 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
     default="127.0.0.1",
     help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
 )
-@access
+@click.option(
+    "--api-keys",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Require an API key; each line is NAME:SHA256[:REQUESTS_PER_MINUTE]. A changed file is reread.",
+)
+@click.option(
+    "--new-key",
+    metavar="NAME",
+    is_eager=True,
+    expose_value=False,
+    callback=_print_key,
+    help="Make an API key: show it once, print the line for --api-keys, and exit.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Host name of this server, besides localhost and IP addresses (repeatable); * allows all.",
+)
+@click.option(
+    "--cors",
+    "origins",
+    metavar="ORIGIN",
+    multiple=True,
+    help="Web site whose pages may use this server, such as https://app.example.org (repeatable).",
+)
+@click.option(
+    "--tls-cert",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Certificate chain in PEM format: serve HTTPS.",
+)
+@click.option(
+    "--tls-key",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Private key of the certificate, in PEM format.",
+)
+@click.option(
+    "--access-log",
+    metavar="FILE",
+    type=OutputPath(),
+    help="Append one JSON line per request, without texts; - for standard output.",
+)
 @click.option(
     "--queue", metavar="N", type=click.IntRange(1), default=512, help="Maximum number of waiting texts."
 )
 @click.option(
-    "--batch", metavar="N", type=click.IntRange(1), default=64, help="Maximum number of texts per batch."
+    "--batch",
+    "batch_rows",
+    metavar="N",
+    type=click.IntRange(1),
+    default=64,
+    help="Maximum number of texts per batch.",
 )
 @click.option(
     "--deadline",
+    "deadline_seconds",
     metavar="SECONDS",
     type=click.FloatRange(0.1),
     default=60.0,
@@ -105,24 +171,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 )
 @device
 @plugin
-def command(
-    runs: tuple[Path, ...],
-    port: int,
-    host: str,
-    who: Who,
-    queue: int,
-    batch: int,
-    deadline: float,
-    characters: int,
-    tokens: int,
-    connections: int,
-    bodies: int,
-    workers: int,
-    suggestions: Path | None,
-    glossaries: tuple[str, ...],
-    device: str,
-    plugins: tuple[str, ...],
-) -> None:
+def command(**given: Any) -> None:
     """Try your models in a browser, and use them over HTTP: serve each RUN on http://127.0.0.1:8000.
 
     Translators are compatible with LibreTranslate (/translate) and language models with OpenAI
@@ -137,91 +186,81 @@ def command(
       weft serve --new-key alice >> keys.txt
       weft serve runs/en-es --host 0.0.0.0 --allow-host weft.example.org --api-keys keys.txt
     """  # noqa: D301  click reads the \b
-    from weft.serve.limits import ServerLimits
-
-    limits = ServerLimits(
-        queue=queue,
-        batch_rows=batch,
-        deadline_seconds=deadline,
-        characters=characters,
-        tokens=tokens,
-        connections=connections,
-        bodies_bytes=bodies * 10**6,
-    )
-
-    def opened(device: str) -> dict[str, "ServedRun"]:
-        from weft.serve.served import named
-
-        return named(runs, device, plugins, glossaries)
-
-    _serve(opened, device, host, port, who, limits, workers, suggestions)
-
-
-def _serve(
-    opened: Callable[[str], dict[str, "ServedRun"]],
-    device: str,
-    host: str,
-    port: int,
-    who: Who,
-    limits: "ServerLimits",
-    workers: int,
-    suggestions: Path | None,
-) -> None:
     check_outputs()
     with ExitStack() as stack:
         _ignore_hangups(stack)
-        if workers > 1:
-            device = _cpu(device)
-            _share_counts(stack)
-        _check_installed()
-        from weft.serve.app import Application
-        from weft.serve.served import Reloader
-        from weft.serve.server import GRACE_SECONDS, bound, serve
-        from weft.serve.workers import ServerProcesses
-
-        rules, tls, log = who.opened(host, stack)
-        listening = stack.enter_context(bound(host, port))
-        place = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}"
-        place += f":{listening.getsockname()[1]}"
-        keyless = host not in LOOPBACK and not rules.keys
-
-        def answer(served: dict[str, "ServedRun"], listens: Callable[[], None] = lambda: None) -> None:
-            # A worker that is replaced answers all that it has begun; at a shutdown its parent ends it.
-            grace = GRACE_SECONDS if workers == 1 else max(GRACE_SECONDS, int(limits.deadline_seconds) + 1)
-            application = Application(served, limits, rules, log, suggestions)
-            serve(application, listening, tls, listens=listens, grace_seconds=grace)
-
-        if workers > 1:
-            if rules.keys:
-                rules.keys.share(stack.enter_context(TemporaryFile(dir=_memory())))
-            several = ServerProcesses(lambda: opened(device), workers, answer)
-            _announce([(run.name, run.kind) for run in several.runs.values()], place, keyless)
-            several.run(GRACE_SECONDS + 5)
-        else:
-            served = opened(device)
-            _announce([(run.name, run.kind) for run in served.values()], place, keyless)
-            Reloader(served).watch()
-            answer(served)
+        _serve(given, stack)
 
 
-def _announce(runs: list[tuple[str, str]], place: str, keyless: bool) -> None:
-    names = ", ".join(f"{name} ({kind})" for name, kind in runs)
-    click.echo(f"{names}: {place}", err=True)
-    if keyless:
-        click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
+def _serve(given: Mapping[str, Any], stack: ExitStack) -> None:
+    several, host = given["workers"] > 1, given["host"]
+    device = given["device"]
+    if several:
+        device = _cpu(device)
+        _share_counts(stack)
+    from weft.serve.app import Application
+    from weft.serve.counts import AccessLog
+    from weft.serve.limits import ServerLimits
+    from weft.serve.served import Reloader, named
+    from weft.serve.server import GRACE_SECONDS, bound, serve
+    from weft.serve.workers import ServerProcesses
+
+    limits = ServerLimits(bodies_bytes=given["bodies"] * 10**6, **{name: given[name] for name in LIMITS})
+    tls, access = _tls(given), _access(given)
+    log = stack.enter_context(closing(AccessLog(given["access_log"]))) if given["access_log"] else None
+    listening = stack.enter_context(bound(host, given["port"]))
+    place = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}"
+    place += f":{listening.getsockname()[1]}"
+    # A worker that is replaced answers all that it has begun; at a shutdown its parent ends it.
+    grace = max(GRACE_SECONDS, int(limits.deadline_seconds) + 1) if several else GRACE_SECONDS
+
+    def opened() -> "dict[str, ServedRun]":
+        return named(given["runs"], device, given["plugins"], given["glossaries"])
+
+    def announce(runs: "dict[str, ServedRun]") -> None:
+        click.echo(f"{', '.join(f'{run.name} ({run.kind})' for run in runs.values())}: {place}", err=True)
+        if host not in LOOPBACK and not access.keys:
+            click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
+
+    def answer(runs: "dict[str, ServedRun]", listens: Callable[[], None] = lambda: None) -> None:
+        application = Application(runs, limits, access, log, given["suggestions"])
+        serve(application, listening, tls, listens=listens, grace_seconds=grace)
+
+    if several:
+        with TemporaryFile(dir=_memory()) as counted:
+            if access.keys:
+                access.keys.share(counted)
+            processes = ServerProcesses(opened, given["workers"], answer)
+            announce(processes.runs)
+            processes.run(GRACE_SECONDS + 5)
+    else:
+        runs = opened()
+        announce(runs)
+        Reloader(runs).watch()
+        answer(runs)
 
 
-def _check_installed() -> None:
+def _tls(given: Mapping[str, Any]) -> "Tls | None":
     from weft.errors import ConfigError
+    from weft.serve.server import Tls
 
-    try:
-        import weft.serve.server  # noqa: F401  it and app.py import all libraries of the extra
-    except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("weft"):
-            raise
-        raise ConfigError(
-            f"weft serve needs {error.name}; install Weft with its extra: pip install 'weft-seq[serve]'"
-        ) from error
+    certificate, key = given["tls_cert"], given["tls_key"]
+    if (certificate is None) != (key is None):
+        raise ConfigError("expected --tls-cert and --tls-key together, got one; pass both or none")
+    if certificate is None:
+        return None
+    tls = Tls(certificate, key)
+    tls.check()
+    return tls
+
+
+def _access(given: Mapping[str, Any]) -> "Access":
+    from weft.serve.guard import Access
+    from weft.serve.keys import Keys
+
+    hosts = (given["host"].lower(), *(name.lower() for name in given["hosts"]))
+    keys = Keys(given["api_keys"]) if given["api_keys"] else None
+    return Access(hosts=hosts, origins=given["origins"], keys=keys)
 
 
 def _ignore_hangups(stack: ExitStack) -> None:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from fastapi import Request, Response
 
@@ -81,7 +82,9 @@ class Completions:
 
     def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
         limits, count = self.limits, given.n
-        prompts = limits.prompts(given.prompt, "prompt")
+        prompt: Any = given.prompt
+        one_row = isinstance(prompt, list) and isinstance(prompt[0], int)
+        prompts = limits.texts([prompt] if one_row else prompt, "prompt")
         if given.best_of not in (None, count):
             sentence = f"best_of: expected {count}, the value of n, got {given.best_of}; none is left out"
             raise Refusal(400, sentence, param="best_of")

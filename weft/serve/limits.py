@@ -5,7 +5,7 @@ The input of clients is checked here once, before it reaches a model. Read next:
 
 import errno
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,6 @@ FORM_BYTES = 10_000
 """Of a form besides its file."""
 
 LESS = "; send less at once"
-PROMPTS = "a text, a list of texts, a list of token numbers, or a list of such lists"
-"""What a prompt may be."""
 
 
 class Refusal(HTTPException):
@@ -122,28 +120,25 @@ class ServerLimits:
         """Characters of a file to translate."""
         return 10 * self.characters
 
-    def text(self, value: Any, name: str) -> str:
+    def text(self, value: str, name: str) -> str:
         """A text from a request, checked.
 
         Raises:
-            Refusal: it is not text, or too long.
+            Refusal: it is too long.
         """
-        if not isinstance(value, str):
-            raise Refusal(400, f"{name}: expected text, got {kind_of(value)}", param=name)
         check_most(len(value), self.characters, "characters", name)
         return value
 
-    def texts(self, value: Any, name: str) -> list[str]:
-        """A text or a list of texts from a request, checked.
+    def texts(self, value: str | Sequence[Sized], name: str) -> list[Any]:
+        """A text or a list of texts or of rows of token numbers from a request, checked.
 
         Raises:
-            Refusal: no texts, too many texts, or too many characters.
+            Refusal: too many texts, or too many characters; a number counts as a character.
         """
-        found = value if isinstance(value, list) else [value]
-        self._count(found, name)
-        texts = [self.text(one, name) for one in found]
-        check_most(sum(map(len, texts)), self.characters, "characters", name)
-        return texts
+        found = [value] if isinstance(value, str) else [*value]
+        check_most(len(found), self.items, "texts", name)
+        check_most(sum(map(len, found)), self.characters, "characters", name)
+        return found
 
     def check_tokens(self, encode: Callable[[Any], Sequence[int]], texts: Sequence[Any], name: str) -> None:
         """Check the numbers of tokens of the texts of a request.
@@ -164,28 +159,6 @@ class ServerLimits:
             Refusal: there are too many.
         """
         check_most(len(sentences), self.queue, "sentences", name, LESS)
-
-    def prompts(self, value: Any, name: str) -> list[str | list[int]]:
-        """Texts or lists of token numbers, one or several of either, checked; a number counts as a character.
-
-        Raises:
-            Refusal: none, too many, too long, or a mixture.
-        """
-        if isinstance(value, list) and value and all(isinstance(one, int) for one in value):
-            value = [value]
-        if not isinstance(value, list) or not any(isinstance(one, list) for one in value):
-            return [*self.texts(value, name)]
-        self._count(value, name)
-        for one in value:
-            if not isinstance(one, list) or not one or not all(type(number) is int for number in one):
-                raise Refusal(400, f"{name}: expected {PROMPTS}, got {kind_of(one)} among them", param=name)
-        check_most(sum(map(len, value)), self.characters, "characters", name)
-        return [*value]
-
-    def _count(self, found: list[Any], name: str) -> None:
-        if not found:
-            raise Refusal(400, f"{name}: expected at least one text, got an empty list", param=name)
-        check_most(len(found), self.items, "texts", name)
 
 
 def check_most(count: int, most: int, what: str, name: str, advice: str = "") -> None:

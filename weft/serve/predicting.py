@@ -47,10 +47,12 @@ def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
         return _series(given, limits)
     if run.reads in WANTED:
         return _files(given, run.reads, limits)
-    texts = limits.texts(given, "inputs")
-    if any(not text.strip() for text in texts):
-        raise Refusal(400, "inputs: expected some words, got an empty text")
-    return texts
+    for one in given if isinstance(given, list) and given else [given]:
+        if not isinstance(one, str):
+            raise Refusal(400, f"inputs: expected a text or a list of texts, got {kind_of(one)}")
+        if not one.strip():
+            raise Refusal(400, "inputs: expected some words, got an empty text")
+    return limits.texts(given, "inputs")
 
 
 def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING) -> Work:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS, PROMPTS
+from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[
@@ -49,13 +49,16 @@ Zero = Annotated[Annotated[float, Field(ge=0, le=0)] | None, Field(title=f"0 or 
 ApiKey = Annotated[
     str | None, Field(description="Needed if the server has keys; or send it as Authorization: Bearer.")
 ]
+Tokens = Annotated[list[int], Field(fail_fast=True, min_length=1)]
 Prompt = Annotated[
     str
-    | Annotated[
-        list[str | int | Annotated[list[int], Field(fail_fast=True, min_length=1)]],
-        Field(fail_fast=True, min_length=1),
-    ],
-    Field(title=PROMPTS, description="Token numbers are those of the run's tokenizer.json, read as given."),
+    | Annotated[list[str], Field(fail_fast=True, min_length=1)]
+    | Tokens
+    | Annotated[list[Tokens], Field(fail_fast=True, min_length=1)],
+    Field(
+        title="a text, a list of texts, a list of token numbers, or a list of such lists",
+        description="Token numbers are those of the run's tokenizer.json, read as given.",
+    ),
 ]
 
 

@@ -6,8 +6,8 @@ Read next: saved.py, Weft's own file; imported.py and sentencepiece.py.
 from pathlib import Path
 
 from weft.errors import CheckpointError, ConfigError
-from weft.text import foreign, imported, sentencepiece
-from weft.text.saved import read_tokenizer
+from weft.text import imported, sentencepiece
+from weft.text.saved import read_content, tokenizer_of
 from weft.text.vocabulary import Vocabulary
 
 
@@ -27,13 +27,12 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         'a cat'
     """
     path = Path(path)
-    try:
-        content = foreign.content_of(path)
-        about = content.pop(imported.KEY)
-    except (CheckpointError, KeyError):  # Weft's own file, or one that its reader says more about
-        model, settings = read_tokenizer(path)
+    content = read_content(path)
+    if not isinstance(content, dict) or imported.KEY not in content:
+        model, settings = tokenizer_of(content, path)
         return Vocabulary(model, **settings)
     try:
+        about = content.pop(imported.KEY)
         if "sentencepiece" in about:
             return sentencepiece.restored(about)
         return imported.restored(content, about)

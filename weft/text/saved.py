@@ -28,19 +28,27 @@ class SavedTokenizer(NamedTuple):
     settings: dict[str, Any]
 
 
-def read_tokenizer(path: Path) -> SavedTokenizer:
-    """The model and the settings of a tokenizer.json.
+def read_content(path: Path) -> Any:
+    """The JSON of a tokenizer.json.
 
     Raises:
-        CheckpointError: the file is missing, too large, not JSON, or not Weft's.
+        CheckpointError: the file is missing, too large, or not JSON.
     """
     try:
-        content = jsonfile.read(path, LARGEST)
+        return jsonfile.read(path, LARGEST)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); name a run directory") from error
     except ValueError as error:
         sort = str(error).removeprefix("it is ")
         raise _wrong(path, sort if "larger" in sort or "regular" in sort else "not JSON") from error
+
+
+def tokenizer_of(content: Any, path: Path) -> SavedTokenizer:
+    """The model and the settings in the content of a tokenizer.json.
+
+    Raises:
+        CheckpointError: it is not Weft's.
+    """
     try:
         with guarded("it"):
             return _parse(content)
