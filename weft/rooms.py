@@ -173,7 +173,11 @@ def _part(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> type |
         place = f"{place}.{contract.__name__.lower()}"
         if importlib.util.find_spec(place) is None:
             return None
-    return _only(importlib.import_module(place), contract)
+    own = _own(importlib.import_module(place), contract)
+    if len(own) > 1:
+        names = " and ".join(part.__name__ for part in own)
+        raise TypeError(f"{place} defines {names}; a file must define only one part")
+    return own[0] if own else None
 
 
 def _class_name(part: type, contract: type) -> str:
@@ -199,11 +203,3 @@ def _own(module: ModuleType, contract: type) -> list[type]:
         and value is not contract
         and not inspect.isabstract(value)
     ]
-
-
-def _only(module: ModuleType, contract: type) -> type | None:
-    own = _own(module, contract)
-    if len(own) > 1:
-        names = " and ".join(part.__name__ for part in own)
-        raise TypeError(f"{module.__name__} defines {names}; a file must define only one part")
-    return own[0] if own else None

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from weft.commands import outputs
 from weft.commands.options import given_one
-from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
 from weft.store.digests import named_files
@@ -69,23 +69,19 @@ class Chunk(NamedTuple):
         return f"{self.number:09}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def predict(
-    opened: "LoadedRun", file: Path, output: Path, settings: "PredictionSettings", given: Mapping[str, Any]
-) -> None:
+def predict(opened: "LoadedRun", settings: "PredictionSettings", given: Mapping[str, Any]) -> None:
     """Answer this process's chunks that have no answers yet.
 
     Args:
         opened: the run.
-        file: the input, a text file.
-        output: the output file.
         settings: of the predictor.
         given: all options of the command; existing chunks must be from the same command.
 
     Raises:
-        ConfigError: the task does not answer line by line, or the chunks are from another command.
+        ConfigError: the chunks are from another command.
         DataError: the input cannot be read or the output cannot be written.
     """
-    parts = begin(opened, file, output, given)
+    parts, file = begin(opened, given), given["file"]
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     done = 0
     for part in pending(parts, file):
@@ -97,22 +93,34 @@ def predict(
     )
 
 
-def linewise(opened: Any, file: Path | None) -> bool:
-    """Whether the lines of a file are answered independently, so that it can be cut into chunks."""
-    if file is None or is_table(file):
-        return False
-    return bool(opened.pipeline.predictor(opened.model).linewise)
+def begin(opened: Any, given: Mapping[str, Any]) -> Path:
+    """Create the directory of answered chunks, or check that it is of the same command; returns its path.
 
-
-def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
-    """Prepare the directory of answered chunks and return its path; raises as `predict`."""
-    if not linewise(opened, file):
+    Raises:
+        ConfigError: it has chunks of another command, or other files.
+        DataError: it cannot be used.
+    """
+    parts, about = parts_of(given["output"]), _about(opened, given)
+    known = parts / "command.json"
+    if parts.is_dir() and not known.exists() and any(one.name[0] != "." for one in parts.iterdir()):
+        raise ConfigError(f"{parts}: has other files; move them, or choose another --output")
+    try:
+        parts.mkdir(exist_ok=True)
+        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None
+        if then is None:
+            files.replace(known, files.to_json(about))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"cannot be used ({error}); remove it, or choose another --output", path=parts
+        ) from error
+    then = then or about
+    differs = sorted(key for key in {**about, **then} if then.get(key) != about.get(key))
+    if differs:
         raise ConfigError(
-            f"--processes: expected a task that answers line by line, got {opened.name} with {file.name}; "
-            "omit --processes and --ray"
+            f"{parts}: has chunks of a command with different {', '.join(differs)}; remove it to start "
+            "over, or choose another --output"
         )
-    _begin(parts_of(output), _about(opened, file, given))
-    return parts_of(output)
+    return parts
 
 
 def pending(parts: Path, file: Path) -> Iterator[Chunk]:
@@ -162,7 +170,7 @@ def write(parts: Path, part: Chunk, answers: Iterable[str], wrong: Iterable[str]
             files.replace(place.with_suffix(REMARKS), remarks.encode())
         files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
     except OSError as error:
-        raise _unwritable(place, error) from error
+        raise outputs.unwritable(place, error) from error
 
 
 def join(file: Path, output: Path) -> JoinedOutput:
@@ -191,7 +199,7 @@ def join(file: Path, output: Path) -> JoinedOutput:
                 with contextlib.suppress(FileNotFoundError):
                     remarks.add(place.with_suffix(REMARKS).read_text("utf-8"))
     except OSError as error:
-        raise _unwritable(output, error) from error
+        raise outputs.unwritable(output, error) from error
     remove_parts(output)
     return JoinedOutput(lines, wrong, remarks.lines())
 
@@ -218,31 +226,7 @@ def chunks(file: Path) -> Iterator[Chunk]:
         number += 1
 
 
-def _begin(parts: Path, about: dict[str, Any]) -> None:
-    """Create the directory of chunks, or check that it belongs to the same command."""
-    known = parts / "command.json"
-    if parts.is_dir() and not known.exists() and any(one.name[0] != "." for one in parts.iterdir()):
-        raise ConfigError(f"{parts}: has other files; move them, or choose another --output")
-    try:
-        parts.mkdir(exist_ok=True)
-        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None
-        if then is None:
-            files.replace(known, files.to_json(about))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"cannot be used ({error}); remove it, or choose another --output", path=parts
-        ) from error
-    differs = sorted(
-        key for key in {**about, **(then or about)} if (then or about).get(key) != about.get(key)
-    )
-    if differs:
-        raise ConfigError(
-            f"{parts}: has chunks of a command with different {', '.join(differs)}; remove it to start "
-            "over, or choose another --output"
-        )
-
-
-def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def _about(opened: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Model and options, with the digests of their files; all chunks of an output must have the same."""
     own_options = ("run", "file", "output", "processes", "ray", "device", "plot_limit")
     options = {
@@ -253,14 +237,9 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     fields = dataclasses.fields(decoding) if dataclasses.is_dataclass(decoding) else ()
     settings = {field.name: getattr(decoding, field.name) for field in fields}
     return {
-        "input": str(file.absolute()),
+        "input": str(given["file"].absolute()),
         "model": [str(opened.path.absolute()), *named_files({"run": opened.path})["run"][0]],
         "recipe": hashlib.sha256(json.dumps(recipe, default=str).encode()).hexdigest(),
         "options": json.dumps({key: str(value) for key, value in options.items()}),
         "chunk": CHUNK,
     } | named_files({**settings, **options})
-
-
-def _unwritable(path: Path, error: OSError) -> DataError:
-    why = error.strerror or error
-    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)

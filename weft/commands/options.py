@@ -200,6 +200,7 @@ class ListingCommand(click.Command):
         self.heading, self.listed = heading, listed
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list under its heading."""
         with formatter.section(self.heading):
             formatter.write_dl(self.listed())
 

@@ -52,6 +52,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
+def unwritable(path: Path, error: OSError) -> DataError:
+    """The error where a command that resumes cannot write a file."""
+    why = error.strerror or error
+    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)
+
+
 def folder_for(path: Path) -> None:
     """Create a directory if it does not exist.
 

@@ -199,18 +199,25 @@ def answer_file(run: Path, file: Path, output: Path, options: Mapping[str, Any])
 def _filed(opened: "LoadedRun", given: Mapping[str, Any], settings: "PredictionSettings") -> int:
     """Write the answers to --output."""
     from weft.commands import bulk
+    from weft.data.tables import is_table
+    from weft.errors import ConfigError
 
     file = given["file"]
-    drawn = given["plot"] or given["alignments"]
-    if drawn or (not _several(given) and not bulk.linewise(opened, file)):
-        source = sys.stdin.buffer if file is None else file
-        return _kept(opened.pipeline.predictor(opened.model, settings), source, given)
+    predictor = opened.pipeline.predictor(opened.model, settings)
+    linewise = file is not None and predictor.linewise and not is_table(file)
+    if given["plot"] or given["alignments"] or not (linewise or _several(given)):
+        return _kept(predictor, sys.stdin.buffer if file is None else file, given)
+    if not linewise:
+        raise ConfigError(
+            f"--processes: expected a task that answers line by line, got {opened.name} with {file.name}; "
+            "omit --processes and --ray"
+        )
     if given["ray"]:
         from weft.commands import ray_job
 
-        ray_job.predict(opened, file, given["output"], given)
+        ray_job.predict(opened, given)
     else:
-        bulk.predict(opened, file, given["output"], settings, given)
+        bulk.predict(opened, settings, given)
     return _joined(file, given["output"]) if "WORLD_SIZE" not in os.environ else 0
 
 

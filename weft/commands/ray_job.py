@@ -63,13 +63,11 @@ class Answerer:
         return {"number": part.number, **found, "wrong": ""}
 
 
-def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> None:
+def predict(opened: Any, given: Mapping[str, Any]) -> None:
     """Answer the remaining chunks of a file on a cluster.
 
     Args:
         opened: the run.
-        file: input, one example per line.
-        output: file for the answers.
         given: all options of the command.
 
     Raises:
@@ -81,12 +79,12 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
         import ray.data
     except ImportError as error:
         raise ConfigError(f"--ray: {error.name} is not installed; pip install 'weft-seq[ray]'") from None
-    parts = bulk.begin(opened, file, output, given)
+    parts = bulk.begin(opened, given)
     workers = given["processes"] or 1
     with tempfile.TemporaryDirectory(prefix="weft-") as empty:
         _start(ray, given["ray"], workers, empty)
         try:
-            done = _write(ray.data, parts, file, given, workers)
+            done = _write(ray.data, parts, given, workers)
         finally:
             ray.shutdown()
     click.echo(f"{plural(done, 'chunk')} answered by {workers} Ray workers", err=True)
@@ -109,14 +107,14 @@ def _start(ray: Any, address: str, workers: int, empty: str) -> None:
         raise ConfigError(f"--ray {address}: {why}") from None
 
 
-def _write(data: Any, parts: Path, file: Path, given: Mapping[str, Any], workers: int) -> int:
+def _write(data: Any, parts: Path, given: Mapping[str, Any], workers: int) -> int:
     """Answer and write the remaining chunks; returns their number."""
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # hide its execution plans
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
     done = 0
-    for part, found in _answers(data, bulk.pending(parts, file), given, workers):
+    for part, found in _answers(data, bulk.pending(parts, given["file"]), given, workers):
         bulk.write(parts, part, *found)
         done += 1
     return done

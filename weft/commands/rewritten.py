@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.commands import outputs
 from weft.commands.asked import search_of
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
 from weft.run.teacher import Teacher, teacher_of
 from weft.store import files
 from weft.store.digests import file_digest, named_files
@@ -191,7 +192,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
             raise ConfigError(f"{corpus}: is not empty and no corpus of distill; choose another --corpus")
         corpus.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unwritable(corpus, error) from error
+        raise outputs.unwritable(corpus, error) from error
     if known is not None:
         names = [name for name in Teacher.__struct_fields__ if name != "files"]
         differs = [name for name in names if getattr(known, name) != getattr(teacher, name)]
@@ -218,7 +219,7 @@ def write(path: Path, content: bytes) -> None:
             path.parent.mkdir(exist_ok=True)
             files.replace(path, content)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise outputs.unwritable(path, error) from error
 
 
 def _same(path: Path, lines: Iterable[str]) -> None:
@@ -239,8 +240,3 @@ def _languages(direction: PairDirection) -> tuple[str, str]:
 
 def _named(languages: tuple[str, str]) -> str:
     return " to ".join(languages)
-
-
-def _unwritable(path: Path, error: OSError) -> DataError:
-    why = error.strerror or error
-    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)

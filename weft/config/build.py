@@ -142,30 +142,29 @@ class _Builder:
         if is_contract(target):
             assert isinstance(target, type)
             return self.part(entry, target, given)
-        table = self._as_table(entry, "a table of settings")
-        arguments, plain = self._arguments(table, target, given)
+        if not isinstance(entry, Table):
+            raise entry.refuse(f"expected a table of settings, got {entry.shown()}")
+        arguments, plain = self._arguments(entry, target, given)
         return SettingValue(functools.partial(target, **arguments), plain)
 
     def part(self, entry: Entry, contract: type, given: dict[str, Any]) -> SettingValue:
         """A factory for the part that an entry names."""
-        noun = contract.__name__.lower()
         if isinstance(entry.value, str):
             name, table = entry, Table(entry.name, entry.place, {})
+        elif not isinstance(entry, Table):
+            need = f"the name of {words(contract)}, or a table with use:"
+            raise entry.refuse(f"expected {need}, got {entry.shown()}")
+        elif "use" in entry:
+            name, table = entry.value["use"], entry.without("use")
         else:
-            table = self._as_table(entry, f"the name of {words(contract)}, or a table with use:")
-            if "use" not in table:
-                names = ", ".join(sorted(rooms.parts(rooms.room_of(contract), contract)))
-                raise entry.refuse(f"the table does not say which {noun}; add use: and one of {names}")
-            name, table = table.value["use"], table.without("use")
+            names = ", ".join(sorted(rooms.parts(rooms.room_of(contract), contract)))
+            raise entry.refuse(
+                f"the table does not say which {contract.__name__.lower()}; add use: and one of {names}"
+            )
         part = named(name, contract, plugins=self.plugins)
         arguments, plain = self._arguments(table, part, given)
         factory = functools.partial(part, **arguments) if arguments else part
         return SettingValue(factory, {"use": name.value, **plain})
-
-    def _as_table(self, entry: Entry, need: str) -> Table:
-        if not isinstance(entry, Table):
-            raise entry.refuse(f"expected {need}, got {entry.shown()}")
-        return entry
 
     def _arguments(
         self, table: Table, target: Callable[..., Any], given: dict[str, Any]

@@ -5,7 +5,6 @@ by the model that they began with. Read next: translation.py; predicting.py.
 """
 
 import copy
-import hashlib
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from weft.run.loading import task_class
 from weft.serve.batcher import Batcher, ClientLeft, Stopped
 from weft.serve.limits import Refusal, ServerLimits
 from weft.store import jsonfile, weights
+from weft.store.digests import file_digest
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
 from weft.tasks.seq2seq.decoding import TextGenerationSettings
@@ -149,37 +149,33 @@ class ServedRun:
         return self.ready and isinstance(self.opened.pipeline, Continues)
 
     @property
-    def _typed(self) -> bool:
-        """Whether its validation samples are texts that a user could type."""
-        return self.ready and self.opened.task.samples_readable and self.reads == "text"
-
-    @property
     def predicts(self) -> bool:
         """Whether it answers `/predict`: translations and continuations have addresses of their own."""
         return self.ready and not self.directions() and not self.continues
 
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] from metrics.jsonl, thinned to about POINTS."""
-        found: dict[str, list[list[float]]] = {}
-        for event in jsonfile.events(self.path / "metrics.jsonl"):
-            if not jsonfile.is_number(event.get("update")):
-                continue
-            names = ("loss", "lr", "gradient_norm") if event.get("event") == "update" else ()
-            values = {f"training {name}": event.get(name) for name in names}
-            values |= {f"validation {name}": value for name, value in _table(event.get("scores")).items()}
-            for name, value in values.items():
-                if jsonfile.is_number(value):
-                    found.setdefault(name, []).append([event["update"], value])
-        return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
+        from weft.inspect.views.curves import read_curves
+
+        read = read_curves(self.path / "metrics.jsonl")
+        names = [name for name in ("loss", "lr", "gradient_norm") if name in read["update"]]
+        found = {f"training {name}": read["update"][name] for name in names}
+        found |= {f"validation {name}": points for name, points in read["validation"].items()}
+        return {
+            name: [list(point) for point in points[:: max(1, len(points) // POINTS)]]
+            for name, points in found.items()
+        }
 
     def examples(self) -> list[str]:
         """A few inputs to try, from the samples of the latest validation."""
         shown: Any = []
         for event in jsonfile.events(self.path / "metrics.jsonl"):
             shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
-        if not self._typed or not isinstance(shown, list):
+        typed = self.ready and self.opened.task.samples_readable and self.reads == "text"
+        if not typed or not isinstance(shown, list):
             return []
-        texts = [text for one in shown if isinstance(text := _table(one).get("source"), str)]
+        rows = [one for one in shown if isinstance(one, dict)]
+        texts = [text for one in rows if isinstance(text := one.get("source"), str)]
         if self.rewriter:
             texts = [self.rewriter.without_direction(text) for text in texts]
         found = [text for text in texts if 0 < len(text.strip()) <= LONGEST]
@@ -195,16 +191,11 @@ def _kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:
 
 
 def _version(model: Path) -> Version:
-    with model.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    digest = file_digest(model)[:12]
     update = str(weights.metadata(model).get("update", ""))
     return Version(
         int(update) if update.isdigit() else None, digest, datetime.now(UTC).isoformat(timespec="seconds")
     )
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def named(

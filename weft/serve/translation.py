@@ -13,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -162,7 +161,7 @@ class TranslationHandlers:
 
     def likeliest(self, text: str) -> str:
         """The code of the most probable language of a text."""
-        return max(self.detected(text), key=itemgetter("confidence"))["language"]
+        return self.detected(text)[0]["language"]
 
     def detected(self, text: str) -> list[Detected]:
         """Compare the source vocabularies of the runs: the one learnt on the language of the text needs the
