@@ -77,16 +77,16 @@ def _parse(content: Any) -> SavedTokenizer:
         "lowercase": "Lowercase" in steps,
     }
     if kind == "unigram":
-        pieces = [(_text(piece), float(score)) for piece, score in model["vocab"]]
+        pieces = [(piece, float(score)) for piece, score in model["vocab"]]
         _check([piece for piece, _ in pieces])
         return SavedTokenizer(models.Unigram(pieces, 1, False), settings)
-    vocab = {_text(piece): number for piece, number in model["vocab"].items()}
+    vocab = {**model["vocab"]}
     if sorted(vocab.values()) != list(range(len(vocab))):
         raise ValueError(f"its {len(vocab)} pieces are not numbered from 0 without gaps")
     _check(sorted(vocab, key=vocab.__getitem__))
     if kind in ("word", "space"):
         return SavedTokenizer(models.WordLevel(vocab, SPECIALS[1]), settings)
-    merges = [(_text(left), _text(right)) for left, right in model["merges"]]
+    merges = [(left, right) for left, right in model["merges"]]
     for left, right in merges:
         if not {left, right, left + right} <= vocab.keys():
             raise ValueError(f"the merge of {left!r} and {right!r} is not among its pieces")
@@ -101,9 +101,3 @@ def _check(pieces: list[str]) -> None:
         raise ValueError(f"expected its first pieces to be {', '.join(SPECIALS)}, got {', '.join(first)}")
     if len(set(pieces)) < len(pieces):
         raise ValueError("it has a duplicate piece")
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
