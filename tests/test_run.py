@@ -8,6 +8,7 @@ import torch
 
 import weft as package
 from tests.commands import corpus
+from tests.shared import copied, shared_run
 from weft import __version__
 from weft.config import read_recipe
 from weft.errors import CheckpointError, ConfigError, DataError
@@ -51,16 +52,16 @@ def test_a_run_says_what_it_was_begun_with(recipe: Path, tmp_path: Path) -> None
     assert (about["format"], about["weft"], about["torch"]) == (FORMAT, __version__, torch.__version__)
 
 
-def test_an_opened_model_is_ready_for_use(recipe: Path, tmp_path: Path) -> None:
-    opened = open_run(trained(recipe, tmp_path / "run"))
+def test_an_opened_model_is_ready_for_use() -> None:
+    opened = open_run(shared_run("translate"))
     assert not opened.model.training
     assert not any(parameter.requires_grad for parameter in opened.model.parameters())
-    assert load(tmp_path / "run").predict("") == ""
+    assert load(shared_run("translate")).predict("") == ""
     assert package.load is load
 
 
-def test_a_run_is_opened_as_the_class_that_is_named(recipe: Path, tmp_path: Path) -> None:
-    run = trained(recipe, tmp_path / "run")
+def test_a_run_is_opened_as_the_class_that_is_named() -> None:
+    run = shared_run("translate")
     translator = load(run, Translator)
     assert len(next(translator.translate(["alpha"]))) == 1
     with pytest.raises(
@@ -80,34 +81,30 @@ def test_an_opened_model_needs_no_training_files(recipe: Path, tmp_path: Path) -
     assert load(moved).predict("alpha beta") == answer
 
 
-def test_a_run_trained_elsewhere_opens_without_its_device(recipe: Path, tmp_path: Path) -> None:
-    run = trained(recipe, tmp_path / "run")
+def test_a_run_trained_elsewhere_opens_without_its_device(tmp_path: Path) -> None:
+    run = copied(shared_run("translate"), tmp_path)
     path = run / "recipe.yaml"
     path.write_text(path.read_text().replace("device: cpu", "device: cuda:7"))
     assert load(run, device="cpu").predict("alpha") is not None
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("data.source=xy", "xx, the recipe says xy"),
-        ("model.smoothing=0.1", r"model\.smoothing: 0\.0, the recipe says 0\.1"),
-        ("model.decoder.dropout=0.1", r"model\.decoder\.dropout: 0\.0, the recipe says 0\.1"),
-        ("training.seed=7", r"training\.seed: 1, the recipe says 7"),
-    ],
-)
-def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(
-    recipe: Path, tmp_path: Path, change: str, sentence: str
-) -> None:
+def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(recipe: Path, tmp_path: Path) -> None:
+    changes = {
+        "data.source=xy": "xx, the recipe says xy",
+        "model.smoothing=0.1": r"model\.smoothing: 0\.0, the recipe says 0\.1",
+        "model.decoder.dropout=0.1": r"model\.decoder\.dropout: 0\.0, the recipe says 0\.1",
+        "training.seed=7": r"training\.seed: 1, the recipe says 7",
+    }
     for side in ("train", "valid", "test"):
         (recipe.parent / f"{side}.xy").write_bytes((recipe.parent / f"{side}.xx").read_bytes())
     run = tmp_path / "run"
-    begin_run(run, read_recipe(recipe))
-    begin_run(run, read_recipe(recipe, [change]))
+    for change in ([], *([one] for one in changes)):
+        begin_run(run, read_recipe(recipe, change))
     trained(recipe, run)
     before = (run / "recipe.yaml").read_bytes()
-    with pytest.raises(ConfigError, match=f"this run was started with .*{sentence}; .* another --run"):
-        begin_run(run, read_recipe(recipe, [change]))
+    for change, sentence in changes.items():
+        with pytest.raises(ConfigError, match=f"this run was started with .*{sentence}; .* another --run"):
+            begin_run(run, read_recipe(recipe, [change]))
     assert (run / "recipe.yaml").read_bytes() == before
 
 

@@ -33,8 +33,9 @@ def poisoned(path: Path, value: float) -> str:
     return name
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("task", ["classify", "translate", "forecast"])
+@pytest.mark.parametrize(
+    ("task", "value"), [("classify", np.nan), ("translate", np.inf), ("forecast", -np.inf)]
+)
 def test_a_model_with_a_number_that_is_not_finite_answers_nothing(
     task: str, value: float, tmp_path: Path
 ) -> None:
@@ -149,8 +150,7 @@ def append(path: Path) -> None:
         file.write(path.read_text().splitlines(keepends=True)[0])
 
 
-@pytest.mark.parametrize("change", [swap_labels, append])
-@pytest.mark.parametrize("name", ["train.txt", "valid.tsv"])
+@pytest.mark.parametrize(("change", "name"), [(swap_labels, "train.txt"), (append, "valid.tsv")])
 def test_a_training_whose_data_has_changed_is_not_resumed(change: object, name: str, tmp_path: Path) -> None:
     recipe, run = labelled.make_texts(tmp_path / "toy"), tmp_path / "run"
     assert weft("train", recipe, "--run", run, *FEW).code == 0

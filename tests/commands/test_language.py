@@ -11,6 +11,7 @@ import weft as package
 from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import copied, shared_run
+from tests.slow import leading
 
 
 @pytest.fixture(scope="module", params=["language", "language in windows", "language in lines"])
@@ -198,7 +199,7 @@ def test_options_that_do_not_go_together(run: Path, options: list[object], sente
     assert sentence in refused(weft("predict", run, *options, stdin=b"the\n"))
 
 
-@pytest.mark.parametrize("cutoffs", ["[]", "[6, 9]"])
+@pytest.mark.parametrize("cutoffs", leading(["[]", "[6, 9]"]))
 def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path, cutoffs: str) -> None:
     recipe = make(tmp_path, updates=12)
     text = recipe.read_text().replace(

@@ -15,6 +15,7 @@ pytest.importorskip("onnxruntime", reason="pip install -e .[export]")
 
 from tests.export.pages import NODE, node
 from tests.export.runs import TEXTS
+from tests.slow import leading
 from weft.export import page, tokenizer
 from weft.export.programs.recordings import RecordingTranscriber, samples_of
 from weft.export.programs.tables import TableForecaster
@@ -195,8 +196,9 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @node
-@pytest.mark.parametrize("lowercase", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "lowercase"), [*((kind, False) for kind in KINDS), *leading((kind, True) for kind in KINDS)]
+)
 def test_texts(kind: str, lowercase: bool, tmp_path: Path) -> None:
     """Symbols in a text are text, and unknown pieces end at words."""
     size = 211 if kind in ("bpe", "unigram") else None

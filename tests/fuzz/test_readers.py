@@ -38,7 +38,7 @@ def test_a_harmed_file_is_refused_in_a_sentence_or_read(
     folder = tmp_path_factory.mktemp("harmed")
     reader.beside(folder)
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(harmed(reader.seeds))
     def survives(data: bytes) -> None:
         tried(reader, folder, data)

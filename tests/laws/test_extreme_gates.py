@@ -84,8 +84,10 @@ def extreme_gates(make: Make, scales: tuple[float, ...]) -> None:
             # of the input, and the norm of two features is a sign; RWKV7Layers normalises the input
         want = everything(exact(make, torch.float64), RUNS["steps"], inputs(scale))
         tolerances = TYPES | ({torch.float32: PAST_1024 * TYPES[torch.float32]} if scale == 1000.0 else {})
-        for dtype, run in itertools.product(TYPES, RUNS.values()):
-            same(everything(exact(make, dtype), run, inputs(scale).to(dtype)), want, tolerances[dtype])
+        for dtype, way in itertools.product(TYPES, RUNS):
+            if (dtype, way) != (torch.float64, "steps"):  # which is `want`
+                found = everything(exact(make, dtype), RUNS[way], inputs(scale).to(dtype))
+                same(found, want, tolerances[dtype])
         with choice.use(cells="torch", linear="torch"):
             found = everything(exact(make, torch.float32), RUNS["all at once"], inputs(scale).float())
             same(found, want, tolerances[torch.float32])

@@ -15,6 +15,19 @@ SIZE = 13  # features of a cell's output, a prime unlike the sizes in members.py
 
 MATRIX = {"num_heads": 2, "key_size": 3, "value_size": 5}  # no norm of one number, whatever the size
 
+TRANSFORMER: list[dict[str, Any]] = [
+    {"size": 6},
+    {"size": 14, "norm": "after", "activation": "gelu"},
+    {"size": 10, "activation": "swiglu", "positions": "learned"},
+    {"size": 12, "positions": "rotary", "norm_kind": "rms", "bias": False},
+    {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
+    {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
+    {"size": 6, "positions": "concatenated", "position_base": 100.0},
+    {"size": 12, "num_heads": 6, "positions": "rotary", "heads": Heads(key_value=3, size=4, norm=True)},
+    {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
+    | {"norm_kind": "rms", "bias": False},
+]
+
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.retention": [MATRIX],
     "cells.gla": [MATRIX],
@@ -81,18 +94,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "encoders.strided": [{"size": 6}, {"size": 12, "num_convolutions": 1, "positions": "rotary"}],
     "encoders.filters": [{"widths": (3,), "features": 5}, {"widths": (2, 5), "features": 3}],
-    "encoders.transformer": [
-        {"size": 6},
-        {"size": 14, "norm": "after", "activation": "gelu"},
-        {"size": 10, "activation": "swiglu", "positions": "learned"},
-        {"size": 12, "positions": "rotary", "norm_kind": "rms", "bias": False},
-        {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
-        {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
-        {"size": 6, "positions": "concatenated", "position_base": 100.0},
-        {"size": 12, "num_heads": 6, "positions": "rotary", "heads": Heads(key_value=3, size=4, norm=True)},
-        {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
-        | {"norm_kind": "rms", "bias": False},
-    ],
+    "encoders.transformer": TRANSFORMER,
     "encoders.bag": [{}, {"size": SIZE, "reduce": "sum"}],
     "encoders.ngram": [{}, {"length": 4, "size": SIZE}, {"length": 1}],
     "encoders.convolution": [{"size": 6}, {"size": 10, "kernel": 5, "positions": "learned"}],
@@ -130,16 +132,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         | {"shared": True, "weights": "sparsemax", "coverage": 0.3},
     ],
     "decoders.transformer": [
-        {"size": 6},
-        {"size": 14, "norm": "after", "activation": "gelu"},
-        {"size": 10, "activation": "swiglu", "positions": "learned"},
-        {"size": 12, "positions": "rotary", "norm_kind": "rms", "bias": False},
-        {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
-        {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
-        {"size": 6, "positions": "concatenated", "position_base": 100.0},
-        {"size": 12, "num_heads": 6, "positions": "rotary", "heads": Heads(key_value=3, size=4, norm=True)},
-        {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
-        | {"norm_kind": "rms", "bias": False},
+        *TRANSFORMER,
         {"size": 10, "num_heads": 2, "heads": Heads(key_value=1), "positions": "alibi", "norm": "parallel"},
         {"size": 7, "num_heads": 1, "positions": "rotary", "heads": Heads(rotary=4, bias=True)}
         | {"norm": "parallel", "bias": False},

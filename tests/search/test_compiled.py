@@ -1,6 +1,5 @@
 """Law 7 for whole searches: compiled code finds the tokens and scores of the plain loops."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,6 @@ from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
 from weft.nn.kernels import choice
 from weft.probe import probe
-from weft.search import compiled as whole
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
@@ -45,20 +43,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "one step": {"width": 3, "nbest": 3, "max_length": 1},
     "limits": {"width": 3, "nbest": 2, "max_length": torch.tensor([1, 13, 2, 5, 8, 3, 9])},
 }
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
-    """Whether compiled code served each search."""
-    served: list[bool] = []
-    real = whole._Search.run
-
-    def run(self: Any) -> bool:
-        served.append(real(self))
-        return served[-1]
-
-    monkeypatch.setattr(whole._Search, "run", run)
-    yield served
 
 
 @compiled_ways

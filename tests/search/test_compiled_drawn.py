@@ -12,7 +12,6 @@ from tests.slow import leading, slow
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.search import compiled as whole
 from weft.search.hypotheses import Hypotheses
 from weft.search.rules import least_length, no_repeat, prefix
 
@@ -34,20 +33,6 @@ NARROWED: dict[str, dict[str, Any]] = {
     "limits": {"count": 2, "max_length": torch.tensor([1, 13, 2, 5, 8, 3, 9])},
     "under rules": {"rules": [prefix([9, 30, 4], free=1), least_length(6, EOS), no_repeat(1)], "count": 2},
 }
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether compiled code served each search."""
-    served: list[bool] = []
-    real = whole._Search.run
-
-    def run(self: Any) -> bool:
-        served.append(real(self))
-        return served[-1]
-
-    monkeypatch.setattr(whole._Search, "run", run)
-    return served
 
 
 def drawn(kind: str, plain: bool, **how: Any) -> tuple[Hypotheses, float]:

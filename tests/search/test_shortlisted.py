@@ -10,7 +10,6 @@ from torch import Tensor
 
 from tests.nn.ways import COMPILED
 from tests.search.models import EOS, LONGEST, SOS, SOURCES, WORDS, found, generator, same, sources
-from tests.search.test_compiled import counted  # noqa: F401
 from tests.slow import leading
 from weft import native
 from weft.errors import ConfigError
@@ -72,7 +71,7 @@ def test_only_kept_tokens_are_written_as_if_the_others_were_impossible(
     kind: str,
     search: str,
     way: Any,
-    counted: list[bool],  # noqa: F811
+    counted: list[bool],
 ) -> None:
     model = generator(kind)
     with choice.use(fused=way):
@@ -102,7 +101,7 @@ def test_two_shortlists_after_each_other_do_not_mix(kind: str) -> None:
 def test_in_every_precision_a_shortlist_of_every_token_changes_nothing(
     kind: str,
     precision: Any,
-    counted: list[bool],  # noqa: F811
+    counted: list[bool],
 ) -> None:
     model = rounded(generator(kind), precision)
     for search, how in (("greedy", {}), ("beam", {"width": 4, "nbest": 3})):

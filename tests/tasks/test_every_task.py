@@ -7,18 +7,19 @@ import json
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.commands.shell import Answer, weft
+from tests.shared import shared_run
 from tests.tasks.agreement import agree_to_the_bit
-from tests.tasks.every import KINDS, Kind
+from tests.tasks.every import KINDS
 from weft import rooms, tasks
 from weft.inspect.comparing.measured import Evidence, evidence
-from weft.run import LoadedRun, open_run
+from weft.run import open_run
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train.checkpoints import Checkpoints
 
@@ -88,13 +89,14 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return request.param, folder
 
 
-def test_every_score_has_a_signature_an_interval_and_a_baseline(
-    trained: tuple[str, Path], tmp_path: Path
-) -> None:
-    name, folder = trained
-    given = KINDS[name].evaluated
+every_task = pytest.mark.parametrize("name", KINDS)
+
+
+@every_task
+def test_every_score_has_a_signature_an_interval_and_a_baseline(name: str, tmp_path: Path) -> None:
+    run, given = shared_run(name), KINDS[name].evaluated
     drawn = ("--plot", tmp_path / "scores.png") if name in ("translate", "memory") else ()
-    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json", *drawn)
+    answer = weft("evaluate", run, *given, "--json", tmp_path / "scores.json", *drawn)
     assert answer.code == 0, answer.err
     assert not drawn or drawn[1].read_bytes().startswith(b"\x89PNG")
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
@@ -115,31 +117,30 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
             worse = "worse than the baseline" in lines[row]
             assert worse == (not better and score["value"] != value), lines[row]
     assert "floor" not in answer.out
-    paths = str(folder), str(tmp_path)
+    paths = str(run.parent), str(tmp_path)
     assert not [one for one in answer.lines if len(one) > 80 and not any(path in one for path in paths)]
 
 
 @pytest.mark.slow  # most are drawn by the tests of their commands too
-def test_every_evaluation_is_drawn(trained: tuple[str, Path], tmp_path: Path) -> None:
-    name, folder = trained
-    answer = weft("evaluate", folder / "whole", *KINDS[name].evaluated, "--plot", tmp_path / "scores.png")
+@every_task
+def test_every_evaluation_is_drawn(name: str, tmp_path: Path) -> None:
+    answer = weft("evaluate", shared_run(name), *KINDS[name].evaluated, "--plot", tmp_path / "scores.png")
     assert answer.code == 0, answer.err
     assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score_by_item(
-    trained: tuple[str, Path],
-) -> None:
-    opened = open_run(trained[1] / "whole")
+@every_task
+def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score_by_item(name: str) -> None:
+    opened = open_run(shared_run(name))
     found = opened.pipeline.evaluate(
-        opened.model, split="test" if "test" in KINDS[trained[0]].evaluated else "valid"
+        opened.model, split="test" if "test" in KINDS[name].evaluated else "valid"
     )
     assert type(found) is opened.task.evaluation and found.shows
     assert found.title and found.outputs
     assert bool(found.length) == bool(found.lengths)
     main, items = found.scores[0], found.items
     if items is None:
-        assert trained[0] in ("multilingual", "embeddings")  # a mean of corpora; a correlation
+        assert name in ("multilingual", "embeddings")  # a mean of corpora; a correlation
     else:
         assert float(items.metric.value(items.statistics.sum(0))) == pytest.approx(main.value, rel=1e-12)
         assert items.fingerprint
@@ -153,9 +154,21 @@ def test_every_task_stands_here() -> None:
     assert {name.split()[0] for name in KINDS} == set(rooms.parts(tasks, Task))
 
 
+def samples(run: Path) -> list[list[str]]:
+    """The sources that each validation has shown."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text("utf-8").splitlines())
+    return [[one["source"] for one in line["samples"]] for line in lines if line["event"] == "validation"]
+
+
+@pytest.mark.parametrize("name", ["translate", "classify", "tag", "masked", "elmo"])
+def test_a_second_validation_shows_other_samples(name: str) -> None:
+    first, second = samples(shared_run(name))
+    assert first != second
+
+
+@pytest.mark.slow
 def test_each_validation_shows_other_samples(trained: tuple[str, Path]) -> None:
-    lines = map(json.loads, (trained[1] / "whole" / "metrics.jsonl").read_text("utf-8").splitlines())
-    shown = [[one["source"] for one in line["samples"]] for line in lines if line["event"] == "validation"]
+    shown = samples(trained[1] / "whole")
     assert len(shown) == 3  # after updates 3, 6 and 7
     if trained[0] not in ("caption", "draw"):  # their toys have three validation examples in all
         assert shown[0] != shown[1] or shown[1] != shown[2]
@@ -193,23 +206,17 @@ def test_ended_at_any_batch_it_goes_on_to_the_bit(trained: tuple[str, Path], at:
     agree_to_the_bit(folder / run, folder / "whole", UPDATES)
 
 
-@pytest.fixture
-def opened(trained: tuple[str, Path]) -> Iterator[tuple[Kind, LoadedRun]]:
-    name, folder = trained
-    decoding = [change for change in KINDS[name].changes if change.startswith("decoding.")]
-    yield KINDS[name], open_run(folder / "whole", device="cpu", changes=decoding)
-
-
 def agree(one: list[Any], other: list[Any]) -> None:
     assert [said for said, _ in one] == [said for said, _ in other]
     for (_, mine), (_, theirs) in zip(one, other, strict=True):
         assert mine == pytest.approx(theirs, abs=1e-5)
 
 
-def test_an_answer_does_not_depend_on_the_others_their_order_or_the_padding(
-    opened: tuple[Kind, LoadedRun],
-) -> None:
-    kind, run = opened
+@every_task
+def test_an_answer_does_not_depend_on_the_others_their_order_or_the_padding(name: str) -> None:
+    kind = KINDS[name]
+    decoding = [change for change in kind.changes if change.startswith("decoding.")]
+    run = open_run(shared_run(name), device="cpu", changes=decoding)
     alone = [kind.answer(run, [each])[0] for each in kind.inputs]
     assert len({repr(each) for each in alone}) > len(alone) // 2, "the answers tell nothing"
     agree(kind.answer(run, kind.inputs), alone)

@@ -1,5 +1,6 @@
 """An input that cannot be answered leaves an empty line, says why and where, and spoils no other: code 3."""
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -63,13 +64,19 @@ CASES = {
 }  # fmt: skip
 
 
-def trained(case: Case, folder: Path) -> Path:
-    kind = KINDS[case.kind]
-    answer = weft(
-        "train", (case.make or kind.make)(folder / "toy"), "--run", folder / "run", *ENDS, *case.changes
-    )
-    assert answer.code == 0, answer.err
-    return folder / "run"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Path]:
+    """The run of a case, its data in `toy` beside it; cases with the same recipe share it."""
+
+    @functools.cache
+    def run(kind: str, changes: tuple[str, ...], make: Callable[[Path], Path] | None) -> Path:
+        folder = tmp_path_factory.mktemp("run")
+        recipe = (make or KINDS[kind].make)(folder / "toy")
+        answer = weft("train", recipe, "--run", folder / "run", *ENDS, *changes)
+        assert answer.code == 0, answer.err
+        return folder / "run"
+
+    return lambda case: run(case.kind, tuple(case.changes), case.make)
 
 
 def predicted(run: Path, path: Path, lines: Sequence[str], *options: object) -> Answer:
@@ -83,9 +90,9 @@ def told(answer: Answer) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_others_are_answered(name: str, tmp_path: Path) -> None:
+def test_the_others_are_answered(name: str, trained: Callable[[Case], Path], tmp_path: Path) -> None:
     case = CASES[name]
-    run, path, out = trained(case, tmp_path), tmp_path / "in.txt", tmp_path / "out.txt"
+    run, path, out = trained(case), tmp_path / "in.txt", tmp_path / "out.txt"
     first, second = (predicted(run, path, [line], *case.options) for line in case.lines[::2])
     assert first.code == second.code == 0, first.err + second.err
     expected = first.out + "\n" * case.per_line + second.out
@@ -99,16 +106,20 @@ def test_the_others_are_answered(name: str, tmp_path: Path) -> None:
     assert told(piped) == [said.replace(str(path), "standard input")] and piped.out == expected
 
 
-def test_a_line_without_an_answer_has_an_empty_alignment(tmp_path: Path) -> None:
+def test_a_line_without_an_answer_has_an_empty_alignment(
+    trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
     case, pairs = CASES["translate"], tmp_path / "out.pharaoh"
-    run = trained(case, tmp_path)
+    run = trained(case)
     assert len(told(predicted(run, tmp_path / "in.txt", case.lines, "--alignments", pairs))) == 1
     lines = pairs.read_text().split("\n")
     assert len(lines) == 4 and lines[1] == lines[3] == ""
 
 
-def test_a_sentence_that_cannot_be_tagged_keeps_its_words(tmp_path: Path) -> None:
-    run = trained(Case("tag", ENCODER, ("", "", ""), ""), tmp_path)
+def test_a_sentence_that_cannot_be_tagged_keeps_its_words(
+    trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
+    run = trained(Case("tag", ENCODER, ("", "", ""), ""))
     alone = predicted(run, tmp_path / "in.txt", ["telo beding", "gruno"])
     answer = predicted(run, tmp_path / "in.txt", ["telo beding", LONG, "gruno"])
     (said,) = told(answer)
@@ -118,9 +129,11 @@ def test_a_sentence_that_cannot_be_tagged_keeps_its_words(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["images", "caption", "speech"])
-def test_a_file_that_cannot_be_read_leaves_its_line_empty(kind: str, tmp_path: Path) -> None:
-    run = trained(Case(kind, ("training.max_updates=1",), ("", "", ""), ""), tmp_path)
-    files = sorted(one for one in (tmp_path / "toy").rglob("*") if one.suffix in (".png", ".wav"))[:2]
+def test_a_file_that_cannot_be_read_leaves_its_line_empty(
+    kind: str, trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
+    run = trained(Case(kind, ("training.max_updates=1",), ("", "", ""), ""))
+    files = sorted(one for one in (run.parent / "toy").rglob("*") if one.suffix in (".png", ".wav"))[:2]
     lines = [str(files[0]), str(tmp_path / "gone.png"), str(files[1])]
     alone = [predicted(run, tmp_path / "list.txt", [line]) for line in lines[::2]]
     answer = predicted(run, tmp_path / "list.txt", lines)
@@ -130,9 +143,9 @@ def test_a_file_that_cannot_be_read_leaves_its_line_empty(kind: str, tmp_path: P
 
 
 def test_chunks_keep_what_was_said_and_name_lines_of_the_whole_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Callable[[Case], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = trained(CASES["classify"], tmp_path)
+    run = trained(CASES["classify"])
     lines = ["a fine film", "grim", LONG, "this", "was", "a film", "fine", LONG, LONG, "grim"]
     plain = predicted(run, tmp_path / "in.txt", lines)
     places = [f"in.txt:{number}: {POSITIONS}" for number in (3, 8, 9)]
@@ -144,9 +157,11 @@ def test_chunks_keep_what_was_said_and_name_lines_of_the_whole_file(
 
 
 @pytest.mark.parametrize("search", ["--beam=3", "--beam=1", "--sample", "--diverse=2"])
-def test_a_search_ends_where_the_model_has_no_more_positions(search: str, tmp_path: Path) -> None:
+def test_a_search_ends_where_the_model_has_no_more_positions(
+    search: str, trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
     case = Case("translate", (*ENCODER, f"model.decoder={SHORT}", "decoding.max_extra=99"), ("", "", ""), "")
-    run = trained(case, tmp_path)
+    run = trained(case)
     answer = predicted(run, tmp_path / "in.txt", ["alpha beta", "gamma"], search)
     assert answer.code == 0 and len(answer.lines) == 2
     least = predicted(run, tmp_path / "in.txt", ["alpha", "gamma"], "--min-length", "28", search)
@@ -155,7 +170,9 @@ def test_a_search_ends_where_the_model_has_no_more_positions(search: str, tmp_pa
     assert more.code == 2 and "at most 29 can be written" in more.err
 
 
-def test_a_language_model_reads_its_last_window_and_writes_beyond_its_positions(tmp_path: Path) -> None:
+def test_a_language_model_reads_its_last_window_and_writes_beyond_its_positions(
+    trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
     changes = (
         f"model.decoder={SHORT}",
         "data.batches=lines",
@@ -165,14 +182,16 @@ def test_a_language_model_reads_its_last_window_and_writes_beyond_its_positions(
     case = Case(
         "language", changes, ("", "", ""), "", make=lambda folder: make_prose(folder, batches="lines")
     )
-    answer = predicted(trained(case, tmp_path), tmp_path / "in.txt", ["the cat", LONG, "a mat on the cat"])
+    answer = predicted(trained(case), tmp_path / "in.txt", ["the cat", LONG, "a mat on the cat"])
     assert answer.code == 0 and len(answer.lines) == 3
     short, long, _ = (len(line.split()) for line in answer.lines)
     assert 30 < short <= 82 and 71 <= long <= 151  # the text itself and at most 80 tokens
 
 
-def test_a_series_that_is_too_short_leaves_the_others_their_forecasts(tmp_path: Path) -> None:
-    run = trained(Case("forecast", (), ("", "", ""), ""), tmp_path)
+def test_a_series_that_is_too_short_leaves_the_others_their_forecasts(
+    trained: Callable[[Case], Path], tmp_path: Path
+) -> None:
+    run = trained(Case("forecast", (), ("", "", ""), ""))
     path = tmp_path / "in.csv"
 
     def written(**lengths: int) -> Answer:

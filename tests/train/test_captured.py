@@ -138,7 +138,9 @@ def test_an_update_that_is_not_finite_is_skipped_with_the_same_words(tmp_path: P
     for captured in (False, True):
         run = tmp_path / str(captured)
         note, task = Notes(), Broken()
-        rules = chosen(cuda_graphs=captured, non_finite=reaction, max_skips=99, accumulate=1, save_every=2)
+        rules = chosen(
+            cuda_graphs=captured, non_finite=reaction, max_skips=99, accumulate=1, save_every=2, max_epochs=2
+        )
         outcome = train(task, run, rules, quiet(run, note))
         traces.append(Trace(run, [], outcome))
         notes.append(note.warnings)
@@ -368,6 +370,16 @@ def test_a_batch_whose_letters_have_no_mask_yet_is_launched() -> None:
 RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/help-rnn-plain"]
 
 
+def same_loss_and_gradients(model: Any, *batches: Any) -> None:
+    found = []
+    for batch in batches:
+        model.zero_grad()
+        loss = model.loss(batch)
+        loss.total.backward()
+        found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_masked_rows_and_columns_change_neither_loss_nor_gradient(recipe: str) -> None:
     task: Any = check_recipe(read_recipe(f"recipes/{recipe}.yaml", ())).task
@@ -375,13 +387,7 @@ def test_masked_rows_and_columns_change_neither_loss_nor_gradient(recipe: str) -
     batch = task.small_batch()
     filled = batch.filled()
     assert filled.source.shape > batch.source.shape and filled.target_out.shape[1] % 8 == 0
-    found = []
-    for one in (batch, filled):
-        model.zero_grad()
-        loss = model.loss(one)
-        loss.total.backward()
-        found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
-    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+    same_loss_and_gradients(model, batch, filled)
 
 
 LABELS = [
@@ -416,13 +422,7 @@ def test_masked_columns_of_batches_of_one_side_change_nothing(recipe: str) -> No
     batch = batch_of(recipe, task, model)
     filled = batch.filled()
     assert filled[1].shape[1] == 8 and filled.target_tokens == batch.target_tokens
-    found = []
-    for one in (batch, filled):
-        model.zero_grad()
-        loss = model.loss(one)
-        loss.total.backward()
-        found.append([loss.total, loss.count, *(p.grad for p in model.parameters())])
-    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-10)
+    same_loss_and_gradients(model, batch, filled)
 
 
 HEADS = {

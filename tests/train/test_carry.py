@@ -1,5 +1,6 @@
 """C11: a state that is carried from batch to batch reaches the next batch, and the resumed run too."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.slow import leading
+from tests.slow import slow
 from tests.train.toy import WORDS, Notes, quiet, settings
 from tests.train.toy import Task as Toy
 from tests.train.traces import Crash, Trace, crash, same, terminate
@@ -112,8 +113,14 @@ def test_each_batch_begins_with_the_state_after_the_one_before_and_an_epoch_anew
             assert given is not None and torch.equal(given, model.left[number - 1])
 
 
-@pytest.mark.parametrize("at", leading([5, 6, 1, 4, 11, 13], 2))
-@pytest.mark.parametrize("kind", [terminate, crash])
+@pytest.mark.parametrize(
+    ("at", "kind"),
+    [
+        (5, terminate),
+        (6, crash),
+        *slow([(5, crash), (6, terminate), *product([1, 4, 11, 13], [terminate, crash])]),
+    ],
+)
 def test_a_run_broken_anywhere_is_the_unbroken_run(
     tmp_path: Path, whole: tuple[Trace, Model], at: int, kind: Any
 ) -> None:

@@ -69,8 +69,15 @@ def test_the_mean_equals_numpy() -> None:
     assert got["w"].dtype == torch.float32
 
 
-@pytest.mark.parametrize(("score", "taken"), [(0.95, True), (0.2, False), (NAN, False)])
-@pytest.mark.parametrize(("of", "updates"), [("best", [2, 3]), ("last", [3, 4])])
+@pytest.mark.parametrize(
+    ("score", "taken", "of", "updates"),
+    [
+        (0.95, True, "best", [2, 3]),
+        (0.95, True, "last", [3, 4]),
+        (0.2, False, "best", [2, 3]),
+        (NAN, False, "last", [3, 4]),
+    ],
+)
 def test_the_mean_is_taken_only_if_it_scores_better(
     tmp_path: Path, score: float, taken: bool, of: str, updates: list[int]
 ) -> None:

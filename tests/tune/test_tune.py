@@ -51,11 +51,11 @@ def opened() -> Iterator[list[str]]:
 def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_split(
     opened: list[str], recipe: Path
 ) -> None:
-    answer = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
+    answer = weft(*words(recipe, "--trials", 3, "--seeds", 2, "--no-pruning"))
     assert answer.code == 0, answer.err
     study = recipe.parents[1] / "study"
     found = rows(recipe)
-    assert [row["trial"] for row in found] == ["0", "1", "2", "3", "4"]
+    assert [row["trial"] for row in found] == ["0", "1", "2"]
     assert {row["state"] for row in found} == {"complete"}
     assert found[0]["training.optimiser.lr"] == "0.02" and "queries" in found[0]["model.pool"]
     best = max(found, key=lambda row: float(row["accuracy"]))
@@ -70,7 +70,7 @@ def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_
     assert any("train.txt" in path for path in opened) and any("valid.tsv" in path for path in opened)
     assert sum("test.csv" in path for path in opened) == 1  # written by the fixture
     assert check_recipe(read_recipe(study / "retrained" / "0000" / "seed-2" / "recipe.yaml")).task.has("test")
-    again = weft(*words(recipe, "--trials", 5, "--seeds", 2, "--no-pruning"))
+    again = weft(*words(recipe, "--trials", 3, "--seeds", 2, "--no-pruning"))
     assert again.code == 0 and again.out == answer.out and "again" not in again.err
 
 

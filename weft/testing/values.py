@@ -69,7 +69,11 @@ def close(got: Any, want: Any, tolerance: float = 1e-10) -> None:
     gots, wants = list(tree.leaves(got)), list(tree.leaves(want))
     assert len(gots) == len(wants) > 0
     for one, other in zip(gots, wants, strict=True):
-        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+        same_kind = one.dtype == other.dtype and one.shape == other.shape and one.is_floating_point()
+        if not (same_kind and torch.allclose(one, other, rtol=tolerance, atol=tolerance)):
+            torch.testing.assert_close(
+                one, other, rtol=tolerance, atol=tolerance
+            )  # which takes four times as long
 
 
 class _Run(nn.Module):
