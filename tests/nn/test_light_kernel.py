@@ -45,10 +45,11 @@ def given_to(kind: str, rows: int, steps: int, size: int, dtype: torch.dtype) ->
 
 
 def everything(kind: str, given: dict[str, Any], mask: Tensor | None, way: Any) -> tuple[Tensor, ...]:
-    with torch.no_grad():
-        plain = light(kind.split()[0], **given, mask=mask, backend=way)
+    with choice.use(cells=way), torch.no_grad():
+        plain = light(kind.split()[0], **given, mask=mask)
     leaves = {name: tensor.detach().requires_grad_() for name, tensor in given.items()}
-    outs = light(kind.split()[0], **leaves, mask=mask, backend=way)
+    with choice.use(cells=way):
+        outs = light(kind.split()[0], **leaves, mask=mask)
     total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
     return (*plain, *outs, *torch.autograd.grad(total, list(leaves.values())))
 
@@ -83,7 +84,8 @@ def test_a_second_derivative_is_that_of_the_loop(kind: str, way: str) -> None:
         given = {
             name: t.detach().requires_grad_() for name, t in given_to(kind, 3, 3, 5, torch.float32).items()
         }
-        outs = light(kind.split()[0], **given, mask=holes(3, 3), backend=each)  # type: ignore[arg-type]
+        with choice.use(cells=each):  # type: ignore[arg-type]
+            outs = light(kind.split()[0], **given, mask=holes(3, 3))
         grads = torch.autograd.grad(sum((o * o).sum() for o in outs), list(given.values()), create_graph=True)
         found.append(torch.autograd.grad(sum((g * g).sum() for g in grads), list(given.values())))
     close(*found, 1e-4)  # of second order
@@ -96,7 +98,8 @@ def test_the_state_alone_has_a_gradient_too(way: str) -> None:
         given = {
             name: t.detach().requires_grad_() for name, t in given_to("sru", 3, 4, 5, torch.float32).items()
         }
-        _, c = light("sru", **given, backend=each)  # type: ignore[arg-type]
+        with choice.use(cells=each):  # type: ignore[arg-type]
+            _, c = light("sru", **given)
         found.append(torch.autograd.grad(c.sum(), [given["z"], given["c"]]))
     close(*found, 1e-5)
 
@@ -117,8 +120,8 @@ def test_a_nan_stays_in_its_row_and_bfloat16_is_near(make: Any) -> None:
 def test_a_way_that_cannot_compute_this_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(KINDS) == {kind.split()[0] for kind in GATES}
     given = given_to("mingru", 2, 3, 5, torch.float64)
-    with pytest.raises(ConfigError, match=r"mingru: "):
-        light("mingru", **given, backend="native")
+    with choice.use(cells="native"), pytest.raises(ConfigError, match=r"mingru: "):
+        light("mingru", **given)
     monkeypatch.setenv("TRITON_INTERPRET", "0")
     with (
         choice.use(cells="triton"),
@@ -133,7 +136,8 @@ def test_minlstm_gates_too_small_for_float32(way: str) -> None:
     f, i = torch.cartesian_prod(energies, energies).T
     candidate, c = normal(2, len(f), dtype=torch.float32)
     z = torch.cat([f, i, candidate])[None, None].requires_grad_()
-    y = light("minlstm", z, c[None], backend=way)[0]  # type: ignore[arg-type]
+    with choice.use(cells=way):  # type: ignore[arg-type]
+        y = light("minlstm", z, c[None])[0]
     y.sum().backward()
 
     exact = z.detach().double().requires_grad_()

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.laws.members import normal
 from tests.nn.ways import needs_tiles
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, tiles
+from weft.nn.kernels import choice, rules, tiles
 from weft.nn.kernels.linear import linear, onednn
 
 needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
@@ -20,16 +20,22 @@ other_ways = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(autouse=True)
+def _no_product_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "SMALL_PRODUCT", 0)
+
+
 def both(*sizes: int, bias: bool, way: str) -> list[tuple[Tensor, ...]]:
     results = []
-    for backend in ("torch", way):
+    for each in ("torch", way):
         x = normal(*sizes[:-1], seed=1, dtype=torch.float32).requires_grad_()
         weight = normal(sizes[-1], sizes[-2], seed=2, dtype=torch.float32).requires_grad_()
         b = normal(sizes[-1], seed=3, dtype=torch.float32).requires_grad_() if bias else None
-        y = linear(x, weight, b, backend=backend)
         wanted = [x, weight, *([b] if b is not None else [])]
-        grads = torch.autograd.grad((y * y).sum(), wanted, create_graph=True)
-        again = torch.autograd.grad(sum((g * g).sum() for g in grads), wanted)
+        with choice.use(linear=each):  # type: ignore[arg-type]
+            y = linear(x, weight, b)
+            grads = torch.autograd.grad((y * y).sum(), wanted, create_graph=True)
+            again = torch.autograd.grad(sum((g * g).sum() for g in grads), wanted)
         results.append((y, *grads, *(g / 1e3 for g in again)))
     return results
 
@@ -95,18 +101,18 @@ def test_what_onednn_does_not_serve_goes_to_torch(odd: str) -> None:
     if odd == "one row":
         x = x[0]
     if odd == "wrong sizes":
-        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-            linear(x[:, :4], weight, backend="onednn")
+        with choice.use(linear="onednn"), pytest.raises(RuntimeError, match="shapes cannot be"):
+            linear(x[:, :4], weight)
         return
-    with torch.autocast("cpu", enabled=odd == "autocast"):
-        y = linear(x, weight, backend="onednn")
+    with torch.autocast("cpu", enabled=odd == "autocast"), choice.use(linear="onednn"):
+        y = linear(x, weight)
     assert y.dtype == (torch.bfloat16 if odd == "autocast" else x.dtype)
     assert (y == 5).all()
 
 
 def test_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="mkl"):
-        linear(torch.ones(2, 2), torch.ones(2, 2), backend="mkl")
+    with pytest.raises(ConfigError, match="mkl"), choice.use(linear="mkl"):  # type: ignore[arg-type]
+        pass
     with pytest.raises(ConfigError, match="cells: "), choice.use(cells="fast"):
         pass
     monkeypatch.setattr(choice, "_forced", {})

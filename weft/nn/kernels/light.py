@@ -322,7 +322,6 @@ def light(
     past: Tensor | None = None,
     peep: Tensor | None = None,
     mask: Tensor | None = None,
-    backend: choice.Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Compute a layer.
 
@@ -334,7 +333,6 @@ def light(
         past: [B, T, H], the highway input of SRU.
         peep: [2, H], SRU's v of f and r, or None.
         mask: [B, T] bool; where False, the state is unchanged and y is zero.
-        backend: forces a way; None uses the switch (choice.py).
 
     Returns:
         y [B, T, H], c [B, H].
@@ -347,7 +345,7 @@ def light(
         >>> light("mingru", torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), torch.zeros(1, 1))[0].flatten().tolist()
         [0.5, 0.75]
     """
-    asked = choice.check("backend", backend or choice.forced("cells"), "cells")
+    asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask
     ways = _ways(asked, on_gpu=z.device.type == "cuda")
     return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)

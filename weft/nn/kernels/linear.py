@@ -26,14 +26,11 @@ PLAIN = (Tensor, nn.Parameter)
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
-def linear(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, *, backend: choice.Products | None = None
-) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b for x [..., I], weight [O, I], bias [O]; gives [..., O].
 
     Args:
         x, weight, bias: of the same dtype, except under autocast.
-        backend: "torch", "onednn" or "tiles" forces a way; None uses the switch (choice.py).
 
     Raises:
         ConfigError: the forced way is not available.
@@ -44,19 +41,19 @@ def linear(
         x = x.contiguous()  # torch multiplies a transposed batch piece by piece: 14 ms instead of 3
     weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
     held = shared(weight, bias, weight_sums)
-    if held is None and backend is None and x.numel() * weight.shape[0] < rules.SMALL_PRODUCT:
+    if held is None and x.numel() * weight.shape[0] < rules.SMALL_PRODUCT:
         return F.linear(x, weight, bias)
     if not _suits(x, weight, bias):
-        choice.check("backend", backend or choice.forced("linear"), "linear")
+        choice.forced("linear")  # which refuses an unknown name
         return F.linear(x, weight, bias)
     if held is not None:
-        way = held.sums.made(("forward", x.numel()), lambda: _way(x, weight, backend))
-        return _Product.apply(x, held.tensor, held.bias, way.run, backend, held.sums)
-    way = _way(x, weight, backend)
+        way = held.sums.made(("forward", x.numel()), lambda: _way(x, weight))
+        return _Product.apply(x, held.tensor, held.bias, way.run, held.sums)
+    way = _way(x, weight)
     if way.name == "torch":
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return _Product.apply(x, weight, bias, way.run, backend, None)
+        return _Product.apply(x, weight, bias, way.run, None)
     return way.run(x, weight, bias)
 
 
@@ -83,9 +80,9 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Way[Tensor]:
+def _way(x: Tensor, weight: Tensor) -> Way[Tensor]:
     """The forced way, or the one that the rule gives."""
-    asked = choice.check("backend", backend, "linear") if backend else choice.forced("linear")
+    asked = choice.forced("linear")
     if asked != "auto" or choice.traced():
         return pick("linear", tuple(WAYS.values()), (), asked=asked)
     rows, inputs = x.numel() // x.shape[-1], x.shape[-1]
@@ -143,11 +140,10 @@ class _Product(torch.autograd.Function):
         weight: Tensor,
         bias: Tensor | None,
         product: Product,
-        backend: choice.Products | None,
         sums: Products | None,
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.backend, ctx.sums = backend, sums
+        ctx.sums = sums
         return product(x, weight, bias)
 
     @staticmethod
@@ -159,22 +155,22 @@ class _Product(torch.autograd.Function):
             ctx.sums.add(rows, flat)
             if ctx.needs_input_grad[0]:
                 key = "backward", rows.numel()  # choosing a way takes as long as a small product
-                way = ctx.sums.made(key, lambda: _way(rows, weight.mT, ctx.backend))
+                way = ctx.sums.made(key, lambda: _way(rows, weight.mT))
                 dx = way.run(rows, weight.mT, None).view(x.shape)
-            return dx, None, None, None, None, None
+            return dx, None, None, None, None
         if ctx.needs_input_grad[0]:
-            dx = _gradient_product(rows, weight.mT, ctx.backend).view(x.shape)
+            dx = _gradient_product(rows, weight.mT).view(x.shape)
         if ctx.needs_input_grad[1]:
-            dw = _gradient_product(rows.mT, flat.mT, ctx.backend)
+            dw = _gradient_product(rows.mT, flat.mT)
         if ctx.needs_input_grad[2]:
             db = rows.sum(0)
-        return dx, dw, db, None, None, None
+        return dx, dw, db, None, None
 
 
-def _gradient_product(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
-    product = _way(x, weight, backend).run
+def _gradient_product(x: Tensor, weight: Tensor) -> Tensor:
+    product = _way(x, weight).run
     if torch.is_grad_enabled():
-        return _Product.apply(x, weight, None, product, backend, None)
+        return _Product.apply(x, weight, None, product, None)
     return product(x, weight, None)
 
 
@@ -189,7 +185,7 @@ def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
     Args:
         dy: [N, O]; x: [N, I].
     """
-    if not _suits(dy.mT, x.mT, None) or _way(dy.mT, x.mT, None).name != "torch":
+    if not _suits(dy.mT, x.mT, None) or _way(dy.mT, x.mT).name != "torch":
         return linear(dy.mT, x.mT)
     # MKL multiplies x^T dy at 70 to 87 GFLOP/s and dy^T x at 59 to 86 (Zen 3, five sizes of LSTMs)
     return F.linear(x.mT, dy.mT).mT.contiguous()

@@ -30,21 +30,20 @@ COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "
 """The ways in compiled code, and the kind of products that each computes with."""
 
 
-def run(cell: str, given: LayerInput, operation: Operation | None, backend: choice.Cells | None) -> Result:
+def run(cell: str, given: LayerInput, operation: Operation | None) -> Result:
     """Compute a layer.
 
     Args:
         cell: a name of steps.run.
         given: inputs, state, weights.
         operation: torch's own operation for this cell, or None.
-        backend: forces a way; None uses the switch (choice.py).
 
     Raises:
         ConfigError: the forced way cannot compute this layer.
     """
     if exporting():
         return layer(cell, given) if cell in OPERATORS else steps.run(cell, given)
-    asked = choice.forced("cells") if backend is None else choice.check("backend", backend, "cells")
+    asked = choice.forced("cells")
     if opened() and asked in ("auto", "native") and not why_not_repeated(cell, given):
         return compiled.run(cell, given)
     if asked == "steps" or not given.x.shape[0]:

@@ -28,7 +28,6 @@ from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells import steps
 from weft.nn.kernels.cells.form import ACTIVATIONS, LayerInput, MatrixProducts, Result, Sorted, sort
 from weft.nn.kernels.cells.layer import run
-from weft.nn.kernels.choice import Cells
 from weft.nn.padding import inspectable
 
 
@@ -156,8 +155,6 @@ def lstm(
     weight_h: Tensor,
     bias: Tensor,
     mask: Tensor | None,
-    *,
-    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gates in torch's order i, f, g (candidate), o.
 
@@ -165,13 +162,12 @@ def lstm(
         x: [B, T, D]; h, c: [B, H] the initial state.
         weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
         mask: [B, T] bool, real positions first, or None.
-        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
     given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("lstm", given, lstm_operation, backend)  # type: ignore[return-value]
+    return run("lstm", given, lstm_operation)  # type: ignore[return-value]
 
 
 def lstm_operation(given: LayerInput) -> Result:
@@ -235,8 +231,6 @@ def gru(
     bias: Tensor,
     bias_n: Tensor | None,
     mask: Tensor | None,
-    *,
-    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Gates in torch's order r, u (torch's z), n (candidate).
 
@@ -245,7 +239,6 @@ def gru(
         weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
         mask: [B, T] bool, real positions first, or None.
-        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H].
@@ -253,8 +246,8 @@ def gru(
     given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
     if bias_n is None:
         eager = x.device.type == "cpu" and inspectable(x)
-        return run("gru_before", given, reset_before if eager else None, backend)[:2]
-    return run("gru", given, gru_operation, backend)[:2]
+        return run("gru_before", given, reset_before if eager else None)[:2]
+    return run("gru", given, gru_operation)[:2]
 
 
 def gru_operation(given: LayerInput) -> Result:
@@ -285,8 +278,6 @@ def elman(
     bias: Tensor,
     activation: str,
     mask: Tensor | None,
-    *,
-    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
     """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
 
@@ -295,13 +286,12 @@ def elman(
         weight_x: [H, D]; weight_h: [H, H]; bias: [H].
         activation: one of ELMAN_CELLS.
         mask: [B, T] bool, real positions first, or None.
-        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H].
     """
     given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
-    return run(ELMAN_CELLS[activation], given, ELMAN_OPERATIONS.get(activation), backend)[:2]
+    return run(ELMAN_CELLS[activation], given, ELMAN_OPERATIONS.get(activation))[:2]
 
 
 def elman_operation(activation: str, given: LayerInput) -> Result:
@@ -329,8 +319,6 @@ def coupled(
     weight_h: Tensor,
     bias: Tensor,
     mask: Tensor | None,
-    *,
-    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gates stacked f, candidate, o.
 
@@ -338,13 +326,12 @@ def coupled(
         x: [B, T, D]; h, c: [B, H] the initial state.
         weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         mask: [B, T] bool, real positions first, or None.
-        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
     given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("coupled", given, coupled_operation, backend)  # type: ignore[return-value]
+    return run("coupled", given, coupled_operation)  # type: ignore[return-value]
 
 
 def coupled_operation(given: LayerInput) -> Result:
@@ -364,8 +351,6 @@ def peephole(
     bias: Tensor,
     weight_c: Tensor,
     mask: Tensor | None,
-    *,
-    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
 
@@ -374,13 +359,12 @@ def peephole(
         weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
         weight_c: [3, H], peephole weights of i, f, o.
         mask: [B, T] bool, real positions first, or None.
-        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
     given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
-    return run("peephole", given, None, backend)  # type: ignore[return-value]
+    return run("peephole", given, None)  # type: ignore[return-value]
 
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
