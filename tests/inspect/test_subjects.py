@@ -19,7 +19,7 @@ from tests.shared import copied, shared_run
 from tests.slow import leading
 from weft import rooms, tasks
 from weft.inspect.inspection import file_of, page_of
-from weft.inspect.views.cells import CellsView
+from weft.inspect.views.cells import CellsView, _most_varying
 from weft.inspect.views.embedding import EmbeddingView
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import View
@@ -190,6 +190,12 @@ def test_an_alignment_says_what_it_lies_over(
         assert (target, source) == (subject.hypotheses[0].pieces[t - 1], subject.source[s - 1])
         assert weight == pytest.approx(float(look.weights[t - 1, s - 1]))
     assert len(table) == look.weights.size
+
+
+def test_the_units_that_vary_most_are_shown_in_their_order() -> None:
+    values = np.array([[0.0, 1.0, 5.0, 2.0], [0.0, 3.0, -5.0, 2.5]])
+    assert _most_varying(values, 2).tolist() == [1, 2]
+    assert _most_varying(values, 4).tolist() == _most_varying(values, None).tolist() == [0, 1, 2, 3]
 
 
 def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], LoadedRun]) -> None:
