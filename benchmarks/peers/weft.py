@@ -31,6 +31,7 @@ from peers.engine import (
 from weft import native
 from weft.machine import keep_memory
 from weft.models import Generator
+from weft.native import jobs
 from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -90,9 +91,7 @@ class Weft(Engine):
     def __init__(self, sizes: Sizes, dtype: str) -> None:
         if dtype not in DTYPES:
             raise ValueError(f"weft: expected a dtype of {', '.join(DTYPES)}, got {dtype}")
-        missing = [
-            source for source in native.CALLS if source != "tiles" and not native.loaded(source).library
-        ]
+        missing = [source for source in jobs.CALLS if source != "tiles" and not native.loaded(source).library]
         if missing and dtype != "torch":
             raise ValueError(
                 f"weft: compiled code is missing ({', '.join(missing)}: {native.loaded(missing[0]).reason}); "

@@ -11,6 +11,7 @@ from tests.laws.members import close, normal
 from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
+from weft.native import jobs
 from weft.nn.kernels import choice, rules
 from weft.nn.kernels.cells import layer
 from weft.nn.kernels.cells.form import sort
@@ -79,7 +80,7 @@ def test_law_7_an_operation_is_the_loop_in_float64(cell: str, lengths: list[int]
 
 @pytest.mark.parametrize("way", COMPILED)
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int, way: str) -> None:
     before = torch.get_num_threads()
@@ -95,7 +96,7 @@ def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, thread
 
 
 @pytest.mark.parametrize("way", COMPILED)
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize(
     "shape",
     # the last two: as many units as a register of AVX2 and of AVX-512 has numbers
@@ -135,7 +136,7 @@ def test_law_5_gradcheck_of_what_is_written() -> None:
 @pytest.mark.parametrize(
     ("cell", "way"),
     [
-        *(pytest.param(cell, "native", marks=needs_native) for cell in native.CELLS),
+        *(pytest.param(cell, "native", marks=needs_native) for cell in jobs.CELLS),
         ("gru_before", "operation"),
     ],
 )

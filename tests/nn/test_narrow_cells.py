@@ -9,8 +9,8 @@ from torch import Tensor
 from tests.laws.members import close, normal
 from tests.nn.test_cells_kernel import call, inputs, mask_of
 from tests.nn.ways import needs_narrow, needs_native
-from weft import native
 from weft.errors import ConfigError
+from weft.native import jobs
 from weft.nn.cells.gru import GRU
 from weft.nn.kernels import choice
 
@@ -24,7 +24,7 @@ def under_autocast(cell: str, given: list[Tensor], mask: Tensor | None, way: Any
 
 @needs_narrow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 def test_rounded_numbers_are_multiplied_exactly(cell: str, shape: tuple[int, int, int, int]) -> None:
     rows, _, read, size = shape
     given = [t.bfloat16().double() for t in inputs(cell, (rows, 1, read, size), torch.float64)]
@@ -34,7 +34,7 @@ def test_rounded_numbers_are_multiplied_exactly(cell: str, shape: tuple[int, int
 
 @needs_narrow
 @pytest.mark.parametrize("lengths", [None, [7, 4, 1, 6, 2], [3, 0, 7, 0, 5]], ids=str)
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_gradients_are_near_those_of_the_loop(cell: str, lengths: list[int] | None, threads: int) -> None:
     before = torch.get_num_threads()
@@ -63,7 +63,7 @@ def grads(cell: str, given: list[Tensor], mask: Tensor | None, way: Any, low: bo
 
 
 @needs_native
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 def test_in_float32_autocast_changes_nothing(cell: str) -> None:
     given, mask = inputs(cell, (5, 7, 3, 13), torch.float32), mask_of([7, 4, 1, 6, 2])
     low, plain = (tuple(grads(cell, given, mask, "native", low=on)) for on in (True, False))
@@ -72,7 +72,7 @@ def test_in_float32_autocast_changes_nothing(cell: str) -> None:
 
 @needs_native
 @pytest.mark.parametrize("steps", [1, 3, 7])
-@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("cell", jobs.CELLS)
 def test_a_state_without_gradient_leaves_the_others_right(cell: str, steps: int) -> None:
     given = [0.3 * t for t in inputs(cell, (3, steps, 5, 19), torch.float32)]
     states = 2 if given[2].dim() == 2 and given[2].shape == given[1].shape else 1

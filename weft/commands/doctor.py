@@ -58,12 +58,13 @@ def command() -> None:
 def _kernels(device: "torch.device") -> list[str]:
     """The compiled code that runs here, and the kernels that are forced."""
     from weft import native
+    from weft.native import jobs
     from weft.nn.kernels import choice, flash_linear_attention, triton
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
     lines = [f"compiled recurrent cells, losses and search steps: {there}"]
-    for source in native.CALLS:
+    for source in jobs.CALLS:
         if compiled.library and native.loaded(source).library is None:
             lines.append(f"  without {source}: {native.loaded(source).reason}")
     reason = triton.why_not(device)

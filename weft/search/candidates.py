@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from weft import native
+from weft.native import jobs
 
 BLOCK = 64
 """Tokens per block: near sqrt(V / 2), where both stages cost the same, for V from 4,000 to 16,000."""
@@ -131,7 +132,7 @@ def _by_native(logp: Tensor, base: Tensor, count: int, banned: Sequence[int]) ->
     value = base.new_empty(sources, count)
     parent, token = torch.empty(2, sources, count, dtype=torch.int64)
     left_out = torch.tensor([*sorted(banned), logp.shape[1]])
-    job = native.Choose(
+    job = jobs.Choose(
         sources, width, logp.shape[1], logp.stride(0), count, native.slabs(sources),
         *map(native.pointer, (logp, base, left_out, value, parent, token)),
     )  # fmt: skip

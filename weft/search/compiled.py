@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import WholeStep, pointer
+from weft.native import WholeStep, jobs, pointer
 from weft.search.hypotheses import Hypotheses
 from weft.search.rules import LeastLength, NoRepeat, Prefix, unruled
 from weft.search.step import Step
@@ -141,7 +141,7 @@ class _Search:
         if asked.draw is not None:
             degree, likeliest, share, _ = asked.draw
             kind, narrow = SAMPLED, (degree, share, likeliest if likeliest < given.classes else 0)
-        self.job = native.Searching(
+        self.job = jobs.Searching(
             sources, width, kept, asked.nbest, given.classes, longest, given.slabs,
             kind, asked.eos, least, len(begin), prefix[0].free if prefix else 0,
             asked.enough, STOPS[asked.stop], grams, 0, 0, given.at, given.take, first, limits, never,
@@ -195,7 +195,7 @@ class _Search:
         """As `as_hypotheses` gives them."""
         sources, kept, job = len(self.asked.first), self.asked.kept, self.job
         tokens = torch.empty(sources, kept, self.longest, dtype=torch.int64)
-        read = native.ReadingJob(
+        read = jobs.ReadingJob(
             sources, self.asked.width, kept, self.longest, self.asked.eos, 1,
             job.parent, job.token, job.written, job.slot, pointer(tokens),
         )  # fmt: skip

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
-from weft.native import pointer
+from weft.native import jobs, pointer
 from weft.nn.cells.cell import Cell
 from weft.nn.heads.head import Head
 from weft.setting_types import NonNegative, Share, check_fields
@@ -397,7 +397,7 @@ def _adagrad_rows(
     rows, values = gradient._indices()[0], gradient._values()
     slabs = native.slabs(len(rows))
     state["step"] += 1
-    job = native.AdagradJob(
+    job = jobs.AdagradJob(
         *(len(rows), weight.shape[1], slabs, rate, epsilon),
         *map(pointer, (rows, values, weight, state["sum"])),
     )

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import pointer
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.native import jobs, pointer
+from weft.nn.kernels.choice import compiles, why_not_native
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.repeated import Products, Shared, Sums, shared
 from weft.nn.kernels.twin import twin_gradients
@@ -28,8 +28,8 @@ def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     Args:
         query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
     """
-    given = query, keys, weight
-    return pick("additive attention", WAYS, given, asked=fused()).run(*given)
+    run = _native if compiles(_why_not, query, keys, weight) else by_torch
+    return run(query, keys, weight)
 
 
 def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
@@ -57,7 +57,6 @@ def _dense(tensor: Tensor) -> Tensor:
 
 
 WIDENED = (torch.float32, torch.bfloat16)
-WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
 
 
 class _Energies(torch.autograd.Function):
@@ -84,9 +83,9 @@ class _Energies(torch.autograd.Function):
         return dquery, dkeys, dweight.sum(0, keepdim=True)
 
 
-def _job(query: Tensor, keys: Tensor, weight: Tensor, energy: Tensor) -> native.Energies:
+def _job(query: Tensor, keys: Tensor, weight: Tensor, energy: Tensor) -> jobs.Energies:
     (sources, queries, size), places = query.shape, keys.shape[1]
-    return native.Energies(
+    return jobs.Energies(
         sources, queries, places, size, keys.stride(0), keys.stride(1),
         native.slabs(sources), *map(pointer, (query, keys, weight, energy)),
     )  # fmt: skip
@@ -101,11 +100,8 @@ def look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tens
     Args:
         query: [B, Q, A]; keys: [B, S, A]; weight: [1, A]; values: [B, S, D]; mask: [B, S] bool.
     """
-    given = query, keys, weight, values, mask
-    return pick("additive attention", LOOKS, given, asked=fused()).run(*given)
-
-
-def _look_torch(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    if compiles(_why_not_look, query, keys, weight, values, mask):
+        return _look_native(query, keys, weight, values, mask)
     return _mixed(additive(query, keys, weight), values, mask)
 
 
@@ -132,9 +128,6 @@ def _why_not_look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, m
     if torch.is_autocast_enabled("cpu"):
         return "compiled code does not follow autocast"
     return why_not_native(query, "energies")
-
-
-LOOKS = Way("native", _look_native, _why_not_look), Way("torch", _look_torch, plain=True)
 
 
 def _powers(keys: Tensor) -> Tensor | None:
@@ -230,12 +223,12 @@ def _look_job(
     mask: Tensor,
     weights: Tensor,
     context: Tensor,
-) -> tuple[native.Look, Tensor]:
+) -> tuple[jobs.Look, Tensor]:
     """The arguments for both passes, and a buffer that they point to."""
     (sources, queries, size), (places, width) = query.shape, values.shape[1:]
     slabs = native.slabs(sources * queries)
     room = query.new_empty(slabs, size + places)
-    return native.Look(
+    return jobs.Look(
         sources, queries, places, size, width, keys.stride(0), keys.stride(1), values.stride(0),
         values.stride(1), native.slabs(sources),
         *map(pointer, (query, keys, powers, weight, values, mask, weights, context)),

@@ -1,4 +1,4 @@
-"""Multi-head scaled dot-product attention, by the first of three ways that can compute it (`WAYS`).
+"""Multi-head scaled dot-product attention, by the first of three ways that can compute it.
 
 native    compiled code for short sequences, training in float32 on the CPU
 formula   `plain_attention`, where it is faster than the fused operation
@@ -12,7 +12,6 @@ computes them again and is made for long sequences. Read next: additive.py; ../.
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft import masks, native
-from weft.native import pointer
+from weft.native import jobs, pointer
 from weft.nn.kernels import rules
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.nn.kernels.choice import in_torch, traced, why_not_native
 from weft.nn.kernels.dropout import dropout as drop
 from weft.nn.kernels.twin import twin_gradients
 
@@ -51,33 +50,10 @@ def attention(
         [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never
         NaN.
     """
-    way = pick("attention", WAYS, (q, k, v, mask, bias, dropout))
-    return way.run(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
-
-
-def _native(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    *,
-    bias: Tensor | None = None,
-    causal: bool = False,
-    dropout: float = 0.0,
-) -> Tensor:
-    return short_attention(q, k, v, mask, causal=causal, twin=plain_attention)
-
-
-def _fused(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    *,
-    bias: Tensor | None = None,
-    causal: bool = False,
-    dropout: float = 0.0,
-) -> Tensor:
+    if not traced() and not why_not_short(q, k, v, mask, bias, dropout):
+        return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal)  # type: ignore[no-any-return]
+    if prefers_plain(q, k, dropout):
+        return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
     if bias is not None:
         if causal:
             mask, causal = masks.causal(q.shape[2], k.shape[2], q.device), False
@@ -122,20 +98,14 @@ def attention_weights(
     return torch.softmax(energy, -1)
 
 
-def _why_not_plain(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float
-) -> str:
-    return "" if prefers_plain(q, k, dropout) else "the fused operation is faster"
-
-
 LONGEST, WIDEST = 128, 64  # positions and features of a head, as in attention.cpp
 
 
 def why_not_short(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float
 ) -> str:
-    """Why `short_attention` cannot compute this, or is not faster; "" if it can."""
-    if fused() == "torch":
+    """Why compiled code cannot compute this, or is not faster; "" if it can."""
+    if in_torch():
         return "compiled code is turned off"
     if dropout or bias is not None or not (q.dtype == k.dtype == v.dtype == torch.float32):
         return "compiled attention takes float32, no dropout and no bias"
@@ -151,23 +121,10 @@ def why_not_short(
     return "" if whole else "the features of a head do not fill registers"
 
 
-def short_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, twin: Callable[..., Tensor]
-) -> Tensor:
-    """`attention`, where `why_not_short` finds nothing; `twin` serves for second derivatives."""
-    return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal, twin)  # type: ignore[no-any-return]
-
-
 class _Short(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        causal: bool,
-        twin: Callable[..., Tensor],
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool
     ) -> Tensor:
         seen = None if mask is None else mask[:, 0, 0].expand(len(q), -1).contiguous()
         (rows, heads, queries, size), width = q.shape, native.loaded("attention").width
@@ -177,15 +134,15 @@ class _Short(torch.autograd.Function):
         job.mask, job.weights, job.y = map(pointer, (seen, weights, y))
         native.call("weft_attend", job)
         ctx.save_for_backward(q, k, v, mask, seen, weights)
-        ctx.causal, ctx.twin = causal, twin
+        ctx.causal = causal
         return y.transpose(1, 2)
 
     @staticmethod
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         q, k, v, mask, seen, weights = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            twin = partial(ctx.twin, mask=mask, causal=ctx.causal)
-            return *twin_gradients(twin, (q, k, v), (dy,)), None, None, None
+            twin = partial(plain_attention, mask=mask, causal=ctx.causal)
+            return *twin_gradients(twin, (q, k, v), (dy,)), None, None
         dy = _rows(dy)
         dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
         job = _job(q, k, v, ctx.causal)
@@ -193,7 +150,7 @@ class _Short(torch.autograd.Function):
         job.mask, job.weights, job.dy = map(pointer, (seen, weights, dy))
         job.dq, job.dk, job.dv = map(pointer, (dq, dk, dv))
         native.call("weft_attend_back", job)
-        return dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2), None, None, None
+        return dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2), None, None
 
 
 CONTIGUOUS = torch.contiguous_format
@@ -204,17 +161,10 @@ def _rows(x: Tensor) -> Tensor:
     return x if x.stride(3) == 1 else x.contiguous()
 
 
-def _job(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> native.Attend:
+def _job(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> jobs.Attend:
     rows, heads, queries, size = q.shape
     strides = [step for each in (q, k, v) for step in each.stride()[:3]]
-    return native.Attend(
+    return jobs.Attend(
         rows, heads, queries, k.shape[2], size, native.slabs(rows), causal, *strides, 0, 0, 0, k.shape[2],
         *map(pointer, (q, k, v)),
     )  # fmt: skip
-
-
-WAYS = (
-    Way("native", _native, why_not_short),
-    Way("formula", plain_attention, _why_not_plain, plain=True),
-    Way("fused", _fused, plain=True),
-)

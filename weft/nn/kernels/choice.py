@@ -8,7 +8,7 @@ process, because batches are trained in threads:
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: rules.py; cross_entropy.py, an operation with two ways.
+Read next: rules.py; linear.py, an operation with three ways; cross_entropy.py, compiled or in torch.
 """
 
 import os
@@ -178,9 +178,19 @@ def pick(
     return next(way for way in ways if way.why_not is None or not way.why_not(*given))
 
 
-def fused() -> str:
-    """The `asked` of `pick` for an operation of the switch "fused": "torch" or "auto"."""
-    return "torch" if forced("fused") == "torch" else "auto"
+def in_torch() -> bool:
+    """Whether the switch "fused" leaves its operations to torch."""
+    return forced("fused") == "torch"
+
+
+def compiles(why_not: Callable[..., str], *given: Any) -> bool:
+    """Whether compiled code computes an operation of the switch "fused"; torch's operations do otherwise.
+
+    Args:
+        why_not: maps `given` to the reason why compiled code cannot compute them, or "" if it can.
+        given: the arguments of the operation.
+    """
+    return not (traced() or in_torch() or why_not(*given))
 
 
 def why_not_native(tensor: Tensor, source: str) -> str:

@@ -10,7 +10,6 @@ torch    the same in torch operations
 Nothing is measured: compiled code does less work. Read next: linear.py; ../../native/losses.cpp.
 """
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -19,8 +18,8 @@ from torch import Tensor
 
 from weft import native
 from weft.errors import ShapeError
-from weft.native import pointer
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.native import jobs, pointer
+from weft.nn.kernels.choice import compiles, why_not_native
 from weft.nn.kernels.linear import linear
 
 IGNORED = -100
@@ -82,8 +81,11 @@ class _CrossEntropy(torch.autograd.Function):
         padded: bool,
     ) -> tuple[Tensor, Tensor]:
         size, w = len(weight), weight.to(h.dtype)
-        way = partial(_Torch, padded=True) if padded else pick("cross-entropy", WAYS, (h,), asked=fused()).run
-        soften = way(h, size, bias, smoothing, grads)
+        soften: _Native | _Torch
+        if not padded and compiles(_why_not, h):
+            soften = _Native(h, size, bias, smoothing, grads)
+        else:
+            soften = _Torch(h, size, bias, smoothing, grads, padded=padded)
         dh = torch.empty_like(h) if grads else None
         dw: Tensor | None = None
         block = max(1, ELEMENTS // size)
@@ -139,7 +141,7 @@ class _Torch:
         smoothing: float,
         grads: bool,
         *,
-        padded: bool = False,
+        padded: bool,
     ) -> None:
         self._padded = padded
         self.wide = torch.promote_types(h.dtype, torch.float32)
@@ -197,7 +199,7 @@ class _Native:
                 f"expected targets from 0 to {self._size - 1}, got {int(target.min())} to {int(target.max())}"
             )
         rows, half = len(logits), logits.dtype == torch.bfloat16
-        job = native.Losses(
+        job = jobs.Losses(
             rows, self._size, min(self._slabs, rows), half, self._smoothing,
             *map(pointer, (logits, self._bias, target, out, self._db, self._room, self._sums)),
         )  # fmt: skip
@@ -227,9 +229,3 @@ def _why_not(h: Tensor) -> str:
     if h.dtype not in (torch.float32, torch.bfloat16):
         return f"compiled code takes float32 and bfloat16, not {h.dtype}"
     return why_not_native(h, "losses")
-
-
-WAYS: tuple[Way[_Native | _Torch], ...] = (
-    Way("native", _Native, _why_not),
-    Way("torch", _Torch, plain=True),
-)

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
-from weft.native import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, DecoderLayer, pointer
+from weft.native import pointer
+from weft.native.jobs import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, Decode, DecoderLayer, PredictJob
 from weft.nn.kernels import choice, rules, tiles
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.nn.kernels.choice import compiles, in_torch, why_not_native
 from weft.nn.kernels.linear import linear
 from weft.probe import changing, watching
 
@@ -77,7 +78,7 @@ def multiplied(
     rows, size = x.numel() // x.shape[-1], x.shape[-1]
     y, slabs = torch.empty(*x.shape[:-1], outputs), native.slabs(rows)
     cut = how.room(-(-rows // slabs), size, slabs)
-    job = native.PredictJob(
+    job = PredictJob(
         rows, size, outputs, slabs, pointer(panels), pointer(bias), pointer(x), pointer(y),
         *tiles.given(cut), KINDS[how.kind],
     )  # fmt: skip
@@ -186,17 +187,17 @@ class SourceCache(NamedTuple):
 def there(module: nn.Module) -> bool:
     """Whether the compiled step is available for this module, apart from its dtype."""
     on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
-    return on_cpu and fused() != "torch" and native.loaded("decoding").library is not None
+    return on_cpu and not in_torch() and native.loaded("decoding").library is not None
 
 
 def suits(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled step for x [N, 1, D] of a search, rather than the decoder's modules."""
-    return pick("decoder step", WAYS, (x, num_heads), asked=fused()).run()
+    return compiles(_why_not, x, num_heads)
 
 
 def suits_whole(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled layers for x [B, S, D] of an encoder, rather than its modules."""
-    return pick("encoder", WHOLE, (x, num_heads), asked=fused()).run()
+    return compiles(_why_not_whole, x, num_heads)
 
 
 def _why_not_whole(x: Tensor, num_heads: int) -> str:
@@ -213,11 +214,6 @@ def _why_not(x: Tensor, num_heads: int) -> str:
     if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
         return f"the compiled step takes heads of at most {MOST_REGISTERS} registers"
     return why_not_in_search(x)
-
-
-WAYS = Way("native", lambda: True, _why_not), Way("torch", lambda: False, plain=True)
-WHOLE = Way("native", lambda: True, _why_not_whole), Way("torch", lambda: False, plain=True)
-"""Each way tells whether the layers are compiled; the decoder or encoder itself runs its modules."""
 
 
 def step(
@@ -330,7 +326,7 @@ class _Call(NamedTuple):
         room = torch.empty(rows * (size + max(3 * size, high)) + slabs * longest)
         cut = self.how.room(most, max(size, form.inner), slabs)
         y = torch.empty(rows, size).copy_(x)
-        job = native.Decode(
+        job = Decode(
             len(self.each), rows, self.sources, size, form.num_heads, form.inner, self.entries,
             self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
             packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
@@ -426,30 +422,17 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
         h: [.., D].
         weight: [V, D]; bias: [V].
     """
-    given = of, h, weight, bias
-    return pick("output probabilities", OUTPUTS, given, asked=fused()).run(*given)
-
-
-def _output_torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    # In place: a copy for the bias and a second buffer took a quarter of a search step.
-    logits = linear(h, weight)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
-    return torch.log_softmax(logits, -1, out=logits)
-
-
-def _output_native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if not compiles(_why_not_output, h, weight, bias):
+        # In place: a copy for the bias and a second buffer took a quarter of a search step.
+        logits = linear(h, weight)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
+        return torch.log_softmax(logits, -1, out=logits)
     rows = h.numel() // h.shape[-1]
     how = packing(of, weight, -(-rows // native.slabs(rows)))
     packed = kept(of, [weight], lambda how: how.panels(weight), how)
     return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
 
 
-def _why_not_output(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
+def _why_not_output(h: Tensor, weight: Tensor, bias: Tensor) -> str:
     same = weight.dtype == bias.dtype == h.dtype
     return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"
-
-
-OUTPUTS = (
-    Way("native", _output_native, _why_not_output),
-    Way("torch", _output_torch, plain=True),
-)

@@ -20,9 +20,8 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
-from weft.native import pointer
-from weft.nn.kernels import choice
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.native import jobs, pointer
+from weft.nn.kernels.choice import compiles, why_not_native
 from weft.nn.randomness import for_rows, open_generator, open_rows
 
 LEVELS = 1 << 16
@@ -47,7 +46,9 @@ def dropout(x: Tensor, share: float, *, training: bool, onto: Tensor | None = No
         return _sum(x * for_rows(lambda shape: F.dropout(x.new_ones(shape), share), x.shape), onto)
     dropped = min(LEVELS - 1, max(1, round(share * LEVELS)))
     key = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None, generator=open_generator()))
-    return pick("dropout", WAYS, (x, onto), asked=fused()).run(x, onto, dropped, key)
+    if compiles(_why_not, x, onto):
+        return _Drop.apply(x, onto, dropped, key)  # type: ignore[no-any-return]
+    return by_torch(x, onto, dropped, key)
 
 
 def by_torch(x: Tensor, onto: Tensor | None, dropped: int, key: int) -> Tensor:
@@ -63,7 +64,7 @@ def _factors(shape: tuple[int, ...], dropped: int, key: int) -> Tensor:
     """0 where an element is dropped, else the scale; in compiled code where possible, also for bfloat16."""
     count, scale = math.prod(shape), LEVELS / (LEVELS - dropped)
     ones = torch.ones(shape, dtype=torch.float32, device="cpu")
-    if fused() != "torch" and not choice.traced() and not why_not_native(ones, "dropping"):
+    if compiles(why_not_native, ones, "dropping"):
         return _drop(ones, None, dropped, key)
     if (
         native.loaded("dropping").library is None
@@ -91,10 +92,6 @@ def _mixed(n: Tensor, shift: int) -> Tensor:
     return n.bitwise_xor_((n >> shift).bitwise_and_((1 << (32 - shift)) - 1))
 
 
-def _native(x: Tensor, onto: Tensor | None, dropped: int, key: int) -> Tensor:
-    return _Drop.apply(x, onto, dropped, key)  # type: ignore[no-any-return]
-
-
 def _why_not(x: Tensor, onto: Tensor | None) -> str:
     if open_rows() is not None:
         return "a part of a batch draws the numbers of the whole"
@@ -109,7 +106,7 @@ def _why_not(x: Tensor, onto: Tensor | None) -> str:
 def _drop(x: Tensor, onto: Tensor | None, dropped: int, key: int) -> Tensor:
     x, onto = x.contiguous(), None if onto is None else onto.contiguous()
     y = torch.empty_like(x)
-    job = native.Drop(
+    job = jobs.Drop(
         x.numel(), native.slabs(x.numel() // PIECE), key, dropped - LEVELS // 2,
         LEVELS / (LEVELS - dropped), *map(pointer, (x, onto, y)),
     )  # fmt: skip
@@ -129,9 +126,6 @@ class _Drop(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         dx = _Drop.apply(dy, None, ctx.dropped, ctx.key) if ctx.needs_input_grad[0] else None
         return dx, dy if ctx.needs_input_grad[1] else None, None, None
-
-
-WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
 
 
 class Dropout(nn.Module):

@@ -20,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import LIGHT, pointer
+from weft.native import pointer
+from weft.native.jobs import LIGHT, Light, LightBack
 from weft.nn.kernels import choice, triton
 from weft.nn.kernels.cells.compiled import ROWS
 from weft.nn.kernels.choice import Way, pick
@@ -92,8 +93,10 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
     if exporting():
         return repeated(_one, (a, b), (c,), None)[0]
-    way = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
-    return pick("scan", SCANS, (a,), asked=way).run(a, b, c)
+    if a.device.type != "cpu":
+        return scan(a, b, c)
+    plain = choice.traced() or choice.forced("cells") == "steps"
+    return sequence(a, b, c) if plain else recurrence(a, b, c)
 
 
 def _one(at: Tensors, state: Tensors, _: Tensors) -> tuple[Tensor, Tensors]:
@@ -136,13 +139,6 @@ def scan(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
         a = torch.cat([a[:, :reach], a[:, reach:] * a[:, :-reach]], 1)
         reach *= 2
     return b
-
-
-SCANS = (
-    Way("scan", scan, lambda a: "it is slower on the CPU" if a.device.type == "cpu" else "", plain=True),
-    Way("recurrence", recurrence),
-    Way("steps", sequence, plain=True),
-)
 
 
 def log_odds(f: Tensor, i: Tensor) -> Tensor:
@@ -218,15 +214,6 @@ def stepwise(kind: str, mask: Tensor | None) -> Callable[..., tuple[Tensor, Tens
     return lambda *given: by_torch(kind, *given, mask, loop=True)
 
 
-def _run_compiled(
-    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Compute a layer; see light.light."""
-    wanted = any(t is not None and t.requires_grad for t in (z, c, past, peep))
-    y, last = _Light.apply(kind, torch.is_grad_enabled() and wanted, mask, z, c, past, peep)
-    return y, last
-
-
 class _Light(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
@@ -271,7 +258,7 @@ class _Light(torch.autograd.Function):
         bounds, job = _job(ctx.kind, z, c, past, peep, ctx.mask, states)
         dpeep = None if peep is None else peep.new_zeros(len(bounds) - 1, *peep.shape)
         row, step = (0, 0) if dpast is None else dpast.stride()[:2]
-        back = native.LightBack(
+        back = LightBack(
             job, job.slabs, dz.stride(0), dz.stride(1), row, step,
             pointer(dy), pointer(dc), pointer(dz), pointer(dpast), pointer(dpeep),
         )  # fmt: skip
@@ -287,13 +274,13 @@ def _job(
     peep: Tensor | None,
     mask: Tensor | None,
     states: Tensor,
-) -> tuple[Tensor, native.Light]:
+) -> tuple[Tensor, Light]:
     """The bounds and the job for the compiled code; bounds and mask must outlive the call."""
     rows, steps = z.shape[:2]
     slabs = native.slabs(rows // ROWS)
     bounds = torch.arange(slabs + 1) * rows // slabs
     mask = None if mask is None else mask.contiguous()
-    job = native.Light(
+    job = Light(
         LIGHT[kind], steps, rows, c.shape[1], slabs, z.stride(0), z.stride(1),
         *((0, 0) if past is None else past.stride()[:2]),
         states.stride(0), states.stride(1) if states.shape[1] == steps else 0,
@@ -309,7 +296,7 @@ def _dense(tensor: Tensor) -> Tensor:
     return tensor if dense else tensor.contiguous()
 
 
-KINDS = tuple(native.LIGHT)
+KINDS = tuple(LIGHT)
 
 Result = tuple[Tensor, Tensor]
 
@@ -368,7 +355,9 @@ def _native(
     kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
 ) -> Result:
     wide = [None if t is None else t.float() for t in (z, c, past, peep)]
-    return _run_compiled(kind, *wide, mask)  # type: ignore[arg-type]
+    wanted = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in wide)
+    y, last = _Light.apply(kind, wanted, mask, *wide)
+    return y, last
 
 
 def _why_not_native(_: str, *tensors: Tensor | None) -> str:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import pointer
+from weft.native import jobs, pointer
 from weft.nn.kernels import choice, flash_linear_attention
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.twin import twin_gradients
@@ -121,7 +121,7 @@ class _Matrix(torch.autograd.Function):
         ds = s.new_zeros(s.shape) if dlast is None else dlast.clone(memory_format=torch.contiguous_format)
         held, job = _job(terms, s, kept, found, None, training=True)
         by = Terms(*(None if part is None else part.new_empty(part.shape) for part in terms))  # type: ignore[arg-type]
-        back = native.MatrixBack(job, job.slabs, *map(pointer, (do, ds, *by)))
+        back = jobs.MatrixBack(job, job.slabs, *map(pointer, (do, ds, *by)))
         native.call("weft_matrix_backward", back)
         del held
         return None, *by, ds
@@ -129,7 +129,7 @@ class _Matrix(torch.autograd.Function):
 
 def _job(
     terms: Terms, s: Tensor, kept: Tensor | None, found: Tensor | None, o: Tensor | None, *, training: bool
-) -> tuple[tuple[Tensor, ...], native.Matrix]:
+) -> tuple[tuple[Tensor, ...], jobs.Matrix]:
     """The tensors that must outlive the call, and the job for the compiled code."""
     (rows, steps, heads, keys), size = terms.k.shape, terms.v.shape[-1]
     slabs = native.slabs(rows * heads)
@@ -139,7 +139,7 @@ def _job(
     room = s.new_zeros(slabs, needs)
     sizes = (steps, rows, heads, keys, size, terms.a.shape[-1], slabs, needs)
     pointers = map(pointer, (bounds, strides, *terms, s, kept, found, o, room))
-    return (bounds, strides, room), native.Matrix(*sizes, *pointers)
+    return (bounds, strides, room), jobs.Matrix(*sizes, *pointers)
 
 
 def _dense(tensor: Tensor) -> Tensor:

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from weft import native
 from weft.errors import ShapeError
-from weft.native import pointer
-from weft.nn.kernels.choice import Way, fused, pick, why_not_native
+from weft.native import jobs, pointer
+from weft.nn.kernels.choice import compiles, why_not_native
 
 
 class Places(NamedTuple):
@@ -55,8 +55,8 @@ def word2vec(
     Raises:
         ShapeError: a place is not in its table (in compiled code; torch raises its own error).
     """
-    way = pick("word2vec", WAYS, (u, v), asked=fused())
-    return way.run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)
+    run = _native if compiles(_why_not, u, v) else _torch
+    return run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)
 
 
 def _torch(
@@ -153,7 +153,7 @@ class _Word2vec(torch.autograd.Function):
         floats = (6 * length + 2 * many) * wide + (size + length) * many + -(-length // width) * width
         room = torch.empty(slabs * floats, dtype=torch.float32)
         sums = torch.zeros(rows, 2, dtype=torch.float64)
-        job = native.NeighboursJob(
+        job = jobs.NeighboursJob(
             rows, length, drawn, size, cbow, slabs, share,
             *map(pointer, (*texts, *to[:3], u, v, *to[3:], room, sums)),
         )  # fmt: skip
@@ -196,9 +196,3 @@ def _why_not(u: Tensor, v: Tensor) -> str:
     if u.dtype != torch.float32 or v.dtype != torch.float32:
         return f"compiled code takes float32, not {u.dtype} and {v.dtype}"
     return why_not_native(v.detach(), "neighbours")  # of a plain tensor, not of its parameter
-
-
-WAYS: tuple[Way[tuple[Tensor, Tensor]], ...] = (
-    Way("native", _native, _why_not),
-    Way("torch", _torch, plain=True),
-)

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import fused
 from weft.nn.recompute import recomputes
 
 Made = TypeVar("Made")
@@ -32,7 +31,7 @@ _open: ContextVar[dict[tuple[int, ...], "Shared[Any]"] | None] = ContextVar("wef
 @contextmanager
 def repeating() -> Iterator[None]:
     """Share tensors among the steps in the block, where there are gradients to compute."""
-    usable = torch.is_grad_enabled() and fused() != "torch" and not choice.traced() and not recomputes()
+    usable = torch.is_grad_enabled() and not choice.in_torch() and not choice.traced() and not recomputes()
     token = _open.set({} if usable else None)
     try:
         yield

@@ -13,20 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import (
+from weft.native import WholeStep, pointer
+from weft.native.jobs import (
     ACTIVATIONS,
     KINDS,
     SEARCHED,
     Decode,
     PredictJob,
+    Recurrent,
     SearchedCell,
-    WholeStep,
     WriterJob,
-    pointer,
 )
 from weft.nn.kernels import choice, decoding, tiles
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.choice import fused
 from weft.nn.kernels.decoding import Packing, kept, packing, why_not_in_search
 from weft.probe import changing, watching
 from weft.tree import State
@@ -67,7 +66,7 @@ def why_not(ends: Ends, *weights: Tensor) -> str:
         ends: around the decoder.
         weights: some of the decoder's.
     """
-    if choice.traced() or fused() == "torch":
+    if choice.traced() or choice.in_torch():
         return "torch's operations were asked for"
     if watching() or changing():
         return "a probe reads or changes intermediate values"
@@ -315,7 +314,7 @@ class _RecurrentWriting(Held):
         for cell, state in zip(self.cells, network.states, strict=True):
             cell.first = self._state(state[0])
             cell.second = self._state(state[1]) if len(state) > 1 else None
-        self.job = native.Recurrent()
+        self.job = Recurrent()
         self._layers(network)
         if network.looking is not None:
             self._looking(network.looking)
@@ -427,7 +426,7 @@ class WholeSteps:
             The same state in tensors whose shapes `step` leaves as they are, and for how many steps.
         """
         stepping = next(kind for kind in type(self).__mro__ if "step" in vars(kind))
-        if self.training or WholeSteps not in stepping.__bases__ or choice.fused() == "torch":
+        if self.training or WholeSteps not in stepping.__bases__ or choice.in_torch():
             return None
         found: tuple[State, int] | None = self.decoder.fixed(state, width, steps)
         return found

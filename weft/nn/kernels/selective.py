@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.native import pointer
+from weft.native import jobs, pointer
 from weft.nn.kernels import choice
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.twin import twin_gradients
@@ -123,7 +123,7 @@ class _Selective(torch.autograd.Function):
         du, ddt = u.new_empty(u.shape), u.new_empty(u.shape)
         db, dc = b.new_empty(b.shape), b.new_empty(b.shape)
         da = a.new_zeros(len(bounds) - 1, *a.shape)
-        back = native.SelectiveBack(
+        back = jobs.SelectiveBack(
             job,
             job.slabs,
             pointer(dy),
@@ -140,14 +140,14 @@ class _Selective(torch.autograd.Function):
 
 def _job(
     u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor, kept: Tensor | None, y: Tensor | None
-) -> tuple[Tensor, native.Selective]:
+) -> tuple[Tensor, jobs.Selective]:
     """The bounds and the job for the compiled code; the bounds must outlive the call."""
     rows, steps, size = u.shape
     slabs = native.slabs(rows)
     bounds = torch.arange(slabs + 1) * rows // slabs
     strides = [number for each in (u, dt, b, c) for number in each.stride()[:2]]
     tensors = (bounds, u, dt, a, b, c, h, kept, y)
-    return bounds, native.Selective(steps, rows, size, len(a), slabs, *strides, *map(pointer, tensors))
+    return bounds, jobs.Selective(steps, rows, size, len(a), slabs, *strides, *map(pointer, tensors))
 
 
 def _dense(tensor: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import pointer
+from weft.native import jobs, pointer
 
 ROWS = 16  # rows of a tile, the smallest slab
 
@@ -21,7 +21,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     packed = room(outputs, inputs)
     cut = torch.empty(slabs * native.loaded("tiles").library.weft_tiles_group(), dtype=torch.int16)
     bias = None if bias is None else bias.contiguous()
-    job = native.Product(
+    job = jobs.Product(
         rows, inputs, outputs, slabs, *flat.stride(), *weight.stride(), outputs,
         pointer(flat), pointer(weight), pointer(bias), pointer(packed), pointer(cut), pointer(y),
     )  # fmt: skip

@@ -20,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft import native
-from weft.native import CELLS, GATES, pointer
+from weft.native import pointer
+from weft.native.jobs import CELLS, GATES, Backward, Forward
 from weft.nn.kernels import tiles
 from weft.nn.kernels.cells import steps as steps_
 from weft.nn.kernels.cells.form import LayerInput, Result, Sorted, sort
@@ -191,7 +192,7 @@ def one_step(
         c = state[1].clone(memory_format=torch.contiguous_format) if cell == "lstm" else None
     form, bounds, active = _one_step_form(cell, rows, size, inputs)
     room = torch.empty(form.halves, dtype=torch.int16)
-    job = native.Forward.from_buffer_copy(form)
+    job = Forward.from_buffer_copy(form)
     job.x_row, job.bounds, job.active, job.x = x.stride(1), pointer(bounds), pointer(active), pointer(x)
     job.panel_x, job.panel_h = pointer(weights[0]), pointer(weights[1])
     bias = _one_step_bias(cell, weights, size)
@@ -224,10 +225,10 @@ def _inner_bias(bias: Tensor, size: int) -> int:
 
 
 @lru_cache(256)
-def _one_step_form(cell: str, rows: int, size: int, inputs: int) -> tuple[native.Forward, Tensor, Tensor]:
+def _one_step_form(cell: str, rows: int, size: int, inputs: int) -> tuple[Forward, Tensor, Tensor]:
     """The arguments that all calls of these sizes share; copied, and so only read."""
     bounds, active = torch.tensor([0, rows]), torch.tensor([[rows]])
-    job = native.Forward(CELLS[cell], 1, rows, size, inputs, 1, 0, 0, inputs)
+    job = Forward(CELLS[cell], 1, rows, size, inputs, 1, 0, 0, inputs)
     job.halves = 2 * PLAIN_TILE * GATES[cell] * size * 2
     return job, bounds, active
 
@@ -272,7 +273,7 @@ def _forward(
     panel_x = None if apart else _made(held_x, key, lambda: pack(weight_x))
     panel_h = _made(held_h, key, lambda: pack(weight_h))
     room = _room_forward(packing, plan, wide, size)
-    job = native.Forward(
+    job = Forward(
         CELLS[cell], steps, rows, size, inputs, plan.active.shape[0], training, row, step,
         pointer(plan.bounds), pointer(plan.active), pointer(read), pointer(panel_x),
         pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
@@ -346,7 +347,7 @@ def _backward(
     pack = partial(_panel_backward, packing, weight_h, size)
     panel = pack() if ctx.sums is None or plain else ctx.sums[1].made(f"backward {packing}", pack)
     room = _room_backward(packing, plan, wide)
-    job = native.Backward(
+    job = Backward(
         CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
         pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
         pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
+from weft.native import jobs
 from weft.nn.kernels import choice, rules
 from weft.nn.kernels.cells import compiled, steps
 from weft.nn.kernels.cells import on_gpu as triton
@@ -109,7 +110,7 @@ def _why_not(way: str, cell: str, given: LayerInput, operation: Operation | None
 
 def why_not_native(cell: str, given: LayerInput) -> str:
     """Why the compiled cells cannot compute this layer; "" if they can."""
-    if cell not in native.CELLS:
+    if cell not in jobs.CELLS:
         return "this cell has no compiled code"
     if native.loaded().library is None:
         return native.loaded().reason
