@@ -15,7 +15,7 @@ from weft.nn.border import check_attention_mask, check_tensor, explained
 from weft.nn.cache import KeyValueCache
 from weft.nn.distances import NO_ORDER, Order
 from weft.nn.norms import NormKind, norm_of
-from weft.nn.ops import Dropout, Linear
+from weft.nn.ops import Dropout, Linear, decoding
 from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
@@ -319,3 +319,9 @@ def blocks_of(
     )
     last = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if norm != "after" else nn.Identity()
     return blocks, last
+
+
+def form_of(blocks: nn.ModuleList, num_heads: int) -> decoding.Form:
+    """The settings that these blocks share, for compiled code."""
+    network, before = blocks[0].network, blocks[0].norm == "before"
+    return decoding.Form(num_heads, network.second.in_features, network.activation, before)

@@ -16,14 +16,13 @@ from weft.nn.attention import HeadSource, MultiHead
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.decoders.transformer import SourceLayers
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, FeedForward, Norm, Residual
+from weft.nn.transformer import Activation, FeedForward, Norm, Residual, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
 from weft.tree import State
@@ -34,7 +33,7 @@ class HybridState(NamedTuple):
 
     layers: tuple[State, ...]  # each layer's cell state
     read: Tensor  # [N] int64, positions so far
-    source: SourceLayers | None
+    source: decoding.SourceLayers | None
 
 
 class HybridBlock(Residual):
@@ -204,7 +203,7 @@ class HybridDecoder(Decoder):
         if memory is not None:
             mask = None if masks.full(memory.mask) else memory.mask[:, None, None]
             layers = tuple(HeadSource(*block.look.keys_values(memory.states)) for block in self.blocks)
-            source = SourceLayers(layers, mask)
+            source = decoding.SourceLayers(layers, mask)
         read = torch.zeros(rows, dtype=torch.int64, device=like.device)
         return HybridState(tuple(block.cell.start(like) for block in self.blocks), read, source)
 
@@ -233,17 +232,10 @@ class HybridDecoder(Decoder):
         positions = added(self.positions, 0, ends.steps, network.first.weight)
         if positions is None:
             return None
-        form = decoding.Form(
-            self.num_heads, network.second.in_features, network.activation, self.blocks[0].norm == "before"
-        )
-        source = None
-        if state.source is not None:
-            mask = state.source.mask
-            source = decoding.SourceCache(state.source.layers, None if mask is None else mask[:, 0, 0])
-        parts = [block.parts() for block in self.blocks]
+        form, parts = form_of(self.blocks, self.num_heads), [block.parts() for block in self.blocks]
         layers = Layers(self, form, parts, self.last_norm, self.project, nn.Identity(), positions)
         carries = [carry.float() for (carry,) in state.layers]
-        return transformer(layers, PastSteps(len(state.read), (), carries, source), ends)
+        return transformer(layers, PastSteps(len(state.read), (), carries, state.source), ends)
 
-    def _sources(self, state: HybridState) -> tuple[HeadSource | None, ...]:
+    def _sources(self, state: HybridState) -> tuple[tuple[Tensor, Tensor] | None, ...]:
         return (None,) * len(self.blocks) if state.source is None else state.source.layers

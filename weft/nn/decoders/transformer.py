@@ -38,18 +38,10 @@ from weft.nn.positions import (
     positions_of,
 )
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, Norm, blocks_of
+from weft.nn.transformer import Activation, Norm, blocks_of, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import exporting
 from weft.tree import doubled
-
-
-class SourceLayers(NamedTuple):
-    """Keys and values of the source for every layer, shared by all hypotheses."""
-
-    layers: tuple[HeadSource, ...]
-    mask: Tensor | None  # [B, 1, 1, S]; None without padding
-    per_source = True
 
 
 class TransformerState(NamedTuple):
@@ -58,7 +50,7 @@ class TransformerState(NamedTuple):
     cache: KeyValueCache
     path: Tensor | None  # [N, P] int64, the entry of each position; None if entry numbers equal positions
     mask: Tensor | None  # [N, P] bool, real positions; None without padding
-    source: SourceLayers | None
+    source: decoding.SourceLayers | None
 
 
 class TransformerDecoder(Decoder):
@@ -108,7 +100,6 @@ class TransformerDecoder(Decoder):
         super().__init__(in_size, encoder)
         self.size = size
         self.num_heads = num_heads
-        self.before = norm == "before"
         self.heads = heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
@@ -155,7 +146,7 @@ class TransformerDecoder(Decoder):
         if memory is not None:
             mask = None if masks.full(memory.mask) else memory.mask[:, None, None]
             states = _converted(memory.states, like.dtype)
-            source = SourceLayers(self._sources(states), mask)
+            source = decoding.SourceLayers(self._sources(states), mask)
         shape = rows, 2, self.heads.shared(self.num_heads), 0, self.heads.width(self.size, self.num_heads)
         none = torch.zeros(shape, dtype=like.dtype, device=like.device)
         cache = empty_cache(len(self.blocks), none)
@@ -261,10 +252,8 @@ class TransformerDecoder(Decoder):
         if path is not None or width > 1:
             path = longer_path(path, x.shape[0], width, past, 1, entries, x.device)
         layers = state.cache.opened(width)
-        source = self._source(state)
-        y = decoding.step(
-            self, self._form(), self._all_parts(), self.last_norm, x, entries, layers, path, source
-        )
+        form, parts = form_of(self.blocks, self.num_heads), self._all_parts()
+        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, state.source)
         return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
     def whole_step(self, state: TransformerState, ends: Ends) -> WholeStep | None:
@@ -275,15 +264,10 @@ class TransformerDecoder(Decoder):
         )
         if positions is None:
             return None
-        layers = Layers(
-            self, self._form(), self._all_parts(), self.last_norm, self.project, self.entry_norm, positions
-        )
-        past = PastSteps(state.cache.sources, state.cache.layers, (), self._source(state))
+        form, parts = form_of(self.blocks, self.num_heads), self._all_parts()
+        layers = Layers(self, form, parts, self.last_norm, self.project, self.entry_norm, positions)
+        past = PastSteps(state.cache.sources, state.cache.layers, (), state.source)
         return transformer(layers, past, ends)
-
-    def _form(self) -> decoding.Form:
-        network = self.blocks[0].network
-        return decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
 
     def _all_parts(self) -> list[dict[str, nn.Module]]:
         parts = self._parts  # read once: another thread's start() may set it to None
@@ -291,23 +275,16 @@ class TransformerDecoder(Decoder):
             parts = self._parts = [block.parts() for block in self.blocks]
         return parts
 
-    @staticmethod
-    def _source(state: TransformerState) -> decoding.SourceCache | None:
-        if state.source is None:
-            return None
-        mask = state.source.mask
-        return decoding.SourceCache(state.source.layers, None if mask is None else mask[:, 0, 0])
 
-
-def _padded(source: SourceLayers) -> SourceLayers:
+def _padded(source: decoding.SourceLayers) -> decoding.SourceLayers:
     """With one of few numbers of positions, so that few shapes occur."""
     layers, mask = source.layers, source.mask
-    keys = layers[0].keys
+    keys, _ = layers[0]
     if mask is None:
         mask = torch.ones(keys.shape[0], 1, 1, keys.shape[2], dtype=torch.bool, device=keys.device)
     more = doubled(SOURCE_ROOM, keys.shape[2]) - keys.shape[2]
     wide = (HeadSource(*(F.pad(part, (0, 0, 0, more)) for part in layer)) for layer in layers)
-    return SourceLayers(tuple(wide), F.pad(mask, (0, more)))
+    return decoding.SourceLayers(tuple(wide), F.pad(mask, (0, more)))
 
 
 def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -10,7 +10,7 @@ from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Linear, decoding
 from weft.nn.positions import Positions, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, Norm, blocks_of
+from weft.nn.transformer import Activation, Norm, blocks_of, form_of
 from weft.setting_types import Count, DropoutRate, Size
 
 
@@ -72,7 +72,6 @@ class TransformerEncoder(Encoder):
         self.in_size = in_size
         self.size = size
         self.num_heads = num_heads
-        self.before = norm == "before"
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
@@ -115,9 +114,7 @@ class TransformerEncoder(Encoder):
 
     def _compiled(self, x: Tensor, mask: Tensor) -> Memory:
         """All blocks in one compiled call."""
-        network = self.blocks[0].network
-        form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
-        parts = [block.parts() for block in self.blocks]
+        form, parts = form_of(self.blocks, self.num_heads), [block.parts() for block in self.blocks]
         full = masks.full(mask)
         x = decoding.whole(self, form, parts, self.last_norm, x, None if full else mask)
         return Memory(x, mask, x.mean(1) if full else masks.mean(x, mask))

@@ -177,11 +177,16 @@ class Form(NamedTuple):
     before: bool  # norms before the sublayers
 
 
-class SourceCache(NamedTuple):
-    """The source: keys and values [B, H, S, K] of each layer; mask [B, S] bool, None for no padding."""
+class SourceLayers(NamedTuple):
+    """Keys and values of the source for every layer, shared by all hypotheses."""
 
-    layers: Sequence[tuple[Tensor, Tensor]]
-    mask: Tensor | None
+    layers: tuple[tuple[Tensor, Tensor], ...]  # [B, H, S, K] each
+    mask: Tensor | None  # [B, 1, 1, S] bool; None without padding
+    per_source = True
+
+    def rows(self) -> Tensor | None:
+        """The mask [B, S] as compiled code takes it."""
+        return None if self.mask is None else self.mask[:, 0, 0].contiguous()
 
 
 def there(module: nn.Module) -> bool:
@@ -225,7 +230,7 @@ def step(
     entries: int,
     caches: Sequence[Tensor],
     path: Tensor | None,
-    source: SourceCache | None,
+    source: SourceLayers | None,
 ) -> Tensor:
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
@@ -256,7 +261,7 @@ def step(
         positions=entries + 1 if path is None else path.shape[1],
         places=0 if source is None else source.layers[0][0].shape[2],
         path=None if path is None else path.contiguous(),
-        mask=None if source is None or source.mask is None else source.mask.contiguous(),
+        mask=None if source is None else source.rows(),
     )
     return call.run(x[:, 0], most)[:, None]
 
@@ -346,7 +351,7 @@ def packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -
 
 
 def _with_caches(
-    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: SourceCache | None
+    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: SourceLayers | None
 ) -> "Array[DecoderLayer]":
     """A copy of the layers with the addresses of this step's caches and of the source's keys and values."""
     each = with_source(packed, source)
@@ -356,7 +361,7 @@ def _with_caches(
     return each
 
 
-def with_source(packed: "Array[DecoderLayer]", source: SourceCache | None) -> "Array[DecoderLayer]":
+def with_source(packed: "Array[DecoderLayer]", source: SourceLayers | None) -> "Array[DecoderLayer]":
     """A copy of the layers with the addresses of the source's keys and values."""
     each = type(packed).from_buffer_copy(packed)
     for number, layer in enumerate(each):

@@ -153,7 +153,7 @@ class PastSteps(NamedTuple):
     sources: int
     caches: Sequence[Tensor]  # per layer [B, 2, H, E, K]; none with SSRUs
     carries: Sequence[Tensor]  # per layer [B, D]; none with self-attention
-    source: decoding.SourceCache | None
+    source: decoding.SourceLayers | None
 
 
 def transformer(layers: Layers, past: PastSteps, ends: Ends) -> WholeStep | None:
@@ -219,7 +219,7 @@ class _TransformerWriting(Held):
     def _layers(self, layers: Layers) -> Decode:
         form, source, packed, size = layers.form, self.source, self.packed, layers.positions.shape[1]
         places = 0 if source is None else source.layers[0][0].shape[2]
-        mask = None if source is None or source.mask is None else source.mask.contiguous()
+        mask = None if source is None else source.rows()
         high = form.inner * (2 if form.activation == "swiglu" else 1)
         longest = max(self.first + self.ends.steps, places)
         room = self.most * (2 * size + max(3 * size, high)) + longest
