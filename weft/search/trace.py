@@ -52,31 +52,21 @@ class _Columns(jsonfile.Schema):
     fate: list[str]
 
 
-class _Settings(jsonfile.Schema):
+class TracedSettings(jsonfile.Schema):
+    """The settings that a replay needs."""
+
     eos: jsonfile.Count
     width: jsonfile.Positive
     nbest: jsonfile.Positive
     length_penalty: jsonfile.Real
     normalisation: Normalisation
-    enough: jsonfile.Count
-    limits: list[Annotated[int, jsonfile.Meta(ge=0, le=1_000_000)]]
+    enough: jsonfile.Count  # number of finished hypotheses after which a source may be done
+    limits: list[Annotated[int, jsonfile.Meta(ge=0, le=1_000_000)]]  # max_length of each source
 
 
 class _Saved(jsonfile.Schema):
-    settings: _Settings
+    settings: TracedSettings
     candidates: _Columns
-
-
-class TracedSettings(NamedTuple):
-    """The settings that a replay needs."""
-
-    eos: int
-    width: int
-    nbest: int
-    length_penalty: float
-    normalisation: Normalisation
-    enough: int  # number of finished hypotheses after which a source may be done
-    limits: list[int]  # max_length of each source
 
 
 class ReplayedHypothesis(NamedTuple):
@@ -191,7 +181,7 @@ class Trace:
             name: [candidate[place] for candidate in self.candidates]
             for place, name in enumerate(Candidate._fields)
         }
-        return json.dumps({"settings": settings._asdict(), "candidates": columns}, allow_nan=False)
+        return json.dumps({"settings": jsonfile.plain(settings), "candidates": columns}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
@@ -203,7 +193,7 @@ class Trace:
         trace = cls()
         try:
             saved = jsonfile.decode(text, _Saved)
-            trace.settings = TracedSettings(**jsonfile.plain(saved.settings))
+            trace.settings = saved.settings
             columns = [getattr(saved.candidates, name) for name in Candidate._fields]
             trace._candidates = [Candidate(*row) for row in zip(*columns, strict=True)]
         except ValueError as error:

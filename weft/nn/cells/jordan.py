@@ -8,8 +8,7 @@ from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.border import check_like
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.cells.stepwise import last_shown
-from weft.nn.ops import linear
+from weft.nn.ops import linear, shown_last
 from weft.nn.padding import restore, settle
 from weft.probe import record
 from weft.shapes import check_choice, check_shape
@@ -92,5 +91,5 @@ class Jordan(Cell):
         check_like("Jordan", self.bias, [("x", x), ("a state", fed)])
         both, mask, places = settle(torch.cat([x, fed], -1), mask)
         x, fed = both.split([self.in_size, self.size], -1)
-        o, last = last_shown(self.step(x, (fed,))[0], state[0], mask)
-        return restore(o, places), last
+        o, last = shown_last(self.step(x, (fed,))[0], state[0], mask)
+        return restore(o, places), (last,)

@@ -5,7 +5,7 @@ from torch import Tensor
 from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
-from weft.nn.ops import hold_last, linear
+from weft.nn.ops import linear, shown_last
 from weft.probe import record
 from weft.shapes import check_choice
 
@@ -65,12 +65,5 @@ class Stepwise(Cell):
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps in parallel, because they are independent."""
-        return last_shown(self.step(x, state)[0], state[0], mask)
-
-
-def last_shown(o: Tensor, before: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-    """Outputs [B, T, O], zero at padding, and each row's last real output, or `before` if it has none."""
-    if mask is None:
-        return o, (o[:, -1],)
-    o, last = hold_last(o, before, mask)
-    return o, (last,)
+        o, last = shown_last(self.step(x, state)[0], state[0], mask)
+        return o, (last,)

@@ -56,32 +56,15 @@ def _panel_backward(kind: str, weight: Tensor, size: int) -> Tensor:
     return _words(panel, 1, size, len(weight)) if kind == "narrow" else panel
 
 
-def _room_forward(kind: str, plan: Sorted, wide: int, size: int) -> Tensor | None:
-    """A buffer for each slab [slabs, ..] of 16-bit elements, or None."""
-    match kind:
-        case "plain":
-            return torch.empty(len(plan.active), 2 * PLAIN_TILE * wide * 2, dtype=torch.int16)
-        case "tiles":
-            return tiles.room(_most(plan), size, len(plan.active))
-        case "narrow":
-            return _words_room(plan, size)
-    return None
-
-
-def _room_backward(kind: str, plan: Sorted, wide: int) -> Tensor | None:
-    """Memory that the _panel_backward pass of this kind needs, if any."""
+def _room(kind: str, plan: Sorted, deep: int) -> Tensor | None:
+    """A buffer for the rows of each slab [slabs, ..] of 16-bit elements, or None."""
     match kind:
         case "tiles":
-            return tiles.room(_most(plan), wide, len(plan.active))
-        case "narrow":
-            return _words_room(plan, wide)
+            return tiles.room(_most(plan), deep, len(plan.active))
+        case "narrow":  # in words of two numbers
+            words = native.loaded().library.weft_row_words(deep)
+            return torch.empty(len(plan.active), 2 * _most(plan) * words, dtype=torch.int16)
     return None
-
-
-def _words_room(plan: Sorted, deep: int) -> Tensor:
-    """For the rows of a slab in words of two numbers."""
-    words = native.loaded().library.weft_row_words(deep)
-    return torch.empty(len(plan.active), 2 * _most(plan) * words, dtype=torch.int16)
 
 
 def _words(panel: Tensor, gates: int, size: int, inputs: int) -> Tensor:
@@ -272,7 +255,9 @@ def _forward(
     key, pack = f"forward {cell} {packing}", partial(_panel_forward, cell, packing, size=size)
     panel_x = None if apart else _made(held_x, key, lambda: pack(weight_x))
     panel_h = _made(held_h, key, lambda: pack(weight_h))
-    room = _room_forward(packing, plan, wide, size)
+    room = _room(packing, plan, size)
+    if plain:
+        room = torch.empty(len(plan.active), 2 * PLAIN_TILE * wide * 2, dtype=torch.int16)
     job = Forward(
         CELLS[cell], steps, rows, size, inputs, plan.active.shape[0], training, row, step,
         pointer(plan.bounds), pointer(plan.active), pointer(read), pointer(panel_x),
@@ -346,7 +331,7 @@ def _backward(
     packing = "plain" if plain else kind
     pack = partial(_panel_backward, packing, weight_h, size)
     panel = pack() if ctx.sums is None or plain else ctx.sums[1].made(f"backward {packing}", pack)
-    room = _room_backward(packing, plan, wide)
+    room = _room(packing, plan, wide)
     job = Backward(
         CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
         pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),

@@ -171,7 +171,7 @@ def lstm(
 
 
 def lstm_operation(given: LayerInput) -> Result:
-    """`lstm` with torch's own lstm_operation."""
+    """`lstm` with torch's own operation."""
     x, h, c, weight_x, weight_h, bias, _, mask = given
     assert c is not None
     if mask is not None:
@@ -251,7 +251,7 @@ def gru(
 
 
 def gru_operation(given: LayerInput) -> Result:
-    """`gru` with torch's own gru_operation."""
+    """`gru` with torch's own operation."""
     x, h, _, weight_x, weight_h, bias, bias_n, mask = given
     assert bias_n is not None
     size = weight_h.shape[1]
@@ -295,7 +295,7 @@ def elman(
 
 
 def elman_operation(activation: str, given: LayerInput) -> Result:
-    """`elman` with torch's own elman_operation."""
+    """`elman` with torch's own operation."""
     x, h, _, weight_x, weight_h, bias, _, mask = given
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     if mask is not None:
