@@ -72,9 +72,10 @@ def test_sampling_ends_and_begins_as_the_text(run: Path) -> None:
 
 
 def test_a_tokenizer_that_the_page_may_read_in_another_way_is_refused(run: Path, tmp_path: Path) -> None:
-    shutil.copytree(run / "run", tmp_path / "run")
-    file = tmp_path / "run" / "tokenizer.json"
+    shutil.copytree(run / "checkpoint", tmp_path / "checkpoint")
+    file = tmp_path / "checkpoint" / "tokenizer.json"
     normalizer = {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFKC"}]}
     file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | {"normalizer": normalizer}), "utf-8")
+    import_run(tmp_path / "checkpoint", tmp_path / "run")
     said = refused(weft("export", tmp_path / "run", "--to", "web", "--output", tmp_path / "out"))
     assert "NFKC" in said and "--to onnx" in said and not (tmp_path / "out").exists()

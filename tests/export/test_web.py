@@ -30,7 +30,7 @@ def predicted(run: Path, texts: list[str], *words: str) -> list[str]:
     """What `weft predict` writes for each text by itself."""
     found = [weft("predict", run, *words, stdin=f"{text}\n".encode()) for text in texts]
     assert all(one.code == 0 for one in found), found
-    return [one.out.removesuffix("\n").removesuffix("\n") for one in found]
+    return [one.out.removesuffix("\n") for one in found]
 
 
 def kept(found: list[dict[str, Any]], ours: list[str]) -> bool:

@@ -179,6 +179,18 @@ def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
         assert translator.predict(text) == answer
 
 
+def test_the_symbol_of_a_language_is_neither_named_nor_copied(run: Path) -> None:
+    opened = open_run(run, device="cpu")
+    translator, plain = opened.pipeline.predictor(opened.model), opened.pipeline.source
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = translator.predict(f"{MARK} Open the file")
+    assert MARK not in answer and "<" not in answer
+    assert translator.lacking(f"{MARK} 北 file") == ["北"] == plain.alphabet.unknown(f"{MARK} 北 file")
+    assert plain.alphabet.readable(f"{MARK} a\u00adb") == f"{MARK} ab"
+    assert plain.alphabet.unknown(">>xyz<< file") == [">", ">", "<", "<"]
+
+
 def test_it_is_saved_and_read_again(run: Path, tmp_path: Path) -> None:
     vocabulary = open_run(run, device="cpu").pipeline.target
     assert isinstance(vocabulary, SentencePieces)

@@ -24,7 +24,7 @@ from weft.run import open_run
 
 CLASSES = ["negative", "neutral", "very_good"]
 NAMES = {"id2label": dict(enumerate(CLASSES)), "label2id": {name: n for n, name in enumerate(CLASSES)}}
-TEXTS = ["Click the button.", "Ünicode (and more)", "x", "", "  the   file is open 中"]
+TEXTS = ["Click the button.", "Ünicode (and more)", "x", "  the   file is open 中"]
 
 
 @pytest.fixture(scope="module", params=SPELLING)

@@ -21,6 +21,7 @@ class Alphabet:
         known: characters of its pieces.
         shaped: normalises a text as the vocabulary does; None for no change.
         reads: tells whether it reads a character that is not known; None for no.
+        symbol: the beginning of a text that is one symbol, such as the language of a translation, or "".
 
     Attributes:
         has_letters: whether it reads letters; a vocabulary of numbers has none.
@@ -37,24 +38,27 @@ class Alphabet:
         *,
         shaped: Callable[[str], str] | None = None,
         reads: Callable[[str], bool] | None = None,
+        symbol: Callable[[str], str] | None = None,
     ) -> None:
         self._known = {*known, " "}
         self.has_letters = reads is not None or any(map(str.isalpha, self._known))
         self._unknown: set[str] = set()
         self._shaped = shaped or str
         self._reads = reads
+        self._symbol = symbol or (lambda text: "")
 
     def lacking(self, text: str) -> list[tuple[int, int]]:
         """Where the characters are that it cannot read, in no form, each with its combining marks."""
         if self._known.issuperset(text):
             return []
-        return [found.span() for found in _CLUSTER.finditer(text) if self._form(found.group()) is None]
+        found = _CLUSTER.finditer(text, len(self._symbol(text)))
+        return [one.span() for one in found if self._form(one.group()) is None]
 
     def unknown(self, text: str) -> list[str]:
         """The characters that it cannot read as they are."""
         if self._known.issuperset(text):
             return []
-        return [cluster for cluster in _CLUSTER.findall(text) if not self._has(cluster)]
+        return [one for one in _CLUSTER.findall(text, len(self._symbol(text))) if not self._has(one)]
 
     def readable(self, text: str) -> str:
         """The text with other forms of what it cannot read, such as plain quotes, dashes and lower case.
@@ -63,8 +67,9 @@ class Alphabet:
         """
         if self._known.issuperset(text):
             return text
-        found = ((self._form(cluster), cluster) for cluster in _CLUSTER.findall(text))
-        return "".join(cluster if form is None else form for form, cluster in found)
+        symbol = self._symbol(text)
+        found = ((self._form(cluster), cluster) for cluster in _CLUSTER.findall(text, len(symbol)))
+        return symbol + "".join(cluster if form is None else form for form, cluster in found)
 
     def _form(self, cluster: str) -> str | None:
         """A form of a character that it can read: itself if possible."""

@@ -69,7 +69,14 @@ class SentencePieces(Vocabulary):
     def alphabet(self) -> Alphabet:
         pieces = (name.removeprefix(SPACE) for name in self._names[EOS + 1 :])
         known = [piece for piece in pieces if len(piece) == 1]
-        return Alphabet(known, reads=lambda character: UNK not in self.encode(character))
+        return Alphabet(
+            known, reads=lambda character: UNK not in self.encode(character), symbol=self._language
+        )
+
+    def _language(self, text: str) -> str:
+        """The symbol of a language that begins a text, or ""."""
+        found = _MARK.match(text)
+        return found[0] if found and found[0] in self._numbers_of else ""
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts; pieces that the list lacks are unknown.
@@ -93,7 +100,8 @@ class SentencePieces(Vocabulary):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
         pieces = [self._names[number] for number in listed(ids) if number > EOS]
-        return str(self._processor.decode(pieces)).strip()
+        # A piece of the other side's model, which shares the list of names, keeps its sign of a space.
+        return str(self._processor.decode(pieces)).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._names[number].replace(" ", SPACE) for number in listed(ids)]

@@ -1,10 +1,17 @@
 """What is hidden from a masked language model, and that the loss is of that alone."""
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.masked.model import MaskedModel, hide
+from weft.tasks.masked.task import MaskedTraining
+from weft.tasks.running_text.data import ProseData
+from weft.text.vocabulary import Vocabulary
 
 LINES = [list(range(4, 34))] * 400 + [[7]]
 
@@ -40,3 +47,19 @@ def test_the_loss_is_that_of_the_chosen_tokens() -> None:
     loss = model.loss(batch)
     assert loss.total.item() == pytest.approx(wanted, abs=1e-10)
     assert int(loss.count) == batch.target_tokens
+
+
+def test_a_sample_that_fills_all_positions_is_validated() -> None:
+    text = "a cat sat on it unbelievable cats sit"
+    pieces = Vocabulary.train([text] * 5, kind="bpe", size=30)
+    line = pieces.encode("unbelievable")
+    before, after = (pieces.decode(half) for half in (line[:4], line[5:]))
+    assert len(line) == 8 and len([*pieces.encode(before), *pieces.encode(after)]) == 8  # without the gap
+    encoder = partial(
+        TransformerEncoder, num_layers=1, num_heads=1, inner=5, positions="learned", max_length=10
+    )
+    model = MaskedModel(size=6, encoder=encoder).build(len(pieces)).eval()
+    data = ProseData(train=Path("x"), valid=Path("y"))
+    found = MaskedTraining(data, 0.15, pieces, [line], [line]).validate(model)
+    (sample,) = found.samples
+    assert sample.source == f"{before} [MASK] {after}" and set(found.scores) == {"loss", "accuracy"}

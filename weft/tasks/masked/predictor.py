@@ -157,7 +157,7 @@ class GapFiller(predictor.Predictor[list[int]]):
             raise place.refuse(f"expected {MASK} where a word is missing, got {str(raw)[:40]!r}")
         return self.tokens(str(raw))
 
-    def answers(self, inputs: Sequence[list[int]]) -> Iterator[Answer]:
+    def answers(self, inputs: Sequence[list[int]]) -> Iterator[GapAnswer]:
         return (self._answer(tokens) for tokens in inputs)
 
     def fill(self, text: str, count: int = 5) -> GapFills:

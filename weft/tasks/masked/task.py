@@ -39,7 +39,7 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
-from weft.text.vocabulary import Vocabulary
+from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,10 @@ class MaskedTraining(Training):
             middle = len(line) // 2
             before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
             gap = f"{before} {MASK} {after}".strip()
-            samples.append(Sample(gap, vocabulary.decode(line), filler.predict(gap)))
+            # Its tokens, not the text again: that may be longer by a token than the model has positions.
+            tokens = [SOS, *line[:middle], len(vocabulary), *line[middle + 1 :], EOS]
+            (answer,) = filler.answers([tokens])
+            samples.append(Sample(gap, vocabulary.decode(line), answer.filled(1).text))
         return Validation({"loss": found.nats, "accuracy": found.right}, samples)
 
 
