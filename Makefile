@@ -1,7 +1,7 @@
 # Weft's chores. Every target makes what it needs, in .venv of this checkout; only Python 3.11+ must be there.
 #   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
-#   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (an hour)
+#   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (40 minutes)
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
@@ -22,6 +22,8 @@ NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.
 USERS := -e ".[all]"
 TESTERS := -e ".[all,export,tune]" --group test --group serve-tests
 DEVELOPERS := $(TESTERS) --group dev
+# What slow tests compare with; without them those tests skip, and nobody sees that they have stopped passing.
+PEERS := $(TESTERS) --group import-tests --group export-tests --group loop-tests --group vectors-tests
 WRITERS := -e ".[all,export]" --group docs
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
@@ -59,7 +61,7 @@ test: $(VENV)/ready-test
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(PYTEST_ARGS)
 	@echo "All passed. Next: make demo (a translator in minutes), make test-all (the slow tests too), make check."
 
-test-all: $(VENV)/ready-test
+test-all: $(VENV)/ready-all
 	@echo "make test-all: every test, the slow ones too"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory test-forced
@@ -188,6 +190,11 @@ $(VENV)/groups: | $(VENV)/made
 $(VENV)/ready-test: $(VENV)/ready | $(VENV)/groups
 	@echo "Installing pytest and what the tests compare with into $(VENV)."
 	$(call install,-c constraints.txt $(TESTERS))
+	@touch $@
+
+$(VENV)/ready-all: $(VENV)/ready-test
+	@echo "Installing the libraries that slow tests compare with into $(VENV), some 150 MB."
+	$(call install,-c constraints.txt $(PEERS))
 	@touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready-test
