@@ -10,7 +10,8 @@ from weft import native
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
 from weft.train import optimisers, update
-from weft.train.optimisers import Adagrad
+from weft.train.optimiser_state import optimiser_name
+from weft.train.optimisers import Adagrad, Adam, Muon, Optimiser
 
 needs = pytest.mark.skipif(
     native.loaded("neighbours").library is None, reason=native.loaded("neighbours").reason
@@ -41,6 +42,12 @@ def test_only_a_cpu_has_a_fused_step(place: str, fused: bool, monkeypatch: pytes
     monkeypatch.setattr(optimisers, "SparseAdagrad", lambda *_, **named: taken.update(named))
     Adagrad().build(model)
     assert taken["fused"] is fused
+
+
+@pytest.mark.parametrize(("part", "earlier"), [(Adagrad(), "Adagrad"), (Muon(), "_Muon"), (Adam(), "Adam")])
+def test_checkpoints_of_earlier_versions_name_the_same_optimiser(part: Optimiser, earlier: str) -> None:
+    built = type(part.build(nn.Linear(3, 2))).__name__
+    assert optimiser_name(earlier) == optimiser_name(built) == type(part).__name__
 
 
 def rows(numbers: list[int], seed: int) -> Tensor:

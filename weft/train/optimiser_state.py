@@ -21,6 +21,17 @@ _NEEDED = {
 }
 """Entries that torch's optimisers expect in their state, by class."""
 
+_NAMES = {"SparseAdagrad": "Adagrad", "MuonStep": "Muon", "_Muon": "Muon"}
+
+
+def optimiser_name(written: str) -> str:
+    """The name of an optimiser in checkpoints.
+
+    Args:
+        written: the name of its class, here or in an earlier version; Adagrad has two, one for sparse rows.
+    """
+    return _NAMES.get(written, written)
+
 
 def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of an optimiser's state by entry and parameter, and the entries that are not tensors.
@@ -62,7 +73,7 @@ def restore(
             f"{place}: the optimiser has a state for {foreign[0]}, which this recipe does not train; "
             "use the recipe it was trained with, or another --run"
         )
-    needed = _NEEDED.get(type(optimiser).__name__, set())
+    needed = _NEEDED.get(optimiser_name(type(optimiser).__name__), set())
     for name, state in by_name.items():
         wrong = [f"{key} is missing" for key in needed if key not in state]
         wrong += [problem for key, value in state.items() if (problem := _problem(key, value, own[name]))]

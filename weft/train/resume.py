@@ -23,7 +23,7 @@ from weft.tree import State, leaves, tree_map
 
 def about(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> dict[str, Any]:
     """Settings that must not change when a run resumes; learning rate, limits and accumulation may."""
-    return {"seed": settings.seed, "optimiser": type(optimiser).__name__}
+    return {"seed": settings.seed, "optimiser": optimiser_state.optimiser_name(type(optimiser).__name__)}
 
 
 def resume(
@@ -55,8 +55,12 @@ def resume(
     position = saved.position
     place = str(checkpoints.path(position.update))
     check_kept(checkpoints.run, checkpoints.fits.kept, saved.fits.kept, place)
+    before = {
+        "seed": saved.state.about.seed,
+        "optimiser": optimiser_state.optimiser_name(saved.state.about.optimiser),
+    }
     for key, now in about(optimiser, settings).items():
-        then = getattr(saved.state.about, key)
+        then = before[key]
         if then != now:
             raise CheckpointError(
                 f"{place}: expected {key} {then}, as in the earlier training, got {now}; set it back or "
