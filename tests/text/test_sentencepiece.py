@@ -111,8 +111,18 @@ def test_a_mark_of_a_language_is_a_piece_of_its_own(tmp_path: Path) -> None:
     learnt(lines(1)[:300], tmp_path / "x.spm")
     ours = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, ">>fra<<", "▁a"], framed=False)
     assert ours.encode(">>fra<< a") == [4, 5] and ours.encode(">>xyz<< a") == [1, 5]
+    assert ours.alphabet.unknown(">>fra<< a 北") == ["北"]
+    assert ours.alphabet.unknown(">>xyz<<") == list(">>xyz<<")
+    assert ours.alphabet.lacking(">>fra<< 北") == [(8, 9)]
+    assert ours.alphabet.readable(">>fra<< A\u00ad") == ">>fra<< a"
     lower = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, "▁a"], framed=False, lowercase=True)
     assert lower.encode("A") == [4]
+
+
+def test_a_piece_of_the_other_side_is_written_with_a_space(tmp_path: Path) -> None:
+    learnt(lines(1)[:300], tmp_path / "x.spm")
+    ours = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, "▁a", "▁Ωmega"], framed=False)
+    assert ours.decode([4, 5, 5]) == "a Ωmega Ωmega"
 
 
 def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ class Alphabet:
         known: characters of its pieces.
         shaped: normalises a text as the vocabulary does; None for no change.
         reads: tells whether it reads a character that is not known; None for no.
-        symbol: the beginning of a text that is one symbol, such as the language of a translation, or "".
+        symbol: returns the start of a text that is one symbol, such as >>spa<<, or ""; None for never.
 
     Attributes:
         has_letters: whether it reads letters; a vocabulary of numbers has none.

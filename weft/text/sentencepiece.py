@@ -100,7 +100,7 @@ class SentencePieces(Vocabulary):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
         pieces = [self._names[number] for number in listed(ids) if number > EOS]
-        # A piece of the other side's model, which shares the list of names, keeps its sign of a space.
+        # Source and target may share one list of names; a piece that only the other model has keeps its ▁.
         return str(self._processor.decode(pieces)).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:

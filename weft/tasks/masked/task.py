@@ -106,7 +106,7 @@ class MaskedTraining(Training):
             middle = len(line) // 2
             before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
             gap = f"{before} {MASK} {after}".strip()
-            # Its tokens, not the text again: that may be longer by a token than the model has positions.
+            # Tokens, not text: encoding the text again may give more tokens than the model has positions.
             tokens = [SOS, *line[:middle], len(vocabulary), *line[middle + 1 :], EOS]
             (answer,) = filler.answers([tokens])
             samples.append(Sample(gap, vocabulary.decode(line), answer.filled(1).text))
