@@ -23,7 +23,8 @@ USERS := -e ".[all]"
 TESTERS := -e ".[all,export,tune]" --group test --group serve-tests
 DEVELOPERS := $(TESTERS) --group dev
 # What slow tests compare with; without them those tests skip, and nobody sees that they have stopped passing.
-PEERS := $(TESTERS) --group import-tests --group export-tests --group loop-tests --group vectors-tests
+PEERS := $(TESTERS) --group import-tests --group export-tests --group loop-tests --group vectors-tests \
+	--group metrics-tests
 WRITERS := -e ".[all,export]" --group docs
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=

@@ -6,7 +6,7 @@ Each variant is trained on the first pairs of the help pages with as many update
 model of the reverse direction, trained on the same pairs, translates the targets of the pairs that follow.
 Three tests are translated greedily: the test part, the same with mistakes in the sources, and its pairs
 joined two by two. A variant is compared with its baseline over seeds and test items
-(weft/metrics/repeated.py). The same command resumes.
+(weft/metrics/intervals.py). The same command resumes.
 """
 
 import argparse

@@ -30,7 +30,7 @@ from torch import nn
 
 from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
-from weft.metrics.trainings import quantile
+from weft.metrics.intervals import student_quantile
 from weft.nn.kernels import rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,7 +167,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     """Mean and half of its 95 % interval by Student's t; NaN where there is only one value."""
     if len(values) < 2:
         return float(values.mean()), math.nan
-    half = quantile(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    half = student_quantile(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
     return float(values.mean()), half
 
 

@@ -4,7 +4,8 @@ A room is a package such as weft.nn.cells. Each of its files contains one part w
 nn/cells/lstm.py contains the cell that a recipe calls `lstm`. A part with several files is a folder with a
 file named after the contract: tasks/tag/task.py contains the task `tag`. Tiny parts share one file with
 their contract, and their names are those of their classes: train/schedules.py contains CosineRestarts,
-`cosine_restarts`, and LinearSchedule, `linear`. Recipes and law tests find names here, so a new part is
+`cosine_restarts`, and LinearSchedule, `linear`. A folder may hold such a file: metrics/labels.py has
+Mcc, `mcc`. Recipes and law tests find names here, so a new part is
 usable and tested at once. Read next: config/build.py.
 """
 
@@ -42,12 +43,15 @@ def parts(room: ModuleType, contract: type) -> dict[str, type]:
         contract: the class that all parts of the room extend.
 
     Raises:
-        TypeError: a file of the package contains two parts.
+        TypeError: a file of the package contains two parts, and no contract of their own.
     """
     if not hasattr(room, "__path__"):
         return {_class_name(part, contract): part for part in _own(room, contract)}
-    found = {entry.name: _part(room, entry, contract) for entry in pkgutil.iter_modules(room.__path__)}
-    return {name: part for name, part in found.items() if part is not None}
+    return {
+        name: part
+        for entry in pkgutil.iter_modules(room.__path__)
+        for name, part in _parts_of_file(room, entry, contract).items()
+    }
 
 
 def folders(room: ModuleType, contract: type) -> list[str]:
@@ -60,16 +64,16 @@ def folders(room: ModuleType, contract: type) -> list[str]:
 
 
 def get(room: ModuleType, contract: type, name: str) -> type | None:
-    """The part of that name, or None; imports no other file of the room.
+    """The part whose file has that name, or None; imports no other file of the room.
 
     Raises:
-        TypeError: its file contains two parts.
+        TypeError: its file contains two parts, and no contract of their own.
     """
     if not hasattr(room, "__path__"):
         return parts(room, contract).get(name)
     for entry in pkgutil.iter_modules(room.__path__):
         if entry.name == name:
-            return _part(room, entry, contract)
+            return _parts_of_file(room, entry, contract).get(name)
     return None
 
 
@@ -82,6 +86,8 @@ def find(room: ModuleType, contract: type, name: str) -> type:
     found = get(room, contract, name)
     if found is None:
         known = parts(room, contract)
+        if name in known:
+            return known[name]
         kind = contract.__name__.lower()
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(known))
@@ -167,17 +173,21 @@ def _has_part(room: ModuleType, folder: str, contract: type) -> bool:
     return importlib.util.find_spec(f"{room.__name__}.{folder}.{contract.__name__.lower()}") is not None
 
 
-def _part(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> type | None:
+def _parts_of_file(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> dict[str, type]:
+    """The parts of a file by name: a single one by the file's, several by those of their classes."""
     place = f"{room.__name__}.{entry.name}"
     if entry.ispkg:
         place = f"{place}.{contract.__name__.lower()}"
         if importlib.util.find_spec(place) is None:
-            return None
+            return {}
     own = _own(importlib.import_module(place), contract)
-    if len(own) > 1:
+    if len(own) == 1:
+        return {entry.name: own[0]}
+    found = {name_of(part): part for part in own}
+    if entry.name in found:
         names = " and ".join(part.__name__ for part in own)
-        raise TypeError(f"{place} defines {names}; a file must define only one part")
-    return own[0] if own else None
+        raise TypeError(f"{place} defines {names}; a file must define only one part, or their contract too")
+    return found
 
 
 def _class_name(part: type, contract: type) -> str:

@@ -49,20 +49,22 @@ def test_an_empty_line_is_named_and_its_answer_is_empty(run: Path) -> None:
 
 def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
-    answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", tmp_path / "out")
+    answer = weft(
+        "evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", tmp_path / "out"
+    )
     assert answer.code == 0, answer.err
     for shown in (
         "test.csv, 29 texts",
         "accuracy",
         "macro F1",
-        "bs:1000",
+        "ci:wilson",
         "baseline: naive Bayes",
         "confusion",
     ):
         assert shown in answer.out
-    assert (
-        "1.0000  <- the model equals the baseline" in answer.unfolded
-    )  # naive Bayes is right everywhere too
+    # naive Bayes is right everywhere too
+    assert "1.0000  <- the model is not clearly better than the baseline" in answer.unfolded
+    assert "accuracy 1.0000 [0.8830, 1.0000]: not clearly better than the best baseline" in answer.unfolded
     found = json.loads(figures.read_text())
     assert found["scores"]["accuracy"]["value"] == 1.0
     assert found["scores"]["accuracy"]["baselines"]["naive Bayes, tokens (word)"] == 1.0

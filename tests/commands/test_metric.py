@@ -64,7 +64,7 @@ def test_a_metric_of_a_plugin_scores_a_run_beside_its_own(trained: Path, home: P
     test = trained.parent / "toy" / "test.yy"
     outputs, references = (path.read_text("utf-8").splitlines() for path in (Path("out.txt"), test))
     assert scores["Begins"]["value"] == pytest.approx(begins(outputs, references, 2), abs=1e-12)
-    assert scores["Begins"]["signature"] == "letters:2|unit:line|bs:1000|seed:12345"
+    assert scores["Begins"]["signature"] == "letters:2|unit:line|ci:wilson"
     assert scores["Begins"]["low"] <= scores["Begins"]["value"] <= scores["Begins"]["high"]
     assert set(scores["Begins"]["baselines"]) == set(scores["BLEU"]["baselines"])
     assert scores["WER"]["higher_is_better"] is False

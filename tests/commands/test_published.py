@@ -41,7 +41,7 @@ def test_latin_1_and_a_class_in_front_are_named_and_read_by_an_option(questions:
     changes = (f"data.folder={questions}", "data.vocabulary.kind=space", *SMALL)
     trained = weft("train", questions / "mine.yaml", "--run", questions / "run", *changes)
     assert trained.code == 0, trained.err
-    scored = weft("evaluate", questions / "run")
+    scored = weft("evaluate", questions / "run", "--full")
     assert scored.code == 0 and "HUM" in scored.out and "(space)" in scored.out, scored.err
 
 

@@ -48,7 +48,7 @@ def test_scores_stand_in_the_last_column(run: Path) -> None:
 
 def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_path: Path) -> None:
     picture, figures, out = tmp_path / "confusion.png", tmp_path / "all.json", tmp_path / "out.conllu"
-    answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", out)
+    answer = weft("evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", out)
     assert answer.code == 0, answer.err
     for shown in (
         "29 sentences",
@@ -64,7 +64,7 @@ def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_pat
     text = (run.parent / "toy" / "test.conllu").read_text()
     assert out.read_text() == text
     (tmp_path / "odd.conllu").write_text(text.replace("\tVERB\t", "\tNOUN\t", 1))
-    said = weft("evaluate", run, "--data", tmp_path / "odd.conllu").lines
+    said = weft("evaluate", run, "--full", "--data", tmp_path / "odd.conllu").lines
     (mistakes,) = [number for number, line in enumerate(said) if "mistakes" in line]
     assert said[mistakes + 1] == "  NOUN VERB 1"
     (tmp_path / "spaced.conllu").write_text(text.replace("\tVERB\t", "\tVERB A\t"))

@@ -56,6 +56,7 @@ def test_evaluate_prints_signed_scores_baselines_and_lengths(trained: Path, tmp_
     files = {name: tmp_path / name for name in ("out.txt", "lengths.png", "all.json")}
     answer = weft(
         "evaluate",
+        "--full",
         trained,
         "--output",
         files["out.txt"],

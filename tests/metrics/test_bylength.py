@@ -38,7 +38,7 @@ def test_an_empty_bin_has_no_score_and_the_table_shows_a_dash():
     assert rows[0].score.value == 1 and rows[2].score.value == 0
     lines = table(rows).split("\n")
     assert lines[2].split() == ["11-20", "0", "-", "-"]
-    assert lines[1].split() == ["<=10", "2", "1.0000", "1.0000", "to", "1.0000"]
+    assert lines[1].split() == ["<=10", "2", "1.0000", "0.3424", "to", "1.0000"]  # Wilson's
 
 
 def test_length_may_be_measured_otherwise():

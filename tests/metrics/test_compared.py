@@ -1,11 +1,14 @@
 """Any metric scores outputs beside one reference or several."""
 
+import numpy as np
 import pytest
 
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.chrf import Chrf
-from weft.metrics.scored import ComparedOutputs, of_lines, scored
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.numbers import Mae
+from weft.metrics.scored import ComparedOutputs, of_lines, offered, scored
 from weft.metrics.wer import Wer
 
 OUTPUTS = ["a b c", "d e", "f"]
@@ -33,3 +36,67 @@ def test_lines_that_do_not_match_are_refused() -> None:
         of_lines(["a", "b"], ["a"]).value(Wer())
     with pytest.raises(DataError, match="empty"):
         of_lines(["a"], [" "]).value(Wer())
+
+
+def shares(right: int, count: int = 100) -> list[str]:
+    return ["yes"] * right + ["no"] * (count - right)
+
+
+@pytest.mark.parametrize(
+    ("right", "baseline", "said", "difference"),
+    [
+        (90, 70, "better than", "+0.2000"),
+        (70, 90, "worse than", "-0.2000"),
+        (81, 80, "not clearly better than", "+0.0100"),
+        (80, 80, "not clearly better than", "+0.0000"),
+    ],
+)
+def test_the_verdict_follows_from_the_interval_of_the_paired_difference(
+    right: int, baseline: int, said: str, difference: str
+) -> None:
+    lowest = {"weak": shares(10), "strong": shares(baseline)}
+    found = of_lines(shares(right), ["yes"] * 100, None, lowest).scored(Accuracy())
+    verdict = found.verdict()
+    assert f": {said} the best baseline (strong 0.{baseline}00; difference {difference} [" in verdict
+    (line,) = (line for line in found.lines() if "strong" in line)
+    assert (
+        line.endswith("0")
+        if said == "better than"
+        else line.endswith(f"  <- the model is {said} the baseline")
+    )
+
+
+def test_a_baseline_that_is_a_number_is_judged_by_the_interval_of_the_score() -> None:
+    error = ratio("error", "unit:value", higher_is_better=False)
+    sums = np.random.default_rng(1).random(50)
+    for value, said in ((0.9, "better than"), (0.1, "worse than"), (0.52, "not clearly better than")):
+        found = mean_of(error, sums, baselines={"a guess": value})
+        assert f": {said} the best baseline (a guess {value:.4f};" in found.verdict()
+
+
+def test_few_items_say_that_they_have_no_interval_and_no_clear_verdict() -> None:
+    found = mean_of(ratio("error", "", higher_is_better=False), np.array([1.0, 2.0]), baselines={"a": 9.0})
+    assert "    no interval: fewer than 10 items" in found.lines()
+    assert "not clearly better than the best baseline (a 9.00; difference -7.50)" in found.verdict()
+    assert (
+        mean_of(ratio("error", "", higher_is_better=False), np.ones(3), baselines={}).verdict()
+        == "error 1.0000"
+    )
+
+
+def test_a_metric_gets_the_outputs_that_it_reads() -> None:
+    labels = ComparedOutputs(["a", "b"], ["a", "a"], reads="labels")
+    texts = of_lines(["a b", "c"], ["a b", "d"])
+    assert offered([texts, labels], Accuracy()) == [labels]
+    assert offered([texts, labels], Chrf()) == [texts]
+    with pytest.raises(DataError, match=r"^chrf: reads texts, but this evaluation has labels; leave it out$"):
+        offered([labels], Chrf())
+
+
+def test_items_of_a_group_are_summed() -> None:
+    compared = ComparedOutputs(
+        np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0]), reads="numbers", groups=np.array([0, 1, 0])
+    )
+    found = compared.scored(Mae())
+    assert found.statistics is not None and found.statistics.tolist() == [[3.0, 2.0], [0.0, 1.0]]
+    assert found.value == 1.0

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from weft.metrics.forecasts import FEWEST, blocks_of, gathered, naive_error, scores, sums
+from weft.metrics.forecasts import blocks_of, naive_error, scores, sums
+from weft.metrics.intervals import FEWEST
+from weft.metrics.scored import grouped
 
 BEST = np.array([[10.0, 20.0], [8.0, 0.0]])
 CAME = np.array([[12.0, np.nan], [4.0, 0.0]])
@@ -45,6 +47,7 @@ def test_a_point_forecast_has_neither_pinball_nor_coverage() -> None:
 @pytest.mark.parametrize("blocks", [1, FEWEST - 1, FEWEST])
 def test_few_blocks_have_no_interval(blocks: int) -> None:
     rows = np.tile(sums(BEST, CAME, np.ones(2)).sum(0), (blocks, 1))
+    rows[0, 1] += 1  # blocks that are all alike have none either
     score = scores(rows, {}, season=1, levels=(), about="x")[0].score
     assert (score.low is not None) == (blocks == FEWEST)
 
@@ -54,7 +57,7 @@ def test_blocks_hold_neighbouring_origins_of_all_series_or_of_each() -> None:
     assert blocks_of(chosen, 2, apart=False).numbers.tolist() == [0, 0, 1, 0, 0, 1]
     assert blocks_of(chosen, 2, apart=True).numbers.tolist() == [0, 0, 1, 2, 2, 3]
     ones = np.ones((6, 1))
-    assert gathered(ones, blocks_of(chosen, 2, apart=False).numbers).tolist() == [[4], [2]]
+    assert grouped(ones, blocks_of(chosen, 2, apart=False).numbers).tolist() == [[4], [2]]
 
 
 def test_the_unit_of_mase_is_the_naive_error_of_training() -> None:

@@ -1,6 +1,6 @@
 """weft evaluate: score a run on held-out data, with signatures, intervals and baselines."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,26 @@ if TYPE_CHECKING:
     from weft.metrics.metric import Metric
     from weft.run import LoadedRun
 
-COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins", "metrics")
+COMMON = (
+    "run",
+    "data",
+    "split",
+    "output",
+    "plot",
+    "json_path",
+    "changes",
+    "device",
+    "plugins",
+    "metrics",
+    "full",
+)
 
 
 HEADINGS = {
     "What to score": ("data", "source", "target", "split", "score", "metrics", "lowercase"),
     "Search": SEARCH,
     "Constraints": CONSTRAINTS,
-    "Output": ("output", "json_path", "plot", "series", "calibrate"),
+    "Output": ("full", "output", "json_path", "plot", "series", "calibrate"),
 }
 
 
@@ -63,9 +75,10 @@ HEADINGS = {
     "metrics",
     multiple=True,
     metavar="NAME[:KEY=VALUE,...]",
-    help="Another metric to score with, such as wer or chrf:word_order=2 (repeatable). For a metric of your "
-    "own give its path, such as mine.metrics.Distinct.",
+    help="Another metric to score with, such as wer, f1:average=weighted or wape (repeatable). For a metric "
+    "of your own give its path, such as mine.metrics.Distinct.",
 )
+@click.option("--full", is_flag=True, help="Print the tables too: each class, lengths, confusions.")
 @click.option(
     "--plot",
     metavar="FILE",
@@ -98,6 +111,8 @@ def command(**given: Any) -> int:
 
     Each score comes with its signature (how it was computed) and a 95 % confidence interval. Baselines that
     need no trained model are printed next to it: the source copied, the most frequent class, the last value.
+    The last line says whether the model is better than the best baseline: it is if the 95 % interval of the
+    difference, taken item by item where the baseline answers each item, is above 0.
     A text that the model cannot read is scored as empty or wrong, with the reason on standard error,
     and the exit code is 3.
 
@@ -109,13 +124,12 @@ def command(**given: Any) -> int:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.asked import open_asked, settings_for
-    from weft.config import build
     from weft.errors import ConfigError
-    from weft.metrics.baseline import WORSE
-    from weft.train.settings import TrainingSettings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     check_outputs()
+    if given["metrics"] and given["score"]:
+        raise ConfigError("--metric: cannot be combined with --score; leave out one of them")
     if plot and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"--plot {plot}: expected a file that ends in .png, .svg or .pdf")
     if plot and given["score"]:
@@ -124,20 +138,15 @@ def command(**given: Any) -> int:
     settings = settings_for(opened, opened.task.evaluation_settings, given, COMMON)
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
-    training = opened.recipe.section("training", optional=True)
-    own = build(training, TrainingSettings, plugins=given["plugins"]).metrics
-    metrics = {one.key: one for one in own} | {
-        text: _metric(text, given["plugins"]) for text in given["metrics"]
-    }
-    if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
-        raise ConfigError("--metric: needs outputs that are compared with references; leave it out")
+    metrics = _metrics(opened, given["metrics"], given["plugins"])
     found = opened.pipeline.evaluate(
         opened.model, split=given["split"], data=given["data"], settings=settings
     )
     found = found if given["score"] else found.with_metrics(metrics)
-    text = found.text()
-    click.echo(folded(text, columns(), indent=6))
-    if WORSE in text:
+    click.echo(folded(found.text(full=given["full"]), columns(), indent=6))
+    if not given["full"] and found.details():
+        click.echo("more: --full")
+    if any(one.below_baseline() for one in found.scores):
         click.echo(_hint(opened, given["plugins"]))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
@@ -152,8 +161,28 @@ def command(**given: Any) -> int:
     return outputs.reported(found.wrong)
 
 
+def _metrics(opened: "LoadedRun", asked: Sequence[str], plugins: Collection[str]) -> "dict[str, Metric]":
+    """The metrics of the recipe, and those of --metric.
+
+    Raises:
+        ConfigError: there is no such metric, or the task has nothing that it reads.
+    """
+    from weft.config import build
+    from weft.errors import ConfigError
+    from weft.metrics.scored import unread
+    from weft.train.settings import TrainingSettings
+
+    training = opened.recipe.section("training", optional=True)
+    own = {one.key: one for one in build(training, TrainingSettings, plugins=plugins).metrics}
+    more, offers = {text: _metric(text, plugins) for text in asked}, opened.task.evaluation.offers
+    for text, metric in more.items():
+        if not set(metric.reads) & set(offers):
+            raise ConfigError(f"--metric {text}: {unread(metric, f'the task {opened.name}', offers)}")
+    return own | more
+
+
 def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
-    """The advice for a model that scores below a baseline."""
+    """The advice for a model below a baseline."""
     from weft.commands.longer import hint, longer
     from weft.run.training import check_recipe
     from weft.train.checkpoints import Checkpoints
@@ -162,7 +191,7 @@ def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
     updates = validations[-1].update if validations else 0
     settings = check_recipe(opened.recipe, plugins=plugins).settings
     command = longer(opened.path, settings, updates, plugins) if updates else ""
-    return hint("the model is worse than a baseline", updates, command)
+    return hint("the model is below a baseline", updates, command)
 
 
 def _metric(text: str, plugins: Collection[str]) -> "Metric":

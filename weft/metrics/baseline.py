@@ -13,9 +13,6 @@ from weft.errors import DataError
 from weft.wording import plural
 from weft.words import words
 
-WORSE = "worse than the baseline"
-"""Marks a model that scores below a baseline."""
-
 
 def copy(sources: Sequence[str]) -> list[str]:
     """The sources themselves as outputs.
@@ -87,21 +84,3 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
 def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
     for line in lines:
         yield Counter(words(line.lower()))
-
-
-def beside(value: float, baseline: float, *, higher: bool = True) -> str:
-    """A remark for a baseline that the model does not beat; "" if it does.
-
-    Args:
-        value: the model's score.
-        baseline: the baseline's score.
-        higher: whether higher is better.
-
-    Example:
-        >>> beside(0.3, 0.2, higher=False)
-        '  <- the model is worse than the baseline'
-    """
-    if value == baseline:
-        return "  <- the model equals the baseline"
-    better = value > baseline if higher else value < baseline
-    return "" if better else f"  <- the model is {WORSE}"

@@ -3,7 +3,7 @@
 The signature says which BLEU it is; two scores are comparable only if their signatures agree. Counts and
 tokenisation are sacrebleu's. Only the final formula is written here, over arrays, so that a thousand
 resamples are cheap. `bleu_n` is BLEU-1 to BLEU-4 of captions against several references, as in COCO's
-evaluation. Read next: bootstrap.py; rouge_n.py and cider.py, other scores of captions.
+evaluation. Read next: intervals.py; rouge_n.py and cider.py, other scores of captions.
 """
 
 from collections import Counter

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.metrics.bootstrap import RESAMPLES, SEED, with_interval
-from weft.metrics.metric import Metric, MetricScore, check_lines
+from weft.metrics.intervals import RESAMPLES, SEED, with_interval
+from weft.metrics.metric import Metric, MetricScore, check_items
 
 EDGES = (10, 20, 30)
 
@@ -55,7 +55,7 @@ def by_length(
     """
     if not edges or list(edges) != sorted(set(edges)):
         raise ConfigError(f"by length: expected rising edges such as 10, 20, 30, got {list(edges)}")
-    check_lines(hypotheses, references, sources)
+    check_items(hypotheses, references, sources)
     statistics = metric.rows(hypotheses, references, sources)
     bins = np.searchsorted(edges, [length(line) for line in sources])  # edges[k-1] < length <= edges[k]
     rows = []

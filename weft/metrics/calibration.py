@@ -18,13 +18,15 @@ class Calibration(NamedTuple):
     bins: list[tuple[float, float, int]]  # mean probability, accuracy, number of answers
 
 
-def calibration(probs: np.ndarray, right: np.ndarray, bins: int = 10) -> Calibration:
+BINS = 10
+
+
+def calibration(probs: np.ndarray, right: np.ndarray) -> Calibration:
     """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width.
 
     Args:
         probs: [N] probability of each answer.
         right: [N] bool, True if the answer is right.
-        bins: number of bins of [0, 1].
 
     Source: Guo et al. 2017, eq. 3.
 
@@ -32,14 +34,23 @@ def calibration(probs: np.ndarray, right: np.ndarray, bins: int = 10) -> Calibra
         >>> calibration(np.array([0.9, 0.9]), np.array([True, False])).error
         0.4
     """
-    place = np.minimum((probs * bins).astype(int), bins - 1)
-    rows = []
-    for number in range(bins):
-        in_bin = place == number
-        if in_bin.any():
-            rows.append((float(probs[in_bin].mean()), float(right[in_bin].mean()), int(in_bin.sum())))
-    error = sum(count * abs(sure - share) for sure, share, count in rows) / max(1, len(probs))
-    return Calibration(float(probs.mean()), float(error), rows)
+    rows = binned(probs[:, None], right[:, None]).sum(0).reshape(3, BINS).T.tolist()
+    bins = [(sure / count, hits / count, int(count)) for count, sure, hits in rows if count]
+    error = sum(abs(sure - hits) for _, sure, hits in rows) / max(1, len(probs))
+    return Calibration(float(probs.mean()), float(error), bins)
+
+
+def binned(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """[N, 3 x BINS]: the answers of each item, their confidence, and the right ones, by bins of confidence.
+
+    Args:
+        sure: [N, M] probabilities of M answers of each item.
+        right: [N, M] bool.
+    """
+    place = np.minimum((sure * BINS).astype(int), BINS - 1)
+    inside = place[..., None] == np.arange(BINS)  # [N, M, BINS]
+    parts = [(inside * one[..., None]).sum(1) for one in (np.ones(sure.shape), sure, right)]
+    return np.concatenate(parts, 1)
 
 
 COLDEST, HOTTEST = 0.25, 20.0

@@ -1,31 +1,67 @@
-"""F1 of each class and their mean, in which rare and frequent classes weigh the same; the confusion matrix.
+"""F1 of each class, and over classes: macro, micro, weighted; the confusion matrix.
 
     precision = tp / predicted,   recall = tp / there,   F1 = 2 tp / (predicted + there)
 
-`there` counts the class in the references. Read next: scored.py, the interval.
+`there` counts the class in the references. Read next: labels.py, other scores of classes.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from weft.errors import DataError
-from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.labels import Label, LabelMetric
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.shapes import check_choice
+
+Average = Literal["macro", "micro", "weighted"]
 
 
-def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
-    """All classes: those of the references by decreasing frequency, then the others by name.
+class F1(LabelMetric):
+    """F1 over classes, 0..1.
 
-    An empty hypothesis stands for an example without an answer, and is no class.
+    macro: the mean over the classes of the references or the answers, in which rare and frequent ones weigh
+    the same; weighted: by their number in the references; micro: all answers together, which for one class
+    each is the accuracy.
+
+    Args:
+        average: macro, micro or weighted.
+        labels: classes to score, all of which count; by default those that occur.
+
+    Raises:
+        ConfigError: an unknown average.
+
+    Example:
+        >>> F1()(["a", "a", "b"], ["a", "b", "b"]).value
+        0.6666666666666666
+        >>> F1(average="micro")([{"a"}, {"a", "b"}], [{"a", "b"}, {"b"}]).value
+        0.6666666666666666
     """
-    counts: dict[str, int] = {}
-    for label in references:
-        counts[label] = counts.get(label, 0) + 1
-    found = sorted(counts, key=lambda label: (-counts[label], label))
-    return found + sorted(set(hypotheses) - set(counts) - {""})
+
+    name = "F1"
+
+    def __init__(self, *, average: Average = "macro", labels: Sequence[str] | None = None) -> None:
+        check_choice("average", average, Average)
+        self.name = f"{average} F1"  # type: ignore[misc]
+        self.average, self.labels = average, labels
+
+    def fitted(self, references: Sequence[Label], *outputs: Sequence[Label]) -> "F1":
+        found = super().fitted(references, *outputs)
+        found.classes = self.labels or found.classes
+        return found
+
+    def of_counts(self, right: np.ndarray, answered: np.ndarray, there: np.ndarray) -> np.ndarray:
+        if self.average == "micro":
+            right, answered, there = (one.sum(-1, keepdims=True) for one in (right, answered, there))
+        f1 = 2 * right / np.maximum(answered + there, 1)
+        weight = there if self.average == "weighted" else (answered + there > 0) | bool(self.labels)
+        found: np.ndarray = (f1 * weight).sum(-1) / np.maximum(weight.sum(-1), 1)
+        return found
+
+    def signature(self) -> str:
+        over = f"{len(self.labels)} labels" if self.labels else "classes that occur"
+        return f"average:{self.average}|over:{over}"
 
 
 def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
@@ -73,36 +109,34 @@ class ClassRow(NamedTuple):
         return cls(label, right / max(1, predicted), right / max(1, there), f1, int(there), int(predicted))
 
 
-def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[ClassRow]:
-    """One row per class, by decreasing frequency in the references.
+def by_class(
+    hypotheses: Sequence[Label], references: Sequence[Label], labels: Sequence[str] | None = None
+) -> list[ClassRow]:
+    """One row per class, by decreasing frequency in the references, or in the order of `labels`.
 
     Example:
         >>> [row.f1 for row in by_class(["a", "a", "b"], ["a", "b", "b"])]
         [0.6666666666666666, 0.6666666666666666]
     """
-    labels = classes(hypotheses, references)
-    matrix, counts = confusion(hypotheses, references, labels), Counter(references)
+    metric = F1(labels=labels).fitted(references, hypotheses)
+    counts = metric.statistics(hypotheses, references).sum(0).reshape(3, -1).T.tolist()  # [C, 3]
     return [
-        ClassRow.of(label, matrix[place, place], int(matrix[:, place].sum()), counts[label])
-        for place, label in enumerate(labels)
+        ClassRow.of(label, right, answered, there)
+        for label, (right, answered, there) in zip(metric.classes, counts, strict=True)
     ]
 
 
 def macro_f1(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    hypotheses: Sequence[Label],
+    references: Sequence[Label],
     *,
-    baselines: Mapping[str, Sequence[str]] | None = None,
-    lengths: Sequence[int] | None = None,
+    baselines: Mapping[str, Sequence[Label]] | None = None,
 ) -> ScoreWithBaselines:
     """The mean F1 of all classes in the references or the predictions, with its 95 % interval.
 
-    A class that is absent from a resample counts as 0 in it.
-
     Args:
-        hypotheses, references: classes.
-        baselines: the classes that each baseline predicts.
-        lengths: how many of them follow each other in each sentence; resamples draw whole sentences.
+        hypotheses, references: the class of each item, or the classes of each sequence.
+        baselines: the answers of each baseline.
 
     Raises:
         DataError: the lists differ in length or are empty.
@@ -111,13 +145,9 @@ def macro_f1(
         >>> macro_f1(["a", "a", "b"], ["a", "b", "b"]).score.value
         0.6666666666666666
     """
-    metric = _MacroF1(classes(hypotheses, references), lengths)
-    found = scored(metric, hypotheses, references)
-    values = {
-        name: _MacroF1(classes(outputs, references)).score(outputs, references).value
-        for name, outputs in (baselines or {}).items()
-    }
-    return found._replace(baselines=values)
+    compared: Any = ComparedOutputs(hypotheses, references, baselines=baselines or {}, reads="labels")
+    found: ScoreWithBaselines = compared.scored(F1())
+    return found
 
 
 def table(rows: Sequence[ClassRow], title: str = "class") -> str:
@@ -130,43 +160,3 @@ def table(rows: Sequence[ClassRow], title: str = "class") -> str:
             f"  {row.predicted:9,}"
         )
     return "\n".join(lines)
-
-
-class _MacroF1(Metric):
-    """Private, not a metric by name, because its statistics depend on the classes."""
-
-    name = "macro F1"
-
-    def __init__(self, labels: Sequence[str], lengths: Sequence[int] | None = None) -> None:
-        self.labels = list(labels)
-        self.lengths = lengths
-
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
-    ) -> np.ndarray:
-        """[N, 2C]: for each class the right answers, then occurrences plus predictions."""
-        number = {label: place for place, label in enumerate(self.labels)}
-        lengths = [1] * len(references) if self.lengths is None else self.lengths
-        rows = np.zeros((len(lengths), 2 * len(self.labels)))
-        items = np.repeat(np.arange(len(lengths)), lengths)
-        for item, ours, theirs in zip(items, hypotheses, references, strict=True):
-            row = rows[item]
-            if ours or ours in number:
-                row[number[ours]] += ours == theirs
-                row[len(self.labels) + number[ours]] += 1
-            row[len(self.labels) + number[theirs]] += 1
-        return rows
-
-    def rows(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """One row for each sequence, whose `lengths` say how many lines it has."""
-        return self.statistics(hypotheses, references, sources)
-
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        right, counted = np.split(totals, 2, axis=-1)
-        f1: np.ndarray = 2 * right / np.maximum(counted, 1)
-        return f1.mean(-1)  # type: ignore[no-any-return]
-
-    def signature(self) -> str:
-        return f"mean over:{len(self.labels)} classes"

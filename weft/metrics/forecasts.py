@@ -1,7 +1,7 @@
 """Forecast errors in the units of the data and without units, with intervals over blocks of time.
 
 Neighbouring windows share most of their values, so the bootstrap resamples blocks of windows.
-Read next: series.py, errors in the scale of the training part; bootstrap.py, the intervals.
+Read next: series.py, errors in the scale of the training part; intervals.py, the intervals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,6 @@ from weft.metrics.series import pinball
 
 SUMS = ("values", "absolute", "squared", "symmetric", "scaled", "scaled values", "pinball", "inside")
 """Columns of the statistics: sums over the steps of a window."""
-
-FEWEST = 5  # blocks that an interval needs
 
 
 def sums(
@@ -83,7 +81,7 @@ def scores(
     """MAE, RMSE, sMAPE and MASE; with levels also the pinball loss and the coverage of the outer levels.
 
     Args:
-        statistics: [blocks, 8]; fewer than FEWEST blocks give no interval.
+        statistics: [blocks, 8].
         baselines: [8] statistics of each baseline over all blocks.
         season: season length of MASE, in steps.
         levels: of the quantiles; empty for a point forecast.
@@ -114,10 +112,7 @@ def scores(
         values = (
             {} if higher else {key: float(metric.value(one[[own, below]])) for key, one in baselines.items()}
         )
-        one = mean_of(metric, statistics[:, above], statistics[:, below], baselines=values)
-        if len(statistics) < FEWEST:
-            one = one._replace(score=metric.summary(statistics[:, [above, below]]))
-        found.append(one)
+        found.append(mean_of(metric, statistics[:, above], statistics[:, below], baselines=values))
     return found
 
 
@@ -147,8 +142,3 @@ def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
     keys = np.stack([chosen[:, 0] if apart else np.zeros_like(times), times], 1)
     numbers = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     return Blocks(numbers, f"blocks of {horizon} origins" + (" of a series" if apart else ""))
-
-
-def gathered(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """[blocks, K]: rows [N, K] summed by block number."""
-    return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)

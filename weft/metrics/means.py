@@ -1,4 +1,4 @@
-"""Scores that are a mean over items: an error, a share or a perplexity. Read next: bootstrap.py."""
+"""Scores that are a mean over items: an error, a share or a perplexity. Read next: intervals.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

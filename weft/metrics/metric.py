@@ -1,20 +1,28 @@
-"""The contract of a metric: statistics per line, which are summed and turned into one value.
+"""The contract of a metric: statistics per item, which are summed and turned into one value.
 
-A metric is one file in this folder: a class with `statistics`, `value` and `signature`. Confidence
-intervals (bootstrap.py), significance tests, scores by sentence length (bylength.py) and the law tests then
-work without more code, because they only sum rows of statistics.
-Read next: bleu.py, the best known one; accuracy.py, the shortest one.
+A metric is one file in this folder: a class with `statistics`, `value` and `signature`, and `reads` if it
+reads anything but texts. Confidence intervals (intervals.py), significance tests, scores by sentence length
+(bylength.py), `weft evaluate --metric` and the law tests then work without more code, because they only sum
+rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the shortest one.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from weft.errors import DataError
-from weft.rooms import guide, wrong_result
+from weft.rooms import guide, name_of, wrong_result
 from weft.wording import plural
+
+ItemKind = Literal["texts", "labels", "tags", "probabilities", "numbers", "nats"]
+"""What outputs and references are.
+
+texts: lines. labels: for each item a class, a list of them (the tags of a sentence) or a set. tags: the tags
+of a sentence in a line. probabilities: outputs [N, C], references [N] class numbers or [N, C] bool. numbers:
+arrays [N] or [N, H], or `ForecastWindows` (numbers.py). nats: outputs [N] nats, references [N] tokens.
+"""
 
 
 class MetricScore(NamedTuple):
@@ -60,35 +68,47 @@ class Metric(ABC):
 
     `name` is the usual name ("BLEU"); a recipe and `--metric` use the file's name ("bleu"), or the path of
     a plugin's metric ("mine.metrics.Distinct"). Settings are keyword-only arguments of the constructor.
+    `reads` names what it reads, the preferred kind first.
 
     Example:
         >>> import weft.metrics
         >>> bleu: Metric = weft.metrics.Bleu()
-        >>> bleu.name, bleu.higher_is_better
-        ('BLEU', True)
+        >>> bleu.name, bleu.higher_is_better, bleu.reads
+        ('BLEU', True, ('texts',))
+        >>> bleu(["a cat sat here"], ["a cat sat here"]).value
+        100.00000000000004
     """
 
     name: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
+    reads: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
     @property
     def key(self) -> str:
-        """The name in recipes: the file's name, or for a plugin the lower-cased class name."""
-        room, _, file = type(self).__module__.rpartition(".")
-        return file if room == "weft.metrics" else type(self).__name__.lower()
+        """The name in recipes: that of its file or class, or for a plugin the lower-cased class name."""
+        kind = type(self)
+        return name_of(kind) if kind.__module__.startswith("weft.metrics.") else kind.__name__.lower()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.signature()}>"
+
+    def fitted(self, references: Any, *outputs: Any) -> "Metric":
+        """This metric with what it takes from the data, such as the classes; most take nothing.
+
+        Args:
+            references: [N] of all items.
+            outputs: [N] of each system that will be compared.
+        """
+        return self
 
     @abstractmethod
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
-    ) -> np.ndarray:
-        """[N, K] float64: statistics of each line, such that `value` only needs their sum.
+    def statistics(self, hypotheses: Any, references: Any, sources: Sequence[str] | None) -> np.ndarray:
+        """[N, K] float64: statistics of each item, such that `value` only needs their sum.
 
-        A metric whose value is a mean over lines returns [N, 2]: the line's score, and 1.
+        A metric whose value is a mean over items returns [N, 2]: the item's score, and 1.
         """
 
-    def rows(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
+    def rows(self, hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> np.ndarray:
         """`statistics`, checked together with what `value` and `signature` return.
 
         Raises:
@@ -117,29 +137,27 @@ class Metric(ABC):
     def signature(self) -> str:
         """How the score is computed, as key:value pairs between bars."""
 
-    def score(
-        self,
-        hypotheses: Sequence[str],
-        references: Sequence[str],
-        sources: Sequence[str] | None = None,
-    ) -> MetricScore:
-        """The score of a whole set of outputs.
+    def score(self, hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> MetricScore:
+        """The score of a whole set of outputs; calling the metric does the same.
 
         Args:
-            hypotheses: detokenised outputs, one per line.
-            references: the expected outputs, in the same order.
-            sources: the inputs; only a few metrics use them.
+            hypotheses: [N] outputs, of a kind that `reads` names: detokenised lines, classes, numbers.
+            references: [N] the expected outputs, in the same order.
+            sources: [N] the inputs; only a few metrics use them.
 
         Raises:
-            DataError: different numbers of lines, no lines, or only empty references.
+            DataError: different numbers of items, no items, only empty references, or items of another kind.
 
         Example:
             >>> from weft.metrics.accuracy import Accuracy
             >>> Accuracy().score(["yes", "no"], ["yes", "yes"]).value
             0.5
         """
-        check_lines(hypotheses, references, sources)
-        return self.summary(self.rows(hypotheses, references, sources))
+        check_items(hypotheses, references, sources)
+        metric = self.fitted(references, hypotheses)
+        return metric.summary(metric.rows(hypotheses, references, sources))
+
+    __call__ = score
 
     def summary(self, statistics: np.ndarray) -> MetricScore:
         """The score of lines from their statistics [N, K]."""
@@ -147,25 +165,33 @@ class Metric(ABC):
         return MetricScore(self.name, value, self.signature(), len(statistics), self.higher_is_better)
 
 
-def check_lines(
-    hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-) -> None:
-    """Check that hypotheses, references and sources can be compared line by line.
+def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> None:
+    """Check that hypotheses, references and sources can be compared item by item.
 
     Empty lines are allowed, but not all references may be empty.
 
     Raises:
-        DataError: with the counts.
+        DataError: with the counts; or a list is one text, or has an item that is None.
     """
+    for name, items in (("hypotheses", hypotheses), ("references", references), ("sources", sources)):
+        if isinstance(items, str | bytes):
+            raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
+        missing = [place for place, one in enumerate(items or ()) if one is None] if _listed(items) else []
+        if missing:
+            raise DataError(f"{name}: expected a text for each item, got None at {missing[0]}")
     counts = f"got {plural(len(hypotheses), 'hypothesis')} and {plural(len(references), 'reference')}"
     if len(hypotheses) != len(references):
         raise DataError(f"expected one reference for each hypothesis, {counts}")
-    if not hypotheses:
+    if not len(hypotheses):
         raise DataError(f"expected at least one of each, {counts}")
-    if not any(line.strip() for line in references):
+    if _listed(references) and not any(not isinstance(one, str) or one.strip() for one in references):
         raise DataError(f"expected references with text, {counts}, every reference empty")
     if sources is not None and len(sources) != len(references):
         raise DataError(
             "expected one source for each reference, "
             f"got {plural(len(sources), 'source')} and {plural(len(references), 'reference')}"
         )
+
+
+def _listed(items: Any) -> bool:
+    return isinstance(items, list | tuple)

@@ -1,8 +1,8 @@
 """A reported score: value, signature and interval, with the same score of the baselines.
 
 A baseline needs no trained model: for example copying the source, or the most frequent class.
-Every task reports its scores in this form; `ComparedOutputs` are what any metric can score.
-Read next: bootstrap.py, the intervals; means.py.
+Every task reports its scores in this form; `ComparedOutputs` are what metrics of one kind can score.
+Read next: intervals.py, the intervals; means.py.
 """
 
 import hashlib
@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.metrics.baseline import beside
-from weft.metrics.bootstrap import with_interval
-from weft.metrics.metric import Metric, MetricScore, check_lines
+from weft.errors import DataError
+from weft.metrics.intervals import FEWEST, difference_interval, with_interval
+from weft.metrics.metric import ItemKind, Metric, MetricScore, check_items
 
 ONE_OF_SEVERAL = "references:the best of each line"
+BETTER, WORSE, EQUAL, UNCLEAR = "better than", "worse than", "equal to", "not clearly better than"
 
 
 class ScoreWithBaselines(NamedTuple):
@@ -27,6 +28,7 @@ class ScoreWithBaselines(NamedTuple):
         metric: computes the score from statistics.
         statistics: [N, K] of each item, for paired tests between runs.
         items: a fingerprint of the items; runs are compared only on the same items.
+        beside: statistics [N, K] of baselines, by name, for paired tests with them.
 
     Example:
         >>> from weft.metrics import macro_f1
@@ -40,19 +42,68 @@ class ScoreWithBaselines(NamedTuple):
     metric: Metric | None = None
     statistics: np.ndarray | None = None
     items: str = ""
+    beside: Mapping[str, np.ndarray] = {}
 
     @property
     def value(self) -> float:
         """On the metric's usual scale: BLEU 0..100, accuracy 0..1."""
         return self.score.value
 
+    def best_baseline(self) -> str | None:
+        """The name of the strongest baseline."""
+        sign = 1 if self.score.higher_is_better else -1
+        known = {name: sign * value for name, value in self.baselines.items() if math.isfinite(value)}
+        return max(known, key=lambda name: known[name]) if known else None
+
+    def difference(self, baseline: str) -> tuple[float, float, float]:
+        """The score minus that of a baseline, and the 95 % interval of the difference.
+
+        It is that of the paired difference, or of the score itself where the baseline is only a number.
+        """
+        value = self.value - self.baselines[baseline]
+        if self.metric is not None and self.statistics is not None and baseline in self.beside:
+            return value, *difference_interval(self.metric, self.beside[baseline], self.statistics)
+        if self.score.low is None or self.score.high is None:
+            return value, -math.inf, math.inf
+        return value, self.score.low - self.baselines[baseline], self.score.high - self.baselines[baseline]
+
+    def judged(self, difference: tuple[float, float, float]) -> str:
+        """BETTER, WORSE, EQUAL or UNCLEAR, from a difference and its interval."""
+        value, *ends = difference
+        low, high = ends if self.score.higher_is_better else (-ends[1], -ends[0])
+        return EQUAL if value == low == high == 0 else BETTER if low > 0 else WORSE if high < 0 else UNCLEAR
+
+    def below_baseline(self) -> bool:
+        """Whether the strongest baseline has more points, by chance or not."""
+        name, sign = self.best_baseline(), 1 if self.score.higher_is_better else -1
+        return name is not None and sign * (self.value - self.baselines[name]) < 0
+
+    def verdict(self) -> str:
+        """One line: the score with its interval, and whether it beats the strongest baseline."""
+        score, digits, name = self.score, self.score.digits, self.best_baseline()
+        found = f"{score.name} {score.value:.{digits}f}"
+        if score.low is not None and score.high is not None:
+            found += f" [{score.low:.{digits}f}, {score.high:.{digits}f}]"
+        if name is None:
+            return found
+        value, low, high = apart = self.difference(name)
+        ends = f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(low) else ""
+        return (
+            f"{found}: {self.judged(apart)} the best baseline ({name} {self.baselines[name]:.{digits}f}; "
+            f"difference {value:+.{digits}f}{ends})"
+        )
+
     def lines(self) -> list[str]:
         """A readable report: the score, then one line per baseline."""
         digits = self.score.digits
         found = [f"  {self.score}"]
+        if self.score.low is None and self.statistics is not None:
+            few = len(self.statistics) < FEWEST
+            why = f"fewer than {FEWEST} items" if few else "all resamples score alike"
+            found.append(f"    no interval: {why}")
         for name, value in self.baselines.items():
-            shown = (round(one, digits) for one in (self.score.value, value))  # equal as shown means equal
-            mark = beside(*shown, higher=self.score.higher_is_better)
+            judged = self.judged(self.difference(name))
+            mark = "" if judged == BETTER else f"  <- the model is {judged} the baseline"
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
 
@@ -75,13 +126,16 @@ class ScoreWithBaselines(NamedTuple):
 
 
 class ComparedOutputs(NamedTuple):
-    """Outputs, references, and the outputs of baselines, line by line.
+    """Outputs, references, and the outputs of baselines, item by item.
 
     Fields:
-        outputs: [N] texts.
-        references: [N] one or more texts for each output.
+        outputs: [N] of the kind that `reads` says, see `ItemKind` in metric.py.
+        references: [N] of the same kind; for texts a list of one or more for each output.
         sources: [N] inputs, if they are texts.
         baselines: the outputs [N] of each baseline.
+        reads: what outputs and references are.
+        groups: [N] numbers of items that resamples draw together, such as the block of a window; by default
+            each item is drawn alone.
 
     Example:
         >>> from weft.metrics import Accuracy
@@ -91,10 +145,12 @@ class ComparedOutputs(NamedTuple):
         (1.0, {'always a': 0.5})
     """
 
-    outputs: Sequence[str]
-    references: Sequence[Sequence[str]]
+    outputs: Any
+    references: Any
     sources: Sequence[str] | None = None
-    baselines: Mapping[str, Sequence[str]] = {}
+    baselines: Mapping[str, Any] = {}
+    reads: ItemKind = "texts"
+    groups: np.ndarray | None = None
 
     def scored(self, metric: Metric) -> ScoreWithBaselines:
         """The score of the outputs, with its interval and the scores of the baselines.
@@ -104,34 +160,81 @@ class ComparedOutputs(NamedTuple):
         Raises:
             DataError: as `Metric.score`.
         """
-        lowest = {
-            name: float(metric.value(self._statistics(metric, lines).sum(0)))
-            for name, lines in self.baselines.items()
-        }
-        items = fingerprint(reference for references in self.references for reference in references)
-        found = of_rows(metric, self._statistics(metric, self.outputs), baselines=lowest, items=items)
-        return found.signed(ONE_OF_SEVERAL) if max(map(len, self.references), default=0) > 1 else found
+        metric = self._fitted(metric)
+        rows = {name: self._statistics(metric, lines) for name, lines in self.baselines.items()}
+        found = of_rows(
+            metric,
+            self._statistics(metric, self.outputs),
+            baselines={name: float(metric.value(one.sum(0))) for name, one in rows.items()},
+            items=self.fingerprint(),
+        )._replace(beside=rows)
+        return found.signed(ONE_OF_SEVERAL) if self._several else found
 
     def value(self, metric: Metric) -> float:
         """The score of the outputs, without interval and baselines."""
+        metric = self._fitted(metric)
         return float(metric.value(self._statistics(metric, self.outputs).sum(0)))
 
-    def _statistics(self, metric: Metric, lines: Sequence[str]) -> np.ndarray:
-        """[N, K] statistics of lines against the best of their references."""
-        check_lines(lines, [" ".join(references) for references in self.references], self.sources)
+    def fingerprint(self) -> str:
+        """A short hash of the references."""
+        if self.reads == "texts":
+            return fingerprint(one for references in self.references for one in references)
+        return fingerprint(map(str, self.references))
+
+    @property
+    def _several(self) -> bool:
+        return self.reads == "texts" and max(map(len, self.references), default=0) > 1
+
+    def _fitted(self, metric: Metric) -> Metric:
+        references = self.references
+        if self.reads == "texts":
+            references = [one for several in references for one in several]
+        return metric.fitted(references, self.outputs, *self.baselines.values())
+
+    def _statistics(self, metric: Metric, outputs: Any) -> np.ndarray:
+        """[N, K] or [groups, K] statistics of outputs, for texts against the best of their references."""
+        if self.reads != "texts":
+            check_items(outputs, self.references, self.sources)
+            rows = metric.rows(outputs, self.references, self.sources)
+            return rows if self.groups is None else grouped(rows, self.groups)
+        check_items(outputs, [" ".join(references) for references in self.references], self.sources)
         counts = [len(references) for references in self.references]
         rows = metric.rows(
-            [line for line, count in zip(lines, counts, strict=True) for _ in range(count)],
+            [line for line, count in zip(outputs, counts, strict=True) for _ in range(count)],
             [reference for references in self.references for reference in references],
             None
             if self.sources is None
             else [source for source, count in zip(self.sources, counts, strict=True) for _ in range(count)],
         )
-        if max(counts, default=0) < 2:
+        if not self._several:
             return rows
         values = metric.value(rows) * (1 if metric.higher_is_better else -1)
         spans = zip(np.cumsum(counts) - counts, counts, strict=True)
         return rows[[first + int(values[first : first + count].argmax()) for first, count in spans]]
+
+
+def grouped(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """[groups, K]: rows [N, K] summed by group number."""
+    return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)
+
+
+def offered(compared: Iterable[ComparedOutputs], metric: Metric) -> list[ComparedOutputs]:
+    """Those of the compared outputs that a metric reads, of its preferred kind.
+
+    Raises:
+        DataError: there are none.
+    """
+    every = list(compared)
+    for reads in metric.reads:
+        if found := [one for one in every if one.reads == reads]:
+            return found
+    raise DataError(unread(metric, "this evaluation", [one.reads for one in every]))
+
+
+def unread(metric: Metric, where: str, offers: Iterable[ItemKind]) -> str:
+    """The sentence about a metric that reads nothing of what is offered."""
+    kinds = ", ".join(dict.fromkeys(offers)) or "no outputs with references"
+    return f"{metric.key}: reads {' or '.join(metric.reads)}, but {where} has {kinds}; leave it out"
 
 
 def of_lines(

@@ -133,6 +133,7 @@ class SpanF1(Metric):
     """
 
     name = "span F1"
+    reads = ("tags",)
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None

@@ -26,16 +26,3 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     a, b = a - a.mean(), b - b.mean()
     length = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / length if length else 0.0
-
-
-def interval(
-    first: np.ndarray, second: np.ndarray, *, resamples: int = 1000, seed: int = 12345
-) -> tuple[float, float]:
-    """The 95 % bootstrap interval of the correlation, resampling pairs."""
-    chance = np.random.default_rng(seed)
-    found = []
-    for _ in range(resamples):
-        drawn = chance.integers(len(first), size=len(first))
-        found.append(spearman(first[drawn], second[drawn]))
-    low, high = np.quantile(found, [0.025, 0.975])
-    return float(low), float(high)

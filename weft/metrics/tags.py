@@ -19,6 +19,7 @@ class TagAccuracy(Metric):
     """
 
     name = "tag accuracy"
+    reads = ("tags",)
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None

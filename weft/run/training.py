@@ -12,6 +12,7 @@ from weft.config import Table, built, changed, dump, read_recipe
 from weft.config.recipe import at, difference
 from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.metrics.scored import unread
 from weft.nn import devices
 from weft.run.loading import described, make_task, open_run
 from weft.run.scale import SIZES, for_gpu
@@ -71,10 +72,9 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric
-    if settings.metrics and not task.evaluation.compares:
-        raise table.value["metrics"].refuse(
-            f"the task {name} compares no texts with references; leave it out"
-        )
+    for metric in settings.metrics:
+        if not set(metric.reads) & set(task.evaluation.offers):
+            raise table.value["metrics"].refuse(unread(metric, f"the task {name}", task.evaluation.offers))
     better = settings.better(task.better)
     if settings.metric not in better:
         metric = table.value["metric"] if settings.metric != TrainingSettings.metric else recipe

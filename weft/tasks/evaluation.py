@@ -16,8 +16,8 @@ from torch import nn
 
 from weft.errors import ConfigError, library
 from weft.metrics.bylength import LengthRow
-from weft.metrics.metric import Metric
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, as_json, report
+from weft.metrics.metric import ItemKind, Metric
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, as_json, offered, report
 from weft.nn.heads.head import Loss
 from weft.wording import plural
 
@@ -49,8 +49,8 @@ class Evaluation(ABC):
         lengths: the main score by length of the input; empty if it is not measured.
         shows: what `figure` draws; empty if there is no figure.
         length: what `lengths` counts, such as words said; empty if `lengths` is.
-        compares: whether outputs are compared with reference texts, so that any metric can score them.
-        compared: the outputs and references for further metrics, or None.
+        offers: the kinds of outputs that `compared` has, see `ItemKind` in ../metrics/metric.py.
+        compared: outputs and references that any metric of their kind can score.
         wrong: place and reason of each input without an answer.
 
     Example:
@@ -72,8 +72,8 @@ class Evaluation(ABC):
     lengths: Sequence[LengthRow] = ()
     shows: ClassVar[str] = ""
     length: ClassVar[str] = ""
-    compares: ClassVar[bool] = False
-    compared: ComparedOutputs | None = None
+    offers: ClassVar[tuple[ItemKind, ...]] = ()
+    compared: Sequence[ComparedOutputs] = ()
     wrong: Sequence[str] = ()
 
     @property
@@ -91,22 +91,22 @@ class Evaluation(ABC):
             metrics: by a unique name, such as "chrf:word_order=2".
 
         Raises:
-            ConfigError: this evaluation does not compare texts.
+            DataError: this evaluation has nothing that a metric reads.
         """
         if not metrics:
             return self
-        if self.compared is None:
-            raise ConfigError(f"--metric: expected outputs with references, got {self.title}; leave it out")
         scores = list(self.scores)
         for called, metric in metrics.items():
-            found = self.compared.scored(metric)
+            found = offered(self.compared, metric)[0].scored(metric)
             known = {one.score.name for one in scores}
             scores.append(found.renamed(f"{metric.name} ({called})") if metric.name in known else found)
         return replace(self, scores=scores)  # type: ignore[type-var]
 
-    def text(self) -> str:
-        """The report as text: title, scores, details."""
-        return "\n".join([self.title, *report(self.scores), *self.details()])
+    def text(self, *, full: bool = True) -> str:
+        """The report as text: title, scores, notes, details if it is full, the verdict on the main score."""
+        details = self.details() if full else ()
+        parts = [self.title, *report(self.scores), *self.notes(), *details, self.scores[0].verdict()]
+        return "\n".join(parts)
 
     def json(self) -> str:
         """The report as JSON, alike for all tasks: title, scores, two counts; then the task's `facts`."""
@@ -132,8 +132,12 @@ class Evaluation(ABC):
         rest = [name for name in table if name not in (*first, "signature")]
         return table[[*first, *rest, "signature"]]
 
+    def notes(self) -> Sequence[str]:
+        """What a reader of these scores must know, below them."""
+        return ()
+
     def details(self) -> Sequence[str]:
-        """Further lines of this task, below the scores."""
+        """Tables and speeds, for those who ask for them."""
         return ()
 
     def facts(self) -> dict[str, Any]:
@@ -177,8 +181,8 @@ class Validation(NamedTuple):
     Fields:
         scores: by name.
         samples: examples with the model's outputs.
-        compared: outputs and references, for each language pair if there are several; empty if the task
-            does not compare texts.
+        compared: outputs and references that any metric of their kind can score, for each language pair if
+            there are several.
         notes: sentences about examples that could not be scored.
 
     Example:
@@ -193,7 +197,10 @@ class Validation(NamedTuple):
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
         """This validation with the scores of further metrics, averaged over `compared`."""
-        more = {one.key: float(np.mean([each.value(one) for each in self.compared])) for one in metrics}
+        more = {
+            one.key: float(np.mean([each.value(one) for each in offered(self.compared, one)]))
+            for one in metrics
+        }
         return self._replace(scores={**self.scores, **more})
 
 

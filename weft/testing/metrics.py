@@ -1,11 +1,28 @@
 """The laws of a metric; `check_metric` runs them over a metric of your own."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from weft.metrics.metric import Metric
+from weft.metrics.metric import ItemKind, Metric
+from weft.metrics.numbers import ForecastWindows
 from weft.testing.values import keeps
 
-REFERENCES = [
+
+class MetricExamples(NamedTuple):
+    """Outputs and references of one kind, neither of them all right nor all wrong.
+
+    Fields:
+        empty: outputs that say nothing.
+    """
+
+    references: Any
+    perfect: Any
+    outputs: Any
+    empty: Any
+
+
+LINES = [
     "the cat sat on the mat .",
     "a dog",
     "Ünïcode — überall, heute und morgen!",
@@ -13,8 +30,27 @@ REFERENCES = [
     "no no no no no",
     "7",
 ]
-HYPOTHESES = ["the cat sat on a mat .", "a dog", "Unicode überall, heute und gestern!", "", "no no", "7"]
-SOURCES = ["s"] * len(REFERENCES)
+OUTPUTS = ["the cat sat on a mat .", "a dog", "Unicode überall, heute und gestern!", "", "no no", "7"]
+NUMBERS = np.array([[1.0, 2.0], [4.0, 8.0], [16.0, np.nan], [3.0, 5.0], [9.0, 2.0], [6.0, 7.0]])
+CLASSES = np.array([0, 1, 1, 2, 0, 2])
+PROBS = np.array([[5, 3, 2], [3, 4, 3], [6, 3, 1], [1, 2, 7], [2, 5, 3], [1, 3, 6]]) / 10
+NAIVE = np.array([1.0, 2.0, 4.0, 1.0, 2.0, 4.0])
+
+
+def examples(kind: ItemKind) -> MetricExamples:
+    """Six items of a kind."""
+    if kind == "probabilities":
+        return MetricExamples(CLASSES, np.eye(3)[CLASSES], PROBS, np.full((6, 3), 1 / 3))
+    if kind == "numbers":
+        known = np.nan_to_num(NUMBERS)
+        found = [ForecastWindows(one, None, (), NAIVE, NAIVE**2) for one in (known, known + 0.5, known * 0)]
+        return MetricExamples(NUMBERS, *found)
+    if kind == "nats":
+        tokens = np.array([7.0, 2.0, 5.0, 1.0, 5.0, 1.0])
+        return MetricExamples(tokens, 0.1 * tokens, tokens + 1, 9 * tokens)
+    labels = [line[:1] for line in LINES] if kind == "labels" else LINES
+    outputs = [line[:1] for line in OUTPUTS] if kind == "labels" else OUTPUTS
+    return MetricExamples(labels, labels, outputs, [""] * len(labels))
 
 
 def check_metric(metric: Metric | type[Metric]) -> None:
@@ -39,32 +75,38 @@ def check_metric(metric: Metric | type[Metric]) -> None:
 
 def a_perfect_output_is_better_than_an_imperfect_one(metric: Metric) -> None:
     """A perfect output is better than an imperfect one."""
-    perfect = metric.score(REFERENCES, REFERENCES, SOURCES).value
-    other = metric.score(HYPOTHESES, REFERENCES, SOURCES).value
+    one = examples(metric.reads[0])
+    perfect = metric.score(one.perfect, one.references, LINES).value
+    other = metric.score(one.outputs, one.references, LINES).value
     assert perfect > other if metric.higher_is_better else perfect < other
 
 
-def the_order_of_lines_changes_nothing(metric: Metric) -> None:
-    """The order of lines changes nothing."""
-    forward = metric.score(HYPOTHESES, REFERENCES, SOURCES).value
-    backward = metric.score(HYPOTHESES[::-1], REFERENCES[::-1], SOURCES).value
+def the_order_of_items_changes_nothing(metric: Metric) -> None:
+    """The order of items changes nothing."""
+    one = examples(metric.reads[0])
+    forward = metric.score(one.outputs, one.references, LINES).value
+    backward = metric.score(_reversed(one.outputs), _reversed(one.references), LINES[::-1]).value
     assert abs(backward - forward) <= 1e-10
 
 
 def statistics_of_a_line_do_not_depend_on_its_neighbours(metric: Metric) -> None:
     """Statistics of a line do not depend on its neighbours."""
-    together = metric.statistics(HYPOTHESES, REFERENCES, SOURCES)
-    alone = [
-        metric.statistics([ours], [theirs], ["s"])
-        for ours, theirs in zip(HYPOTHESES, REFERENCES, strict=True)
-    ]
+    one = examples(metric.reads[0])
+    together = metric.fitted(one.references, one.outputs).statistics(one.outputs, one.references, LINES)
     assert together.dtype == np.float64
-    np.testing.assert_array_equal(together, np.concatenate(alone))
+    if "texts" in metric.reads or "tags" in metric.reads:
+        alone = [
+            metric.statistics([ours], [theirs], ["s"])
+            for ours, theirs in zip(one.outputs, one.references, strict=True)
+        ]
+        np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
 def values_of_many_totals_are_the_values_of_each(metric: Metric) -> None:
     """Values of many totals are the values of each."""
-    statistics = metric.statistics(HYPOTHESES, REFERENCES, SOURCES)
+    one = examples(metric.reads[0])
+    metric = metric.fitted(one.references, one.outputs)
+    statistics = metric.statistics(one.outputs, one.references, LINES)
     totals = np.stack([statistics, statistics.cumsum(0)])  # [2, N, K]
     values = metric.value(totals)
     assert values.shape == totals.shape[:2]
@@ -72,25 +114,33 @@ def values_of_many_totals_are_the_values_of_each(metric: Metric) -> None:
         assert abs(values[index] - float(metric.value(totals[index]))) <= 1e-10
 
 
-def empty_hypotheses_are_scored_as_finite_numbers(metric: Metric) -> None:
-    """Empty hypotheses are scored as finite numbers."""
-    score = metric.score([""] * len(REFERENCES), REFERENCES, SOURCES)
+def empty_outputs_are_scored_as_finite_numbers(metric: Metric) -> None:
+    """Empty outputs are scored as finite numbers."""
+    one = examples(metric.reads[0])
+    score = metric.score(one.empty, one.references, LINES)
     assert np.isfinite(score.value)
-    assert score.size == len(REFERENCES)
+    assert score.size == len(LINES)
 
 
 def the_signature_is_text_without_line_ends_before_and_after_scoring(metric: Metric) -> None:
     """The signature is text without line ends before and after scoring."""
-    before = metric.signature()
-    assert before == metric.score(HYPOTHESES, REFERENCES, SOURCES).signature
+    one, before = examples(metric.reads[0]), metric.signature()
+    assert before == metric.score(one.outputs, one.references, LINES).signature
     assert before and "\n" not in before
+
+
+def _reversed(items: Any) -> Any:
+    """The items from the last to the first; of forecasts each of their arrays."""
+    if isinstance(items, ForecastWindows):
+        return ForecastWindows(items.best[::-1], None, (), NAIVE[::-1], NAIVE[::-1] ** 2)
+    return items[::-1]
 
 
 LAWS = [
     a_perfect_output_is_better_than_an_imperfect_one,
-    the_order_of_lines_changes_nothing,
+    the_order_of_items_changes_nothing,
     statistics_of_a_line_do_not_depend_on_its_neighbours,
     values_of_many_totals_are_the_values_of_each,
-    empty_hypotheses_are_scored_as_finite_numbers,
+    empty_outputs_are_scored_as_finite_numbers,
     the_signature_is_text_without_line_ends_before_and_after_scoring,
 ]

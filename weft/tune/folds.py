@@ -1,6 +1,6 @@
 """Cross-validation: train and test every fold of a recipe, and report one mean with an interval.
 
-Read next: ../metrics/trainings.py, the interval; ../tasks/labels/splits.py, the folds.
+Read next: ../metrics/intervals.py, the interval; ../tasks/labels/splits.py, the folds.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.config import read_recipe
 from weft.config.recipe import at, difference
 from weft.errors import ConfigError
-from weft.metrics.trainings import MeanOfTrainings, mean_of
+from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run import open_run
 from weft.run.card import write_card
 from weft.run.loading import task_class

@@ -12,7 +12,7 @@ from weft.config.text import edited
 from weft.errors import CheckpointError
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
-from weft.metrics.trainings import MeanOfTrainings, mean_of
+from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run.card import write_card
 from weft.run.training import CheckedRecipe, begin_run, check_recipe, completed
 from weft.store import files, jsonfile

@@ -111,7 +111,7 @@ def test_who_answers_one_reaches_the_baseline_and_who_knows_beats_it() -> None:
     assert score.value == pytest.approx(1 / 6, abs=0.01) and score.low < score.value < score.high
     off = evaluate(Rememberer(Knows(data, 0.5), data), "test", 101)
     assert [one.value for one in off.scores] == [pytest.approx(0.25, rel=1e-5), 0]
-    assert "worse than the baseline" in off.text() and "split:test|bs:1000|seed:12345|n:101" in off.text()
+    assert "worse than the baseline" in off.text() and "split:test|bca:1000|seed:12345|n:101" in off.text()
     assert "problem:adding|length:9|seed:1|" in off.scores[0].score.signature
     assert json.loads(off.json())["scores"]["MSE"]["value"] == off.scores[0].value
 

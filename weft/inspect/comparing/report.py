@@ -12,18 +12,17 @@ from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
 from weft.inspect.page.html import PageHead, document
 from weft.inspect.views.view import Block, chart, said, series
-from weft.metrics.bootstrap import RESAMPLES
 from weft.version import __version__
 
 PAIRED = (
-    f"The best variant against each other variant, with {RESAMPLES:,} resamples of test items and seeds "
-    "(hierarchical paired bootstrap, Davison & Hinkley 1997, Koehn 2004). p is the probability that chance "
-    "alone gives a difference this large, in the last column corrected for the number of tests (Holm 1979); "
-    "if that is 0.05 or more, the better score may be luck."
+    "The best variant against each other variant, over seeds and test items (analysis of variance, Hillis "
+    "2014; with one seed each, paired randomisation, Noreen 1989). p is the probability that chance alone "
+    "gives a difference this large, in the last column corrected for the number of tests (Holm 1979); if it "
+    "is 0.05 or more, the better score may be luck."
 )
 ONE_SEED = "Each variant was trained with one seed, so the variation between seeds is not included."
 BRACKETS = (
-    "In brackets: 95 % bootstrap interval over test items; ± is the standard deviation over seeds, which the "
+    "In brackets: 95 % interval over test items; ± is the standard deviation over seeds, which the "
     "interval includes. A column has no best value if intervals overlap or no variant beats the baselines. "
     "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )

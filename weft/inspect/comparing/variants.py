@@ -1,18 +1,15 @@
 """Group runs by variant: runs that differ only in their seed are repetitions of one variant.
 
-Read next: report.py; ../../metrics/repeated.py, the test between two variants.
+Read next: report.py; ../../metrics/intervals.py, the test between two variants.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from weft.inspect.comparing.measured import RunFacts
-from weft.metrics.repeated import Difference, compare_repeated
-
-NORMAL = 1.96
-"""Standard errors on each side that cover 95 % of a normal distribution."""
+from weft.metrics.intervals import Difference, compare_repeated, holm, mean_over_runs
+from weft.metrics.metric import MetricScore
 
 
 class VariantRuns(NamedTuple):
@@ -129,8 +126,6 @@ def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     """Test the best variant by its main score against each other, over seeds and items.
 
     The p-values are corrected for the number of tests, and the verdicts follow from the corrected ones.
-
-    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
     """
     known = [group for group in groups if all(run.evidence for run in group.runs)]
     if len(known) < 2:
@@ -147,21 +142,6 @@ def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     tests = [_tested(best, group) for group in known if group is not best]
     corrected = iter(holm([one.found.p_value for one in tests if one.found]))
     return [_judged(one, next(corrected), note) if one.found else one for one in tests]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction of several p-values, in their order.
-
-    Example:
-        >>> [round(p, 3) for p in holm([0.012, 0.020, 0.030, 0.400])]
-        [0.048, 0.06, 0.06, 0.4]
-    """
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    found, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[place]))
-        found[place] = largest
-    return found
 
 
 def _tested(best: VariantRuns, other: VariantRuns) -> VariantTest:
@@ -204,9 +184,9 @@ def _score(row: Sequence[dict[str, Any] | None]) -> TableCell:
     if len(known) == 1:
         low, high = known[0]["low"], known[0]["high"]
         return TableCell(value, low, high, f"{value:{form}} [{low:{form}}, {high:{form}}]")
-    items = fmean((one["high"] - one["low"]) / 2 for one in known)
-    half = math.hypot(items, NORMAL * stdev(values) / math.sqrt(len(values)))
-    low, high = value - half, value + half
+    low, high = mean_over_runs(
+        [MetricScore(**{key: one[key] for key in MetricScore._fields}) for one in known]
+    )
     low = max(low, 0.0) if min(values) >= 0 else low  # such a score has no values below 0
     spread = stdev(values)
     shown = f"{value:{form}} ± {spread:{form}} [{low:{form}}, {high:{form}}]"

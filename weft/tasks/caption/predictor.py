@@ -28,6 +28,7 @@ from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
 from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
 from weft.metrics.means import mean_of, ratio
+from weft.metrics.metric import ItemKind
 from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint
 from weft.models import Generator
@@ -377,14 +378,16 @@ class CaptionEvaluation(Evaluation):
     scores: list[ScoreWithBaselines]
     results: list[dict[str, Any]]  # COCO's format: image_id and caption
     seconds: float
-    compared: ComparedOutputs | None
+    compared: Sequence[ComparedOutputs]
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "scores, intervals and baselines"
-    compares: ClassVar[bool] = True
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
+
+    def notes(self) -> list[str]:
+        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
-        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
-        return [speed] if self.forms is None else [self.forms.line(), speed]
+        return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
 
     def facts(self) -> dict[str, Any]:
         """The speed, `results` as COCO's evaluation server reads them, and the scores in one Unicode form."""
@@ -445,7 +448,7 @@ def evaluate(
         ],
         results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
         seconds=seconds,
-        compared=ComparedOutputs(outputs, found.captions, baselines={name: answers}),
+        compared=[ComparedOutputs(outputs, found.captions, baselines={name: answers})],
         forms=_in_form(outputs, found.captions, captioner.vocabulary.form),
     )
 

@@ -8,19 +8,20 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.f1 import ClassRow, by_class, classes, confusion, macro_f1, table
-from weft.metrics.label_sets import by_label, label_f1
+from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
+from weft.metrics.labels import classes_of
+from weft.metrics.metric import ItemKind
 from weft.metrics.naive_bayes import NaiveBayes, grams
-from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
-from weft.tasks.labels.base import ClassEvaluation
+from weft.tasks.labels.base import ClassEvaluation, probabilities_of
 from weft.tasks.labels.calibration import Confidence, confidence_of
 from weft.tasks.predictor import Place, separated
 from weft.text.vocabulary import Vocabulary
@@ -34,14 +35,17 @@ class LabelEvaluation(ClassEvaluation):
     confidence: Confidence
     unseen: list[str]  # classes of these texts that training never saw
     wrong: list[str]
+    compared: Sequence[ComparedOutputs]
+    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
+
+    def notes(self) -> list[str]:
+        """Classes never seen, calibration."""
+        unseen = f"  classes that training never saw (always wrong): {', '.join(self.unseen)}"
+        return [*([unseen] if self.unseen else []), *self.confidence.lines(self.accuracy.value)]
 
     def details(self) -> list[str]:
-        """Classes never seen, calibration, speed, each class, confusions."""
-        lines = []
-        if self.unseen:
-            lines.append(f"  classes that training never saw (always wrong): {', '.join(self.unseen)}")
-        lines += self.confidence.lines(self.accuracy.value)
-        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
+        """Speed, each class, confusions."""
+        lines = [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s"]
         lines.append(table(self.rows))
         if len(self.labels) <= 20:
             lines += [
@@ -86,13 +90,22 @@ def evaluate(
     outputs = ["" if one is None else one.label for one in decided]
     answered = np.array([one is not None for one in decided])
     probs = np.stack([one.probs for one in decided if one is not None])  # [N, C]
-    names = classes(outputs, labels)
+    names = classes_of(labels, outputs)
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
-    accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
+    compared = ComparedOutputs(outputs, labels, baselines=lowest, reads="labels")
     return LabelEvaluation(
         title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
-        scores=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
+        scores=[compared.scored(Accuracy()).counted("text"), compared.scored(F1())],
+        compared=[
+            compared,
+            probabilities_of(
+                classifier.classes,
+                (None if one is None else one.probs for one in decided),
+                labels,
+                None if train is None else train[1],
+            ),
+        ],
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
@@ -131,16 +144,19 @@ class SeveralEvaluation(Evaluation):
     unseen: list[str]  # labels of these texts that training never saw
     wrong: list[str]
     seconds: float
+    compared: Sequence[ComparedOutputs]
+    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
+
+    def notes(self) -> list[str]:
+        """Labels never seen, thresholds."""
+        unseen = f"  labels that training never saw (never given): {', '.join(self.unseen)}"
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in self.thresholds.items())
+        return [*([unseen] if self.unseen else []), f"  a label is given from this probability on: {shown}"]
 
     def details(self) -> list[str]:
-        """Labels never seen, speed, each label, thresholds."""
-        lines = []
-        if self.unseen:
-            lines.append(f"  labels that training never saw (never given): {', '.join(self.unseen)}")
-        shown = ", ".join(f"{name} {value:.3g}" for name, value in self.thresholds.items())
-        lines.append(f"  a label is given from this probability on: {shown}")
-        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
-        return [*lines, table(self.rows)]
+        """Speed, each label."""
+        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s"
+        return [speed, table(self.rows)]
 
     def facts(self) -> dict[str, Any]:
         """Labels and thresholds."""
@@ -175,23 +191,36 @@ def evaluate_several(
     reader = classifier.reader
     assert reader.separator is not None
     outputs = ["" if one is None else one.label for one in decided]
-    lowest: dict[str, list[str]] = {}
+
+    def sets(lines: Sequence[str]) -> list[frozenset[str]]:
+        return [frozenset(names_of(line, reader.separator)) for line in lines]
+
+    lowest: dict[str, list[frozenset[str]]] = {}
     if train is not None:
         common = Counter(train[1]).most_common(1)[0][0]
-        lowest = {f"most frequent labels ({common or 'none'})": [common] * len(texts)}
-    seen = {name for label in labels for name in names_of(label, reader.separator)}
-    unseen = sorted(seen - set(reader.classes))
+        lowest = {f"most frequent labels ({common or 'none'})": sets([common]) * len(texts)}
+    answers, true = sets(outputs), sets(labels)
+    unseen = sorted({name for names in true for name in names} - set(reader.classes))
     every = [*reader.classes, *unseen]
-    how: dict[str, Any] = {"separator": reader.separator, "labels": every}
+    compared = ComparedOutputs(answers, true, baselines=lowest, reads="labels")
     return SeveralEvaluation(
         title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
         scores=[
-            label_f1(outputs, labels, mean="micro", baselines=lowest, **how),
-            label_f1(outputs, labels, mean="macro", baselines=lowest, **how),
-            scored(Accuracy(), outputs, labels, baselines=lowest).counted("text").renamed("all labels right"),
+            compared.scored(F1(average="micro", labels=every)),
+            compared.scored(F1(average="macro", labels=every)),
+            compared.scored(Accuracy()).counted("text").renamed("all labels right"),
         ],
-        rows=by_label(outputs, labels, **how),
+        compared=[
+            compared,
+            probabilities_of(
+                reader.classes,
+                (None if one is None else one.probs for one in decided),
+                true,
+                None if train is None else sets(train[1]),
+            ),
+        ],
+        rows=by_class(answers, true, every),
         thresholds=dict(zip(reader.classes, reader.thresholds, strict=True)),
         unseen=unseen,
         wrong=wrong,

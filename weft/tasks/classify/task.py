@@ -22,8 +22,8 @@ from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.calibration import fitted
 from weft.metrics.f1 import ClassRow, by_class
-from weft.metrics.label_sets import by_label
 from weft.metrics.naive_bayes import NaiveBayes
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams, GramTable
@@ -31,7 +31,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
-from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns
+from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of
 from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
 from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
@@ -46,6 +46,7 @@ from weft.tasks.labels.base import (
     LabelSettings,
     TextLabelPipeline,
     TextLabelTask,
+    probabilities_of,
     weights_of,
 )
 from weft.tasks.labels.calibration import LabelCalibration
@@ -210,7 +211,13 @@ class ClassifyTraining(Training):
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
         samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
-        return Validation(scores, samples, notes=first(wrong))
+        probs = [None if one is None else one.probs for one in decided]
+        sides = _sides(outputs, self._reader.separator), _sides(labels, self._reader.separator)
+        compared = [
+            ComparedOutputs(*sides, reads="labels"),
+            probabilities_of(self._reader.classes, probs, sides[1], None),
+        ]
+        return Validation(scores, samples, compared, first(wrong))
 
     def _judged(
         self, decided: Sequence[LabelDecision | None], outputs: Sequence[str]
@@ -220,12 +227,17 @@ class ClassifyTraining(Training):
         read = [(one.probs, label) for one, label in zip(decided, labels, strict=True) if one is not None]
         targets = reader.targets([label for _, label in read]).numpy()
         if reader.separator is not None:
-            some = {"separator": reader.separator, "labels": reader.classes}
+            ours, theirs = _sides(outputs, reader.separator), _sides(labels, reader.separator)
             loss = nats(np.array([probs for probs, _ in read]), targets) if read else np.zeros(0)
-            return loss, by_label(outputs, labels, **some)  # type: ignore[arg-type]
+            return loss, by_class(ours, theirs, reader.classes)
         # a class that training never saw has no probability and no part in the loss
         probs = [float(probs[n]) for (probs, _), n in zip(read, targets, strict=True) if n >= 0]
         return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
+
+
+def _sides(lines: Sequence[str], separator: str | None) -> Any:
+    """The class of each text; its labels as a set where a text may have several."""
+    return lines if separator is None else [frozenset(names_of(line, separator)) for line in lines]
 
 
 class ClassifyPipeline(TextLabelPipeline[LabelledExample]):

@@ -16,9 +16,10 @@ import torch
 from weft.data.questions import Analogy, Questions, WordPair
 from weft.data.vectors import write_vectors
 from weft.errors import DataError
+from weft.metrics.intervals import correlation_interval, wilson
 from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ScoreWithBaselines, report
-from weft.metrics.spearman import interval, spearman
+from weft.metrics.spearman import spearman
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
@@ -270,7 +271,7 @@ class WordsEvaluation(Evaluation):
     vectors: np.ndarray  # [len(shown), D]
     shows: ClassVar[str] = "map of words"
 
-    def text(self) -> str:
+    def text(self, *, full: bool = True) -> str:
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
         lines = [
             f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",
@@ -279,7 +280,7 @@ class WordsEvaluation(Evaluation):
         for section, (right, covered) in self.sections.items():
             if len(self.sections) > 1:
                 lines.append(f"    {section}: {right} of {covered}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.scores[0].verdict()])
 
     def facts(self) -> dict[str, Any]:
         """The number of questions, and how many are covered."""
@@ -312,7 +313,7 @@ def _signature(vectors: WordVectors, how: str) -> str:
     kind = type(vectors.model).__name__.lower()
     case = "lc" if vectors.data.lowercase else "mixed"
     size = f"words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
-    return f"{how}|model:{kind}|{size}|case:{case}|resamples:1000"
+    return f"{how}|model:{kind}|{size}|case:{case}"
 
 
 def _pairs(vectors: WordVectors, pairs: list[WordPair], title: str) -> WordsEvaluation:
@@ -323,7 +324,6 @@ def _pairs(vectors: WordVectors, pairs: list[WordPair], title: str) -> WordsEval
         )
     ours = np.array([vectors.similarity(pair.first, pair.second) for pair in kept])
     gold = np.array([pair.score for pair in kept])
-    low, high = interval(ours, gold)
     chance = np.random.default_rng(CHANCE_SEED)
     words = sorted({word for pair in kept for word in pair[:2]})
     drawn = dict(zip(words, unit(chance.standard_normal((len(words), vectors.matrix.shape[1]))), strict=True))
@@ -336,8 +336,9 @@ def _pairs(vectors: WordVectors, pairs: list[WordPair], title: str) -> WordsEval
         "random vectors (seed 1)": 100 * spearman(random, gold),
         "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
     }
-    value, signature = 100 * spearman(ours, gold), _signature(vectors, "cosine")
-    score = MetricScore("Spearman x 100", value, signature, len(kept), low=100 * low, high=100 * high)
+    value, signature = spearman(ours, gold), _signature(vectors, "cosine")
+    low, high = correlation_interval(value, len(kept))
+    score = MetricScore("Spearman x 100", 100 * value, signature, len(kept), low=100 * low, high=100 * high)
     return WordsEvaluation(
         title=title,
         outputs=[f"{a}\t{b}\t{cosine:.4f}" for (a, b, _), cosine in zip(kept, ours, strict=True)],
@@ -362,17 +363,16 @@ def _analogies(vectors: WordVectors, asked: list[Analogy], title: str) -> WordsE
     right = answers == numbers[:, 3]
     covered = Counter(one.section for one in kept)
     hits = Counter(one.section for one, hit in zip(kept, right, strict=True) if hit)
-    chance = np.random.default_rng(12345)
-    means = [right[chance.integers(len(right), size=len(right))].mean() for _ in range(1000)]
-    low, high = np.quantile(means, [0.025, 0.975])
     shown = [vectors.words[number] for number in dict.fromkeys(numbers.ravel().tolist())][:80]
     lowest = {
         "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
         "a word drawn by chance": 100 / len(vectors.words),
     }
-    value, low, high = (100 * float(one) for one in (right.mean(), low, high))
-    signature = _signature(vectors, "3CosAdd")
-    score = MetricScore("analogies right, percent", value, signature, len(kept), low=low, high=high)
+    low, high = wilson(float(right.mean()), len(kept))
+    value, signature = 100 * float(right.mean()), _signature(vectors, "3CosAdd")
+    score = MetricScore(
+        "analogies right, percent", value, signature, len(kept), low=100 * low, high=100 * high
+    )
     pairs = zip(kept, answers, strict=True)
     return WordsEvaluation(
         title=title,

@@ -11,9 +11,9 @@ from weft.data.times import clock_of
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import ForecastRecord
-from weft.metrics.forecasts import SUMS, Blocks, blocks_of, gathered, naive_error, scores, sums
+from weft.metrics.forecasts import SUMS, Blocks, blocks_of, naive_error, scores, sums
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.scored import ScoreWithBaselines, fingerprint, grouped
 from weft.metrics.series import Baselines, Errors, ErrorSums, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble
@@ -198,17 +198,17 @@ def _in_units(
     about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
     how: dict[str, Any] = {"season": season, "levels": LEVELS if quantiles else (), "about": about}
     by_series = {}
-    for number, total in enumerate(gathered(found.units, chosen[:, 0])):
+    for number, total in enumerate(grouped(found.units, chosen[:, 0])):
         if total[SUMS.index("values")]:
             by_series[windows.names[number]] = {
                 one.score.name: one.value for one in scores(total[None], {}, **how)
             }
-    return UnitScores(scores(gathered(found.units, blocks.numbers), found.lowest_units, **how), by_series)
+    return UnitScores(scores(grouped(found.units, blocks.numbers), found.lowest_units, **how), by_series)
 
 
 def _scores(measured: _Sums, blocks: Blocks, *, quantiles: bool) -> list[ScoreWithBaselines]:
     """MSE, MAE and, with quantiles, the pinball loss, all scaled by the training part."""
-    summed = gathered(measured.each, blocks.numbers)
+    summed = grouped(measured.each, blocks.numbers)
     signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
     signature += f"|none dropped|{blocks.about}"
     items = fingerprint([blocks.about, *(f"{value:.6g}" for value in measured.truth)])

@@ -21,8 +21,10 @@ from torch import Tensor, nn
 from weft.data.held import held
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.f1 import by_class, classes, confusion, macro_f1, table
-from weft.metrics.scored import scored
+from weft.metrics.f1 import F1, by_class, confusion, table
+from weft.metrics.labels import classes_of
+from weft.metrics.metric import ItemKind
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
@@ -31,7 +33,7 @@ from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
-from weft.tasks.labels.base import ClassEvaluation, LabelBatch
+from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.pictures.pictures import (
     check_shape,
     content,
@@ -315,6 +317,9 @@ def _files(data: ClassData) -> Iterator[bytes]:
 class ImageEvaluation(ClassEvaluation):
     """The classes that a model predicted, and their scores: accuracy and macro F1."""
 
+    compared: Sequence[ComparedOutputs]
+    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
+
     def details(self) -> list[str]:
         """Speed, and each class."""
         speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
@@ -336,16 +341,18 @@ def evaluate(
         usual: the most frequent class of the training data; None takes that of `found`.
     """
     begun = time.perf_counter()
-    outputs = [classifier.names[n] for n in classifier.probs(found.pixels).argmax(1)]
+    probs = classifier.probs(found.pixels)
+    outputs = [classifier.names[n] for n in probs.argmax(1)]
     seconds = time.perf_counter() - begun
-    names = classes(outputs, found.labels)
+    names = classes_of(found.labels, outputs)
     most = usual or Counter(found.labels).most_common(1)[0][0]
     lowest = {"most frequent class": [most] * len(outputs)}
-    accuracy = scored(Accuracy(), outputs, found.labels, baselines=lowest)
+    compared = ComparedOutputs(outputs, found.labels, baselines=lowest, reads="labels")
     return ImageEvaluation(
         title=f"{title}, {plural(len(outputs), 'picture')}",
         outputs=outputs,
-        scores=[accuracy.counted("picture"), macro_f1(outputs, found.labels, baselines=lowest)],
+        scores=[compared.scored(Accuracy()).counted("picture"), compared.scored(F1())],
+        compared=[compared, probabilities_of(classifier.names, probs, found.labels, None)],
         rows=by_class(outputs, found.labels),
         labels=names,
         matrix=confusion(outputs, found.labels, names),

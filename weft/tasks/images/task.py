@@ -18,6 +18,7 @@ from weft.data.images import read_folders
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.f1 import by_class
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Sample, Validation, samples_of
@@ -31,7 +32,7 @@ from weft.tasks.images.predictor import (
     inspect_picture,
 )
 from weft.tasks.inspection import Inspection
-from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
+from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask, probabilities_of
 from weft.tasks.pictures.data import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
@@ -92,7 +93,12 @@ class ImagesTraining(Training):
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
         shown = samples_of(len(outputs))
-        return Validation(scores, [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown])
+        samples = [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown]
+        compared = [
+            ComparedOutputs(outputs, found.labels, reads="labels"),
+            probabilities_of(names, probs, found.labels, None),
+        ]
+        return Validation(scores, samples, compared)
 
 
 class ImagesPipeline(Pipeline):

@@ -22,7 +22,7 @@ from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import MetricScore
-from weft.metrics.scored import ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import LabelCalibration, outdated
@@ -301,6 +301,36 @@ class ClassEvaluation(Evaluation):
 
         title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
         return confusion_map(self.matrix, self.labels, title=title)
+
+
+def probabilities_of(
+    classes: Sequence[str],
+    probs: Iterable[np.ndarray | None],
+    labels: Sequence[str] | Sequence[frozenset[str]],
+    train: Sequence[str] | Sequence[frozenset[str]] | None,
+) -> ComparedOutputs:
+    """Probabilities of classes that metrics can score, beside those that the frequencies in training give.
+
+    Args:
+        classes: [C] of the model.
+        probs: [N] probabilities [C] of each item; None without an answer, which counts as knowing nothing.
+        labels: [N] the right class, or the right labels where there may be several.
+        train: those of the training examples; None if they are gone.
+    """
+    known = [{one} if isinstance(one, str) else one for one in labels]
+    names = [*classes, *sorted(set().union(*known) - set(classes))]  # what training never saw has 0
+    outputs = np.zeros((len(known), len(names)))
+    for row, one in zip(outputs, probs, strict=True):
+        row[: len(classes)] = 1 / len(classes) if one is None else one
+    true = np.array([[name in one for name in names] for one in known])
+    several = any(not isinstance(one, str) for one in labels)
+    baselines = {}
+    if train:
+        counts = Counter(name for one in train for name in ([one] if isinstance(one, str) else one))
+        shares = np.array([counts[name] / len(train) for name in names])
+        baselines["frequencies in training"] = np.tile(shares, (len(known), 1))
+    references = true if several else true.argmax(1)
+    return ComparedOutputs(outputs, references, baselines=baselines, reads="probabilities")
 
 
 ClassWeights = Literal["none", "balanced"] | Mapping[str, float]

@@ -70,14 +70,14 @@ class ProseEvaluation(Evaluation):
     seconds: float
     shows: ClassVar[str] = "nats per token by how often it was seen"
 
+    def notes(self) -> list[str]:
+        missing = "  baseline: none, because the training text that it counts is missing"
+        return [] if self.buckets else [missing]
+
     def details(self) -> list[str]:
         """Speed, and loss by frequency."""
-        lines = []
-        if not self.buckets:
-            lines.append("  baseline: none, because the training text that it counts is missing")
-        lines.append(
-            f"  {len(self.model.logp) / max(self.seconds, 1e-9):,.0f} tokens/s, {self.seconds:.1f} s"
-        )
+        rate = len(self.model.logp) / max(self.seconds, 1e-9)
+        lines = [f"  {rate:,.0f} tokens/s, {self.seconds:.1f} s"]
         names = "; ".join(self.buckets[0].nats) if self.buckets else ""
         lines.append(f"nats per token by how often it was seen in training: {names}")
         lines += [

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Self
 
 from weft.errors import ConfigError
-from weft.metrics.baseline import beside
-from weft.metrics.bootstrap import mean_with_interval
-from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines, report
+from weft.metrics.intervals import mean_with_interval
+from weft.metrics.metric import ItemKind, Metric
+from weft.metrics.scored import BETTER, ScoreWithBaselines, report
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.multilingual.data import ManyData
@@ -135,27 +134,28 @@ class ManyEvaluation(Evaluation):
     unseen: Sequence[str]  # pairs without training data
     wrong: Sequence[str] = ()
     shows: ClassVar[str] = "BLEU of each pair"
-    compares: ClassVar[bool] = True
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
         found = together({pair: one.with_metrics(metrics) for pair, one in self.pairs.items()}, self.unseen)
         return replace(self, scores=found.scores, pairs=found.pairs)
 
-    def text(self) -> str:
+    def text(self, *, full: bool = True) -> str:
         """Mean BLEU, a table of BLEU, and every score of every pair."""
         lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>6}{'95 %':>13}{'copied':>8}"]
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
-            interval = f"{bleu.low:.2f}-{bleu.high:.2f}"
-            note = beside(bleu.value, copied)
+            interval = "-" if bleu.low is None else f"{bleu.low:.2f}-{bleu.high:.2f}"
+            judged = one.scores[0].judged(one.scores[0].difference(COPIED))
+            note = "" if judged == BETTER else f"  <- {judged} the baseline"
             lines.append(f"  {pair:<8}{bleu.value:>6.2f}{interval:>13}{copied:>8.2f}{note}")
             if pair in self.unseen:
                 lines.append(f"  {'':<8}never trained (zero-shot)")
             if one.left_out:
                 lines.append(f"  {'':<8}{plural(one.left_out, 'pair')} with an empty side left out")
-        for pair, one in self.pairs.items():
+        for pair, one in self.pairs.items() if full else ():
             lines += [f"{pair}: {one.title}", *report(one.scores)]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.scores[0].verdict()])
 
     def json(self) -> str:
         """The mean of the pairs; in `pairs` everything of each."""

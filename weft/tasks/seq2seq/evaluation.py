@@ -26,6 +26,7 @@ from weft.metrics.chrf import Chrf
 from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
+from weft.metrics.metric import ItemKind
 from weft.metrics.scored import (
     ComparedOutputs,
     ScoreWithBaselines,
@@ -75,20 +76,18 @@ class PairEvaluation(Evaluation):
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs divided by words of the references
-    compared: ComparedOutputs | None
+    compared: Sequence[ComparedOutputs]
     terms: TermCounts | None = None  # of the glossary
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     lacking: Sequence[str] = ()  # characters of the sources that the vocabulary lacks
     lacked: str = ""  # what became of them
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
-    compares: ClassVar[bool] = True
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
-    def details(self) -> list[str]:
-        """Length and speed, and BLEU by source length."""
-        lines = [f"  output is {self.ratio:.2f} times as long as the references (words)"]
-        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
-        lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
+    def notes(self) -> list[str]:
+        """Terms kept, other Unicode forms, unknown characters."""
+        lines = []
         if self.terms is not None and self.terms.terms:
             count, outputs, references = self.terms
             lines.append(
@@ -101,9 +100,17 @@ class PairEvaluation(Evaluation):
             lines.append(
                 f"  the vocabulary lacks characters of the sources: {named(self.lacking)}; {self.lacked}"
             )
-        lines.append("BLEU by source length (words):")
-        lines += ["  " + row for row in table(self.lengths).splitlines()]
         return lines
+
+    def details(self) -> list[str]:
+        """Length and speed, and BLEU by source length."""
+        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        return [
+            f"  output is {self.ratio:.2f} times as long as the references (words)",
+            f"  {rate:.0f} sentences/s, {self.seconds:.1f} s",
+            "BLEU by source length (words):",
+            *("  " + row for row in table(self.lengths).splitlines()),
+        ]
 
     def facts(self) -> dict[str, Any]:
         """BLEU by source length; length and speed."""
@@ -168,7 +175,7 @@ def evaluate(
         lengths=by_length(bleu, outputs, references, sources),
         seconds=pairs.seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
-        compared=of_lines(outputs, references, sources, lowest),
+        compared=[of_lines(outputs, references, sources, lowest)],
         terms=None if glossary is None else terms_kept(read_glossary(glossary), sources, outputs, references),
         forms=scores_in_form(
             {metric.name: metric for metric in (bleu, chrf, meteor)}, outputs, references, sources, form=form
@@ -383,7 +390,7 @@ class GivenScores(Evaluation):
     wrong: list[str]
     summed: list[GivenLine]  # the lines with a score, of pairs with text on both sides
 
-    def text(self) -> str:
+    def text(self, *, full: bool = True) -> str:
         """The scores of each line and of all lines, as text."""
         total = sum(one.logp or 0.0 for one in self.summed)
         tokens = sum(one.tokens for one in self.summed)

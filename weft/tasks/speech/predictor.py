@@ -27,6 +27,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
 from weft.metrics.forms import ScoresInForm, scores_in_form
+from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
@@ -367,18 +368,20 @@ class SpeechEvaluation(Evaluation):
     counts: list[int]  # substitutions, deletions, insertions, words of the references
     hours: float  # of sound
     seconds: float  # of the search
-    compared: ComparedOutputs | None
+    compared: Sequence[ComparedOutputs]
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "WER by words said"
-    compares: ClassVar[bool] = True
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
     length: ClassVar[str] = "words said"
+
+    def notes(self) -> list[str]:
+        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
         """Errors by kind, and the speed."""
         changed, out, put, words = self.counts
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return [
-            *([] if self.forms is None else [self.forms.line()]),
             f"  {plural(changed, 'word')} substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
             f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
         ]
@@ -427,7 +430,7 @@ def evaluate(
         counts=[int(count) for count in counts],
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,
-        compared=of_lines(outputs, references, None, lowest),
+        compared=[of_lines(outputs, references, None, lowest)],
         forms=scores_in_form(
             {"WER": Wer(), "CER": Cer()}, outputs, references, form=transcriber.vocabulary.form
         ),

@@ -14,6 +14,7 @@ from weft.data.report import Report
 from weft.data.tables import header_of, is_table
 from weft.errors import ConfigError
 from weft.metrics.forms import ScoresInForm, scores_in_form
+from weft.metrics.metric import ItemKind
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
 from weft.models import Generator
@@ -62,17 +63,18 @@ class SummaryEvaluation(Evaluation):
     words: tuple[float, float, float]  # mean length of sources, references and outputs
     copied: float  # share of the outputs' words that occur in their source
     seconds: float
-    compared: ComparedOutputs | None
+    compared: Sequence[ComparedOutputs]
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "scores, intervals and baselines"
-    compares: ClassVar[bool] = True
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
+
+    def notes(self) -> list[str]:
+        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
         """Words of texts and summaries, and the speed."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
-        forms = [] if self.forms is None else [self.forms.line()]
         return [
-            *forms,
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
             f"output, of which {100 * self.copied:.0f} % occur in the source",
             f"  {rate:.0f} summaries/s, {self.seconds:.1f} s",
@@ -116,7 +118,7 @@ def evaluate(
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
         seconds=pairs.seconds,
-        compared=of_lines(outputs, references, sources, lowest),
+        compared=[of_lines(outputs, references, sources, lowest)],
         forms=scores_in_form(metrics, outputs, references, form=translator.target.form),
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,9 +24,10 @@ from torch import Tensor, nn
 from weft.data.batching import length_groups
 from weft.data.conllu import Column, ConlluSentence, each_sentence
 from weft.errors import DataError
-from weft.metrics.f1 import ClassRow, by_class, classes, confusion, macro_f1, table
-from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines, scored
+from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
+from weft.metrics.labels import classes_of
+from weft.metrics.metric import ItemKind
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
@@ -386,15 +387,18 @@ class TagEvaluation(ClassEvaluation):
     unseen_tags: list[str]  # in this text, not in the training data
     wrong: list[str]
     names: list[ClassRow]
+    compared: Sequence[ComparedOutputs]
+    offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels")
+
+    def notes(self) -> list[str]:
+        """Tags never seen, calibration."""
+        unseen = f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}"
+        return [*([unseen] if self.unseen_tags else []), *self.confidence.lines(self.accuracy.value)]
 
     def details(self) -> list[str]:
-        """Tags never seen, calibration, speed, confusions, each tag."""
-        lines = []
-        if self.unseen_tags:
-            lines.append(f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}")
-        lines += self.confidence.lines(self.accuracy.value)
+        """Speed, confusions, each tag."""
         rate = self.words / max(self.seconds, 1e-9)
-        lines.append(f"  {rate:,.0f} words per CPU second with probabilities, {self.seconds:.1f} s")
+        lines = [f"  {rate:,.0f} words per CPU second with probabilities, {self.seconds:.1f} s"]
         wrong = [
             (int(self.matrix[i, j]), self.labels[i], self.labels[j])
             for i, j in zip(*np.nonzero(self.matrix), strict=True)
@@ -445,8 +449,9 @@ def evaluate(
     answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
     read = [(one, sentence) for one, sentence in pairs if one is not None]
     flat = list(chain(*answers)), list(chain(*(sentence.tags or [] for sentence in sentences)))
-    labels = classes(*flat)
+    labels = classes_of(*reversed(flat))
     known = [sentence.tags or [] for sentence in sentences]
+    scores, compared = _scores(tagger.lexicon, sentences, answers, train)
     return TagEvaluation(
         title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
         f"{unanswered(wrong)}",
@@ -454,7 +459,8 @@ def evaluate(
             "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
             for one, tags in zip(sentences, answers, strict=True)
         ],
-        scores=_scores(tagger.lexicon, sentences, answers, train),
+        scores=scores,
+        compared=compared,
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
@@ -478,7 +484,7 @@ def _scores(
     sentences: Sequence[ConlluSentence],
     answers: Sequence[Sequence[str]],
     train: Sequence[ConlluSentence] | None,
-) -> list[ScoreWithBaselines]:
+) -> tuple[list[ScoreWithBaselines], list[ComparedOutputs]]:
     """Accuracy, whole names, words that training never saw, and macro F1, beside the baseline."""
     references = [sentence.tags or [] for sentence in sentences]
     forms = [sentence.forms for sentence in sentences]
@@ -488,30 +494,30 @@ def _scores(
         most = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
         guessed["most frequent tag and ending"] = [most.tag(words) for words in forms]
     words = f"words:{sum(map(len, references))}"
-    scores = [_scored(answers, references, guessed).signed(words)]
+    tags = tags_of(answers, references, guessed)
+    labels = ComparedOutputs(answers, references, baselines=guessed, reads="labels")
+    scores = [tags.scored(TagAccuracy()).signed(words)]
     if are_spans(chain(*references)):
-        found = _scored(answers, references, guessed, metric=SpanF1())
-        scores.append(found.signed(f"scheme:{scheme(references)}"))
+        scores.append(tags.scored(SpanF1()).signed(f"scheme:{scheme(references)}"))
     if any(map(any, new)):
         known = "small letters" if lexicon.lowercase else "as written"
-        unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
+        unknown = tags_of(answers, references, guessed, new).scored(TagAccuracy())
+        unknown = unknown.renamed("tag accuracy, unknown words")
         scores.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
-    lowest = {name: list(chain(*rows)) for name, rows in guessed.items()}
-    flat, lengths = (list(chain(*answers)), list(chain(*references))), [*map(len, references)]
-    return [*scores, macro_f1(*flat, baselines=lowest, lengths=lengths).signed(words)]
+    return [*scores, labels.scored(F1()).signed(words)], [tags, labels]
 
 
-def _scored(
+def tags_of(
     answers: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
     guessed: Mapping[str, Sequence[Sequence[str]]],
     chosen: Sequence[Sequence[bool]] | None = None,
-    metric: Metric | None = None,
-) -> ScoreWithBaselines:
-    """A metric, the accuracy by default, of all words or of the chosen ones."""
+) -> ComparedOutputs:
+    """The tags of all words, or of the chosen ones, as lines."""
     lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
-    rows = _lines(answers, chosen), _lines(references, chosen)
-    return scored(metric or TagAccuracy(), *rows, baselines=lowest)
+    return ComparedOutputs(
+        _lines(answers, chosen), _lines(references, chosen), baselines=lowest, reads="tags"
+    )
 
 
 def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:

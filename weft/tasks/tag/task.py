@@ -22,6 +22,7 @@ from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.calibration import fitted
 from weft.metrics.f1 import by_class
+from weft.metrics.scored import ComparedOutputs
 from weft.metrics.span_f1 import are_spans, by_type
 from weft.models import Labeller
 from weft.nn.embed.characters import Characters
@@ -52,7 +53,14 @@ from weft.tasks.lexicon import Lexicon
 from weft.tasks.predictor import Place, separated
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
-from weft.tasks.tag.predictor import TagEvaluation, WordTagger, evaluate, export_tagger, inspect_words
+from weft.tasks.tag.predictor import (
+    TagEvaluation,
+    WordTagger,
+    evaluate,
+    export_tagger,
+    inspect_words,
+    tags_of,
+)
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
@@ -271,7 +279,8 @@ class TagTraining(Training):
             )
             for n in samples_of(len(valid))
         ]
-        return Validation(scores, samples, notes=first(wrong))
+        compared = [tags_of(answers, references, {}), ComparedOutputs(answers, references, reads="labels")]
+        return Validation(scores, samples, compared, first(wrong))
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""

@@ -1,0 +1,105 @@
+"""Brier score, calibration error, ROC area, average precision: by loops, and against scikit-learn."""
+
+import numpy as np
+import pytest
+
+from weft.errors import DataError
+from weft.metrics.intervals import compare_statistics, with_interval
+from weft.metrics.probabilities import Auroc, AveragePrecision, Brier, Ece
+
+CHANCE = np.random.default_rng(3)
+TRUE = CHANCE.integers(0, 3, 67)
+PROBS = CHANCE.dirichlet((1, 1, 1), 67) * 0.6 + 0.4 * np.eye(3)[TRUE] * CHANCE.random((67, 1))
+PROBS = np.round(PROBS / PROBS.sum(1, keepdims=True), 2)  # rounded, so that some are equal
+SEVERAL = CHANCE.random((67, 3)) < 0.4
+
+
+def area(score: np.ndarray, true: np.ndarray) -> float:
+    pairs = [(a > b) + 0.5 * (a == b) for a in score[true] for b in score[~true]]
+    return float(np.mean(pairs))
+
+
+def precision(score: np.ndarray, true: np.ndarray) -> float:
+    """Sum of (R_n - R_(n-1)) P_n over thresholds."""
+    total, before = 0.0, 0.0
+    for least in sorted(set(score), reverse=True):
+        chosen = score >= least
+        recall = true[chosen].sum() / true.sum()
+        total, before = total + (recall - before) * true[chosen].mean(), recall
+    return total
+
+
+def test_ranks_are_those_of_loops_over_pairs_and_thresholds() -> None:
+    for true in (np.eye(3, dtype=bool)[TRUE], SEVERAL):
+        given = TRUE if true is not SEVERAL else SEVERAL
+        for metric, loop in ((Auroc(), area), (AveragePrecision(), precision)):
+            wanted = np.mean([loop(PROBS[:, n], true[:, n]) for n in range(3)])
+            assert metric(PROBS, given).value == pytest.approx(wanted, abs=1e-12)
+    two = (PROBS[:, 1], (TRUE == 1).astype(int))  # the rarer class, which here is class 1
+    assert Auroc()(*two).value == pytest.approx(area(two[0], two[1] == 1))
+    assert AveragePrecision()(*two).value == pytest.approx(precision(two[0], two[1] == 1))
+
+
+def test_squared_and_calibration_errors_are_those_of_loops() -> None:
+    onehot = np.eye(3)[TRUE]
+    assert Brier()(PROBS, TRUE).value == pytest.approx(
+        np.mean([((p - y) ** 2).sum() for p, y in zip(PROBS, onehot, strict=True)])
+    )
+    assert Brier()(PROBS[:, 1], TRUE == 1).value == pytest.approx(np.mean((PROBS[:, 1] - onehot[:, 1]) ** 2))
+    sure, right, wanted = PROBS.max(1), PROBS.argmax(1) == TRUE, 0.0
+    for number in range(10):
+        inside = (sure >= number / 10) & ((sure < (number + 1) / 10) | (number == 9))
+        if inside.any():
+            wanted += inside.mean() * abs(sure[inside].mean() - right[inside].mean())
+    assert Ece()(PROBS, TRUE).value == pytest.approx(wanted)
+
+
+def test_all_are_those_of_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn, for this comparison alone")
+    onehot = np.eye(3, dtype=int)[TRUE]
+    assert Auroc()(PROBS, SEVERAL).value == pytest.approx(metrics.roc_auc_score(SEVERAL, PROBS))
+    assert Auroc()(PROBS, TRUE).value == pytest.approx(metrics.roc_auc_score(onehot, PROBS))
+    for true in (onehot, SEVERAL):
+        given = TRUE if true is onehot else SEVERAL
+        known = metrics.average_precision_score(true, PROBS)
+        assert AveragePrecision()(PROBS, given).value == pytest.approx(known)
+    one = PROBS[:, 1]
+    assert Brier()(one, TRUE == 1).value == pytest.approx(metrics.brier_score_loss(TRUE == 1, one))
+    assert AveragePrecision()(one, TRUE == 1).value == pytest.approx(
+        metrics.average_precision_score(TRUE == 1, one)
+    )
+
+
+def test_pseudo_values_are_derivatives_by_the_weight_of_an_item() -> None:
+    # doubling an item's weight a little: measured on copies of the data
+    score, true, step = PROBS[:, 1], TRUE == 1, 1000
+    for metric, loop in ((Auroc(), area), (AveragePrecision(), precision)):
+        values = metric.pseudo_values(score, true)
+        assert values.mean() == pytest.approx(loop(score, true))
+        for item in (0, 5, 31):
+            many = np.repeat(np.arange(67), [step + (n == item) for n in range(67)])
+            if loop is area:
+                weights = np.bincount(many) / step
+                above = (score[true][:, None] > score[~true]) + 0.5 * (score[true][:, None] == score[~true])
+                moved = weights[true] @ above @ weights[~true] / (weights[true].sum() * weights[~true].sum())
+            else:
+                moved = precision(score[many], true[many])
+            slope = (moved - loop(score, true)) * step
+            assert values[item] - values.mean() == pytest.approx(67 * slope, rel=0.01, abs=0.01), item
+
+
+def test_the_interval_of_the_area_is_about_delongs() -> None:
+    score, true = PROBS[:, 1], TRUE == 1
+    found = with_interval(Auroc(), Auroc().statistics(score, true.astype(int)))
+    above = (score[true][:, None] > score[~true]) + 0.5 * (score[true][:, None] == score[~true])
+    error = (above.mean(1).var(ddof=1) / true.sum() + above.mean(0).var(ddof=1) / (~true).sum()) ** 0.5
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+    other = Auroc().statistics(np.random.default_rng(1).random(67), true.astype(int))
+    assert compare_statistics(Auroc(), other, Auroc().statistics(score, true.astype(int))).p_value < 0.05
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DataError, match=r"class numbers below 3, got 0 to 3"):
+        Brier()(PROBS[:2], [0, 3])
+    with pytest.raises(DataError, match=r"got shapes \[67, 3\] and \[67, 2\]"):
+        Auroc()(PROBS, SEVERAL[:, :2])

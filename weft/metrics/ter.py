@@ -1,0 +1,61 @@
+"""Translation edit rate: the edits that turn an output into its reference, as sacrebleu counts them.
+
+A shift of several words is one edit. Read next: wer.py, without shifts.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import sacrebleu
+
+from weft.metrics.metric import Metric
+
+
+class Ter(Metric):
+    """100 x edits / words of the references, over all lines; 0 is best.
+
+    Args:
+        normalized: split punctuation and symbols off words.
+        no_punct: ignore punctuation.
+        asian_support: split Chinese and Japanese characters.
+        case_sensitive: keep case.
+
+    Source: Snover et al. 2006, "A Study of Translation Edit Rate with Targeted Human Annotation".
+
+    Example:
+        >>> Ter()(["the cat on the mat sat"], ["the cat sat on the mat"]).value  # one shift of six words
+        16.666666666666668
+    """
+
+    name, higher_is_better = "TER", False
+
+    def __init__(
+        self,
+        *,
+        normalized: bool = False,
+        no_punct: bool = False,
+        asian_support: bool = False,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._counter = sacrebleu.TER(
+            normalized=normalized,
+            no_punct=no_punct,
+            asian_support=asian_support,
+            case_sensitive=case_sensitive,
+        )
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """[N, 2]: edits and words of the reference."""
+        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
+        return np.array(rows, dtype=np.float64)
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 2] to [...]; a reference without words makes every edit count as 100."""
+        edits, words = totals[..., 0], totals[..., 1]
+        return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
+
+    def signature(self) -> str:
+        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
+        return str(self._counter.get_signature())
