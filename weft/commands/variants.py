@@ -14,6 +14,7 @@ from weft.errors import ConfigError
 
 if TYPE_CHECKING:
     from weft.inspect.comparing.budget import Budget
+    from weft.tasks.task import Task
 
 SEED = "training.seed"
 
@@ -95,11 +96,17 @@ def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tupl
     Every mistake in a recipe is reported before any training starts.
     """
     from weft.commands.outputs import folder_for
+    from weft.config import read_recipe
     from weft.inspect.comparing.tables import folder_name
+    from weft.run.training import check_recipe
 
     runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
     if plan:
         folder_for(output / "runs")
+        changes = {one.recipe: one.changes for one in plan}
+        tables = [read_recipe(recipe, some) for recipe, some in changes.items()]
+        if lacking := untested([check_recipe(table, plugins=plugins).task for table in tables]):
+            click.echo(lacking, err=True)
     for number, one in enumerate(plan, 1):
         run = output / "runs" / folder_name(one.name)
         runs.append(NamedRun(one.name, run, one.variant))
@@ -158,6 +165,18 @@ def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missi
         click.echo(f"{one.name}: {' '.join(widths)}", err=True)
         sized.append(one._replace(changes=[*one.changes, *widths]))
     return sized
+
+
+def untested(tasks: "Sequence[Task]") -> str:
+    """What to say, before anything is trained, of tasks without a test split; "" if all have one."""
+    if all(task.has("test") for task in tasks):
+        return ""
+    if all(task.has("test") or task.has("valid") for task in tasks):
+        return (
+            "no test split (data.test): variants are compared on the validation split, which also chooses "
+            "their checkpoints, so all scores are a little too good"
+        )
+    return "no test split (data.test) and no validation split: no scores, only speed, size and curves"
 
 
 def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]:

@@ -29,13 +29,14 @@ from weft.run import LoadedRun
 from weft.store import files, jsonfile
 from weft.tasks.evaluation import Items
 from weft.tasks.inspection import Inspection
+from weft.tasks.task import Split, Task
 from weft.train.checkpoints import Checkpoints
 
 
 class Evidence(NamedTuple):
     """The statistics of the main score on the items of a split."""
 
-    kind: str  # name of the metric's file in weft/metrics; empty for a ratio
+    kind: str  # name of the metric in recipes; empty for a ratio
     name: str
     form: Form  # of a ratio only
     higher_is_better: bool
@@ -61,15 +62,19 @@ def evidence(items: Items | None) -> Evidence | None:
         return None
     metric, rows = items.metric, items.statistics.tolist()
     form = form_of(metric)
-    kind = type(metric).__module__.removeprefix("weft.metrics.")
-    if form is None and rooms.get(weft.metrics, Metric, kind) is not type(metric):
+    if form is None and rooms.parts(weft.metrics, Metric).get(metric.key) is not type(metric):
         return None
     return Evidence(
-        "" if form else kind, metric.name, form or "mean", metric.higher_is_better, rows, items.fingerprint
+        "" if form else metric.key,
+        metric.name,
+        form or "mean",
+        metric.higher_is_better,
+        rows,
+        items.fingerprint,
     )
 
 
-VERSION = 5
+VERSION = 6
 """Version of the stored facts; older ones are measured again."""
 
 
@@ -124,6 +129,12 @@ def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunF
     return found
 
 
+def scored_split(task: Task) -> Split | None:
+    """The test split; the validation split of data without one; None without either."""
+    known: tuple[Split, Split] = ("test", "valid")
+    return next((split for split in known if task.has(split)), None)
+
+
 def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
     """Bytes that autograd stores for the loss of one example, without parameters."""
     if subject.batch is None:
@@ -154,12 +165,12 @@ def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
 
 def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
     model, events = opened.model, read_curves(opened.path / "metrics.jsonl")
-    tested, proof = "the recipe names no test set (data.test)", None
+    tested, proof = "the recipe names no test split (data.test)", None
     scores: list[dict[str, Any]] = []
     lengths: Sequence[LengthRow] = ()
-    if opened.task.has("test"):
+    if split := scored_split(opened.task):
         try:
-            evaluation = opened.pipeline.evaluate(model)
+            evaluation = opened.pipeline.evaluate(model, split=split)
             tested = evaluation.title
             scores = list(as_json(evaluation.scores).values())
             lengths = evaluation.lengths
