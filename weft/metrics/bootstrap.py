@@ -67,6 +67,7 @@ def confidence(
         (0.75, 0.25, 1.0)
     """
     check_lines(hypotheses, references, sources)
+    metric = metric.for_references(references)
     statistics = metric.rows(hypotheses, references, sources)
     return with_interval(metric, statistics, resamples=resamples, seed=seed)
 
@@ -134,6 +135,7 @@ def compare(
     """
     check_lines(first, references, sources)
     check_lines(second, references, sources)
+    metric = metric.for_references(references)
     rows = [metric.rows(lines, references, sources) for lines in (first, second)]
     return compare_statistics(metric, rows[0], rows[1], resamples=resamples, seed=seed)
 

@@ -6,9 +6,10 @@ work without more code, because they only sum rows of statistics.
 Read next: bleu.py, the best known one; accuracy.py, the shortest one.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -77,6 +78,22 @@ class Metric(ABC):
         room, _, file = type(self).__module__.rpartition(".")
         return file if room == "weft.metrics" else type(self).__name__.lower()
 
+    def for_references(self, references: Sequence[str]) -> Self:
+        """This metric, with everything chosen that depends on the references, such as how words are cut.
+
+        All outputs that are compared must be scored with the metric for their common references.
+
+        Example:
+            >>> import weft.metrics
+            >>> "tok:zh" in weft.metrics.Bleu().for_references(["我喜欢喝茶。"]).signature()
+            True
+        """
+        return self
+
+    def note(self, references: Sequence[str]) -> str:
+        """What a reader must know about the score against these references; empty if there is nothing."""
+        return ""
+
     @abstractmethod
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
@@ -123,7 +140,7 @@ class Metric(ABC):
         references: Sequence[str],
         sources: Sequence[str] | None = None,
     ) -> MetricScore:
-        """The score of a whole set of outputs.
+        """The score of a whole set of outputs; warns if the metric has a `note` on the references.
 
         Args:
             hypotheses: detokenised outputs, one per line.
@@ -139,7 +156,10 @@ class Metric(ABC):
             0.5
         """
         check_lines(hypotheses, references, sources)
-        return self.summary(self.rows(hypotheses, references, sources))
+        if note := self.note(references):
+            warnings.warn(note, stacklevel=2)
+        suited = self.for_references(references)
+        return suited.summary(suited.rows(hypotheses, references, sources))
 
     def summary(self, statistics: np.ndarray) -> MetricScore:
         """The score of lines from their statistics [N, K]."""

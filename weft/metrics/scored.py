@@ -27,6 +27,7 @@ class ScoreWithBaselines(NamedTuple):
         metric: computes the score from statistics.
         statistics: [N, K] of each item, for paired tests between runs.
         items: a fingerprint of the items; runs are compared only on the same items.
+        note: what a reader must know about the score; usually empty.
 
     Example:
         >>> from weft.metrics import macro_f1
@@ -40,6 +41,7 @@ class ScoreWithBaselines(NamedTuple):
     metric: Metric | None = None
     statistics: np.ndarray | None = None
     items: str = ""
+    note: str = ""
 
     @property
     def value(self) -> float:
@@ -58,7 +60,8 @@ class ScoreWithBaselines(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """The score as JSON data."""
-        return {**self.score._asdict(), "baselines": dict(self.baselines)}
+        note = {"note": self.note} if self.note else {}
+        return {**self.score._asdict(), "baselines": dict(self.baselines), **note}
 
     def renamed(self, name: str) -> "ScoreWithBaselines":
         """A copy under another name."""
@@ -104,17 +107,27 @@ class ComparedOutputs(NamedTuple):
         Raises:
             DataError: as `Metric.score`.
         """
+        known = self._known()
+        note, metric = metric.note(known), metric.for_references(known)
         lowest = {
             name: float(metric.value(self._statistics(metric, lines).sum(0)))
             for name, lines in self.baselines.items()
         }
-        items = fingerprint(reference for references in self.references for reference in references)
-        found = of_rows(metric, self._statistics(metric, self.outputs), baselines=lowest, items=items)
+        rows = self._statistics(metric, self.outputs)
+        found = of_rows(metric, rows, baselines=lowest, items=fingerprint(known))._replace(note=note)
         return found.signed(ONE_OF_SEVERAL) if max(map(len, self.references), default=0) > 1 else found
 
     def value(self, metric: Metric) -> float:
         """The score of the outputs, without interval and baselines."""
+        metric = metric.for_references(self._known())
         return float(metric.value(self._statistics(metric, self.outputs).sum(0)))
+
+    def note(self, metric: Metric) -> str:
+        """What a reader must know about the score of a metric; empty if there is nothing."""
+        return metric.note(self._known())
+
+    def _known(self) -> list[str]:
+        return [reference for references in self.references for reference in references]
 
     def _statistics(self, metric: Metric, lines: Sequence[str]) -> np.ndarray:
         """[N, K] statistics of lines against the best of their references."""
@@ -122,7 +135,7 @@ class ComparedOutputs(NamedTuple):
         counts = [len(references) for references in self.references]
         rows = metric.rows(
             [line for line, count in zip(lines, counts, strict=True) for _ in range(count)],
-            [reference for references in self.references for reference in references],
+            self._known(),
             None
             if self.sources is None
             else [source for source, count in zip(self.sources, counts, strict=True) for _ in range(count)],
@@ -184,8 +197,10 @@ def fingerprint(lines: Iterable[str]) -> str:
 
 
 def report(found: Iterable[ScoreWithBaselines]) -> list[str]:
-    """The report lines of several scores."""
-    return [line for one in found for line in one.lines()]
+    """The report lines of several scores, and each of their notes once."""
+    every = list(found)
+    notes = dict.fromkeys(one.note for one in every if one.note)
+    return [*(line for one in every for line in one.lines()), *(f"  note: {note}" for note in notes)]
 
 
 def as_json(found: Iterable[ScoreWithBaselines]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ def check_metric(metric: Metric | type[Metric]) -> None:
         >>> from weft.metrics import Wer
         >>> check_metric(Wer())
     """
-    keeps(LAWS, metric() if isinstance(metric, type) else metric)
+    made = metric() if isinstance(metric, type) else metric
+    keeps(LAWS, made.for_references(REFERENCES))
 
 
 def a_perfect_output_is_better_than_an_imperfect_one(metric: Metric) -> None:
