@@ -71,7 +71,7 @@ class Evaluation(ABC):
     scores: Sequence[ScoreWithBaselines]
     lengths: Sequence[LengthRow] = ()
     shows: ClassVar[str] = ""
-    length: ClassVar[str] = ""
+    length: str = ""
     compares: ClassVar[bool] = False
     compared: ComparedOutputs | None = None
     wrong: Sequence[str] = ()
@@ -193,8 +193,10 @@ class Validation(NamedTuple):
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
         """This validation with the scores of further metrics, averaged over `compared`."""
-        more = {one.key: float(np.mean([each.value(one) for each in self.compared])) for one in metrics}
-        return self._replace(scores={**self.scores, **more})
+        every = list(metrics)
+        more = {one.key: float(np.mean([each.value(one) for each in self.compared])) for one in every}
+        notes = filter(None, (each.note(one) for one in every for each in self.compared))
+        return self._replace(scores={**self.scores, **more}, notes=[*self.notes, *notes])
 
 
 class _Batch(Protocol):
