@@ -89,7 +89,7 @@ def main() -> None:
             begun = time.process_time()
             search(some)
             spent[name].append(len(some) / (time.process_time() - begun))
-    print(f"{len(sources):,} sentences, one thread; {Bleu().signature()}")
+    print(f"{len(sources):,} sentences, one thread; {Bleu().for_references(references).signature()}")
     for name, lines in outputs.items():
         two = compare(Bleu(), outputs[compared], lines, references)
         ratios = [a / b for a, b in zip(spent[name], spent[compared], strict=True)]

@@ -91,9 +91,32 @@ def test_a_recipe_names_a_metric_that_chooses_the_model(toy: Path, home: Path) -
     assert "--plugin my_metrics_of_weft" in refused(weft("evaluate", "run"))
 
 
+def test_the_tokenisation_of_bleu_can_be_set(trained: Path, toy: Path, tmp_path: Path) -> None:
+    asked = "--metric", "bleu:tokenize=char", "--metric", "meteor:tokenize=zh"
+    assert weft("evaluate", trained, *asked, "--json", tmp_path / "all.json").code == 0
+    scores = json.loads((tmp_path / "all.json").read_text("utf-8"))["scores"]
+    assert "|tok:13a|" in scores["BLEU"]["signature"]
+    assert "|tok:char|" in scores["BLEU (bleu:tokenize=char)"]["signature"]
+    assert "|tok:zh|" in scores["METEOR (meteor:tokenize=zh)"]["signature"]
+    changes = (
+        "training.metrics=[{use: bleu, tokenize: char}]",
+        "training.max_updates=2",
+        "data.validate_rows=0",
+    )
+    assert weft("train", toy, "--run", tmp_path / "run", *changes).code == 0
+    assert "tokenize: char" in (tmp_path / "run" / "recipe.yaml").read_text("utf-8")
+    validated = json.loads((tmp_path / "run" / "checkpoints.json").read_text("utf-8"))["validations"][0]
+    again = weft(
+        "evaluate", tmp_path / "run", "--split", "valid", "--beam", "1", "--json", tmp_path / "own.json"
+    )
+    own = json.loads((tmp_path / "own.json").read_text("utf-8"))["scores"]["BLEU (bleu)"]
+    assert again.code == 0 and validated["scores"]["bleu"] == pytest.approx(own["value"])
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
+        ("bleu:tokenize=zn", "tokenize: expected one of auto, 13a"),
         ("blue", "did you mean 'bleu'"),
         ("chrf:words=2", "word_order"),
         ("chrf:word_order", "NAME:key=value"),

@@ -11,6 +11,7 @@ from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
 from weft.data.audio import read_sound
+from weft.tasks.speech.predictor import rates
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,11 @@ def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp
     assert found["scores"]["WER"]["value"] == pytest.approx(100 * edits / counts["words"])
     assert "baseline: most frequent answer (" in answer.out and "13 recordings" in answer.out
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 13
+
+
+def test_the_error_rate_of_a_language_without_spaces_is_that_of_characters() -> None:
+    assert [one.name for one in rates(["好天气", "我喜欢茶"])] == ["CER", "WER"]
+    assert [one.name for one in rates(["fine weather", "I like tea"])] == ["WER", "CER"]
 
 
 def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path) -> None:

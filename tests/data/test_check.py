@@ -1,6 +1,7 @@
 """weft data check: one run reports all problems, with their places."""
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,17 @@ def test_plain_text_is_read_as_training_reads_it(tmp_path: Path) -> None:
     assert list(report.lines.values()) == [2, 3, 0]
     (finding,) = report.findings
     assert finding.kind == "file" and "letter.txt: expected plain text, got a PDF" in str(finding)
+
+
+def test_a_swapped_pair_is_found_where_words_have_no_spaces(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    known = dict(
+        zip(["red", "tea", "cat", "sky", "dog", "sea", "man", "sun"], "红茶猫天狗海人日", strict=True)
+    )
+    rows = [chance.choices(sorted(known), k=6) for _ in range(300)]
+    pairs = [[" ".join(words), "".join(known[word] for word in words)] for words in rows]
+    pairs[137].reverse()
+    for side, name in enumerate(("en", "zh")):
+        (tmp_path / f"a.{name}").write_text("".join(f"{pair[side]}\n" for pair in pairs), "utf-8")
+    found = check_pairs(tmp_path / "a.en", tmp_path / "a.zh")
+    assert [one.line for one in found.findings if one.kind == "swapped"] == [138]

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 
 from weft.metrics.bleu import bleu_n
-from weft.metrics.captions import words
+from weft.metrics.captions import CaptionWords
 from weft.metrics.cider import cider_d
 from weft.metrics.rouge_n import longest_common, rouge_l
 
@@ -110,7 +110,7 @@ def test_a_caption_of_its_own_words_has_ten_and_an_empty_one_nothing():
 
 
 def test_words_are_small_and_without_signs():
-    assert words("Woman Firefighter: medium-dark skin tone!") == [
+    assert CaptionWords(spaced=True).cut("Woman Firefighter: medium-dark skin tone!") == [
         "woman",
         "firefighter",
         "medium-dark",

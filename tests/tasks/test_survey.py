@@ -1,8 +1,11 @@
 """What `weft init` plans fits the set: updates enough, and no warm-up that outlasts the training."""
 
+from pathlib import Path
+
 import pytest
 
-from weft.tasks.init import EPOCHS, UPDATES, planned
+from tests.commands.shell import weft
+from weft.tasks.init import EPOCHS, UPDATES, planned, survey
 from weft.train.schedules import CosineRestarts, LinearSchedule, unreached
 from weft.train.settings import TrainingSettings
 
@@ -15,6 +18,26 @@ def test_the_warm_up_is_a_tenth_at_most_and_large_sets_stay_as_usual(batches: fl
     assert updates >= UPDATES or plan.epochs == EPOCHS
     if batches > 1e4:
         assert plan == (10, 400)
+
+
+def test_a_text_without_spaces_is_counted_in_characters() -> None:
+    chinese = survey([("我喜欢喝茶。",), ("看书",)])
+    assert (chinese.words, chinese.longest, chinese.counted(chinese.mean)) == (8, 6, "4 characters")
+    assert chinese.seen["茶"] == 1
+    pairs = survey([("I like tea.", "我喜欢喝茶。"), ("Read.", "看书。")])
+    assert pairs.counted(pairs.mean) == "4 words or characters"
+    assert survey([("one",)]).counted(1) == "1 word" and survey([]).counted(0) == "0 words"
+    ragged = survey([("a b", "c d")] * 3 + [("我喜欢",)] * 3)  # languages one after the other
+    assert ragged.counted(1234) == "1,234 words or characters"
+
+
+def test_init_counts_the_characters_of_chinese(tmp_path: Path) -> None:
+    lines = ["我喜欢喝红茶", "他去公园看书", "天气很好"] * 20
+    for name, text in (("zh", lines), ("ja", ["お茶が好きです", "本を読みます", "いい天気です"] * 20)):
+        (tmp_path / f"train.{name}").write_text("\n".join(text) + "\n", "utf-8")
+    arguments = "init", "translate", tmp_path / "train", "--source", "zh", "--target", "ja"
+    assert weft(*arguments, "--output", tmp_path / "zh-ja.yaml").code == 0
+    assert "of 6 characters on average\n# (the longest has 7)" in (tmp_path / "zh-ja.yaml").read_text("utf-8")
 
 
 def test_a_warm_up_longer_than_the_training_is_said() -> None:

@@ -51,6 +51,30 @@ def test_the_best_and_the_wait_for_it(
     assert (made.best().update if made.best() else None) == (ranked[0] if ranked else None)
 
 
+def test_the_loss_chooses_among_scores_of_zero_and_only_among_those() -> None:
+    made = History("bleu", True)
+    for update, (bleu, loss) in enumerate([(0.0, 3.0), (0.0, 2.0), (0.0, NAN), (0.0, 2.5)], 1):
+        made = made.add(update, {"bleu": bleu, "loss": loss})
+    assert made.silent() and [one.update for one in made.ranked()] == [2, 4, 1, 3] and made.waited() == 2
+    assert made.beats({"bleu": 0.0, "loss": 1.0}, {"bleu": 0.0, "loss": 2.0})
+    found = made.add(5, {"bleu": 1.5, "loss": 9.0}).add(6, {"bleu": 1.5, "loss": 1.0})
+    assert not found.silent() and [one.update for one in found.ranked()][:3] == [5, 6, 2]
+    assert not history(0.0, 0.0).silent()  # no loss
+    assert not history(0.0, 0.0, higher=False).silent()  # of an error, 0 is the best
+    assert not made.until(1).silent()
+
+
+def test_a_training_whose_metric_stays_zero_keeps_the_lowest_loss_and_says_so(tmp_path: Path) -> None:
+    task, notes = Task(scores=[0.0] * 9), Notes()
+    chosen = settings(metric="score", max_epochs=0, max_updates=6, validate_every=1, patience=2)
+    outcome = train(task, tmp_path, chosen, quiet(tmp_path, notes))
+    losses = [one.scores["loss"] for one in Checkpoints(tmp_path, print).index().validations]
+    assert len(losses) == 6 and outcome.reason == "max_updates"  # patience did not end it
+    assert outcome.best == 1 + losses.index(min(losses)) > 1
+    (said,) = [one for one in notes.warnings if "score is 0" in one]
+    assert "the lowest loss chooses" in said
+
+
 def test_scores_go_through_a_file_as_they_are() -> None:
     made = history(0.1 + 0.2, NAN, math.inf)
     text = json.dumps(made.to_json(), allow_nan=False)

@@ -22,6 +22,7 @@ from weft.data.lines import line_findings, raw_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts
 from weft.errors import ConfigError
+from weft.words import units
 
 LEARNT = 5_000
 """Number of pairs used to count words."""
@@ -54,7 +55,7 @@ class SwappedPairs:
 
     def see(self, number: int, source: str, target: str) -> None:
         """Add one pair by its line number."""
-        pair = set(source.lower().split()), set(target.lower().split())
+        pair = set(units(source.lower())), set(units(target.lower()))
         if self._learnt:
             self._judge(number, *pair, own=0)
             return

@@ -3,37 +3,37 @@
 The signature says which BLEU it is; two scores are comparable only if their signatures agree. Counts and
 tokenisation are sacrebleu's. Only the final formula is written here, over arrays, so that a thousand
 resamples are cheap. `bleu_n` is BLEU-1 to BLEU-4 of captions against several references, as in COCO's
-evaluation. Read next: intervals.py; rouge_n.py and cider.py, other scores of captions.
+evaluation. Read next: tokenizers.py; intervals.py; rouge_n.py and cider.py, other scores of captions.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import sacrebleu
 
-from weft.errors import ConfigError
-from weft.metrics.captions import SIGNATURE, grams, words
+from weft.metrics.captions import CaptionWords, grams, words_of
 from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines, of_rows
+from weft.metrics.tokenizers import WordMetric
 
 ORDER = 4
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")
-"""sacrebleu's tokenisers that need no download: 13a for most languages, zh for Chinese, none if tokenised."""
 
 
-class Bleu(Metric):
+class Bleu(WordMetric):
     """Corpus BLEU against one reference per line, 0..100.
 
     BLEU = BP · exp(Σ_n log p_n / 4), BP = min(1, exp(1 - r/c)), where c and r are the numbers of words in all
     hypotheses and references. The k-th order without a match counts as 2^-k matches (sacrebleu's `exp`).
 
     Args:
-        tokenize: sacrebleu's tokeniser; "none" for text that is already tokenised.
+        tokenize: sacrebleu's tokeniser; "auto" chooses it by the script of the references, "none" is for text
+            that is already tokenised.
         lowercase: ignore case.
 
     Raises:
-        ConfigError: an unknown tokeniser.
+        ConfigError: an unknown tokeniser, or one that is not installed.
 
     Source: Papineni et al. 2002; Post 2018 for the signature.
 
@@ -44,19 +44,24 @@ class Bleu(Metric):
 
     name = "BLEU"
 
-    def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
-        if tokenize not in TOKENIZERS:
-            raise ConfigError(f"bleu: tokenize: expected one of {', '.join(TOKENIZERS)}, got {tokenize!r}")
+    def __init__(self, *, tokenize: str = "auto", lowercase: bool = False) -> None:
+        super().__init__(tokenize)
+        self.lowercase = lowercase
+
+    @cached_property
+    def _counter(self) -> sacrebleu.BLEU:
         # force: do not warn about text that ends in " .", which is right for tokenised BLEU
-        self._counter = sacrebleu.BLEU(
-            tokenize=tokenize, lowercase=lowercase, force=True, effective_order=False
+        return sacrebleu.BLEU(
+            tokenize=self.tokenize, lowercase=self.lowercase, force=True, effective_order=False
         )
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
         """[N, 10]: words of hypothesis and reference, matches of 1..4 words, n-grams of 1..4 words."""
-        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
+        rows = self.fitted(references)._counter._extract_corpus_statistics(
+            list(hypotheses), [list(references)]
+        )
         return np.array(rows, dtype=np.float64)
 
     def value(self, totals: np.ndarray) -> np.ndarray:
@@ -70,6 +75,8 @@ class Bleu(Metric):
         return np.where((matches[..., 0] > 0) & (ngrams[..., -1] > 0), bleu, 0.0)
 
     def signature(self) -> str:
+        if self.tokenize == "auto":
+            return self.tokenized("13a").signature().replace("|tok:13a|", "|tok:auto|")
         self._counter.num_refs = 1  # sacrebleu sets it only after the first score
         return str(self._counter.get_signature())
 
@@ -77,14 +84,14 @@ class Bleu(Metric):
 class _BleuN(Metric):
     """Statistics [N, 2 + 2 ORDER]: words of hypothesis and nearest reference, matches, n-grams."""
 
-    def __init__(self, order: int) -> None:
-        self.name, self.order = f"BLEU-{order}", order  # type: ignore[misc]
+    def __init__(self, order: int, words: CaptionWords) -> None:
+        self.name, self.order, self.words = f"BLEU-{order}", order, words  # type: ignore[misc]
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
         """Statistics against one reference per line."""
-        return _counts(hypotheses, [[one] for one in references])
+        return _counts(hypotheses, [[one] for one in references], self.words)
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., 2 + 2 ORDER] to [...]."""
@@ -97,7 +104,7 @@ class _BleuN(Metric):
         return found
 
     def signature(self) -> str:
-        return f"{SIGNATURE}|len:closest|smooth:none"
+        return f"{self.words.signature}|len:closest|smooth:none"
 
 
 def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[ScoreWithBaselines]:
@@ -116,14 +123,17 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
         >>> [round(one.value, 1) for one in bleu_n(["a red cat"], [["a red dog", "the red cat"]])]
         [100.0, 100.0, 0.0, 0.0]
     """
-    rows = _counts(hypotheses, references)
-    return [of_rows(_BleuN(n), rows, baselines={}) for n in range(1, ORDER + 1)]
+    words = words_of(references)
+    rows = _counts(hypotheses, references, words)
+    return [of_rows(_BleuN(n, words), rows, baselines={}) for n in range(1, ORDER + 1)]
 
 
-def _counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
+def _counts(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], words: CaptionWords
+) -> np.ndarray:
     rows = np.zeros((len(hypotheses), 2 + 2 * ORDER))
     for row, hypothesis, answers in zip(rows, hypotheses, references, strict=True):
-        output, known = words(hypothesis), [words(answer) for answer in answers]
+        output, known = words.cut(hypothesis), [words.cut(answer) for answer in answers]
         row[0] = len(output)
         row[1] = min((len(one) for one in known), key=lambda length: (abs(length - len(output)), length))
         for n in range(1, ORDER + 1):

@@ -12,6 +12,7 @@ import numpy as np
 from weft.errors import ConfigError
 from weft.metrics.intervals import RESAMPLES, SEED, with_interval
 from weft.metrics.metric import Metric, MetricScore, check_items
+from weft.words import units
 
 EDGES = (10, 20, 30)
 
@@ -25,8 +26,8 @@ class LengthRow(NamedTuple):
 
 
 def count_words(line: str) -> int:
-    """Number of words separated by white space."""
-    return len(line.split())
+    """Number of words separated by white space; in a script without spaces, of its signs."""
+    return len(units(line))
 
 
 def by_length(
@@ -46,7 +47,7 @@ def by_length(
 
     Args:
         edges: largest length of each bin except the last: 10, 20, 30 give <=10, 11-20, 21-30, >30.
-        length: measures a source line; number of words by default.
+        length: measures a source line; number of words by default, or of signs if there are no spaces.
 
     Raises:
         DataError: as `Metric.score`; ConfigError: the edges are not increasing.
@@ -56,6 +57,7 @@ def by_length(
     if not edges or list(edges) != sorted(set(edges)):
         raise ConfigError(f"by length: expected rising edges such as 10, 20, 30, got {list(edges)}")
     check_items(hypotheses, references, sources)
+    metric = metric.fitted(references, hypotheses)
     statistics = metric.rows(hypotheses, references, sources)
     bins = np.searchsorted(edges, [length(line) for line in sources])  # edges[k-1] < length <= edges[k]
     rows = []
@@ -66,15 +68,20 @@ def by_length(
     return rows
 
 
-def table(rows: Sequence[LengthRow]) -> str:
+def table(rows: Sequence[LengthRow], unit: str = "words") -> str:
     """The rows as a plain-text table with a header.
+
+    Args:
+        rows: from `by_length`.
+        unit: what lengths count.
 
     Example:
         >>> print(table([LengthRow("<=10", 0, None)]))
         words  sentences    score  95 % interval
         <=10           0        -  -
     """
-    lines = [f"{'words':<6} {'sentences':>9} {'score':>8}  95 % interval"]
+    width = max(6, len(unit))
+    lines = [f"{unit:<{width}} {'sentences':>9} {'score':>8}  95 % interval"]
     for label, count, score in rows:
         value, interval = "-", "-"
         if score is not None:
@@ -82,7 +89,7 @@ def table(rows: Sequence[LengthRow]) -> str:
             value = f"{score.value:.{digits}f}"
             if score.low is not None and score.high is not None:
                 interval = f"{score.low:.{digits}f} to {score.high:.{digits}f}"
-        lines.append(f"{label:<6} {count:>9,} {value:>8}  {interval}")
+        lines.append(f"{label:<{width}} {count:>9,} {value:>8}  {interval}")
     return "\n".join(lines)
 
 

@@ -1,29 +1,53 @@
 """Tokenisation of captions close to COCO's evaluation, without its Java: lower case, no punctuation.
 
+In scripts without spaces between words each sign counts as a word.
+
 Read next: bleu.py, rouge_n.py, cider.py.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import regex
 
-from weft.words import LETTERS
+from weft.words import LETTERS, spaced, units
 
 _PART = rf"(?:{LETTERS}|_)+"
 _WORD = regex.compile(rf"{_PART}(?:[-']{_PART})*")
-SIGNATURE = "tok:words.lower.nosigns"
 
 
-def words(caption: str) -> list[str]:
-    """The words of a caption.
+class CaptionWords(NamedTuple):
+    """How captions are cut.
 
-    Example:
-        >>> words("A man's dog -- it's red.")
-        ['a', "man's", 'dog', "it's", 'red']
+    Fields:
+        spaced: whether there are spaces between words; if not, each sign counts as a word.
     """
-    found: list[str] = _WORD.findall(caption.lower())
-    return found
+
+    spaced: bool
+
+    def cut(self, caption: str) -> list[str]:
+        """The words of a caption.
+
+        Example:
+            >>> CaptionWords(spaced=True).cut("A man's dog -- it's red.")
+            ['a', "man's", 'dog', "it's", 'red']
+            >>> CaptionWords(spaced=False).cut("一只红色的狗。")
+            ['一', '只', '红', '色', '的', '狗']
+        """
+        found: list[str] = _WORD.findall(caption.lower())
+        return found if self.spaced else [unit for word in found for unit in units(word)]
+
+    @property
+    def signature(self) -> str:
+        """The part of a signature that names the tokenisation."""
+        return f"tok:{'words' if self.spaced else 'characters'}.lower.nosigns"
+
+
+def words_of(references: Sequence[Sequence[str]]) -> CaptionWords:
+    """How captions with these references are cut."""
+    return CaptionWords(spaced(chain.from_iterable(references)))
 
 
 def grams(caption: Sequence[str], n: int) -> Counter[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from weft.metrics.captions import SIGNATURE, grams, words
+from weft.metrics.captions import CaptionWords, grams, words_of
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import ScoreWithBaselines
 
@@ -34,7 +34,8 @@ def cider_d(
         >>> cider_d(["a red cat", "a blue dog"], [["a red cat"], ["the blue dog"]]).score.size
         2
     """
-    known = [[_counted(answer) for answer in answers] for answers in references]
+    words = words_of(references)
+    known = [[_counted(answer, words) for answer in answers] for answers in references]
     seen: Counter[tuple[str, ...]] = Counter()
     for answers in known:
         seen.update({gram for answer in answers for orders in answer for gram in orders})
@@ -48,19 +49,19 @@ def cider_d(
 
     found = []
     for hypothesis, answers in zip(hypotheses, known, strict=True):
-        counted = _counted(hypothesis)
+        counted = _counted(hypothesis, words)
         ours, total = weighed(counted), 0.0
         for answer in answers:
             apart = counted[1].total() - answer[1].total()
             near = [_cosine(mine, theirs) for mine, theirs in zip(ours, weighed(answer), strict=True)]
             total += sum(near) / ORDER * exp(-(apart**2) / (2 * sigma**2))
         found.append(10 * total / len(answers))
-    metric = ratio("CIDEr-D", f"{SIGNATURE}|idf:references|sigma:{sigma:g}", higher_is_better=True)
+    metric = ratio("CIDEr-D", f"{words.signature}|idf:references|sigma:{sigma:g}", higher_is_better=True)
     return mean_of(metric, np.array(found), baselines={})
 
 
-def _counted(caption: str) -> list[Counter[tuple[str, ...]]]:
-    return [grams(words(caption), n) for n in range(1, ORDER + 1)]
+def _counted(caption: str, words: CaptionWords) -> list[Counter[tuple[str, ...]]]:
+    return [grams(words.cut(caption), n) for n in range(1, ORDER + 1)]
 
 
 def _cosine(ours: dict[tuple[str, ...], float], theirs: dict[tuple[str, ...], float]) -> float:

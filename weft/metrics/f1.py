@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class F1(LabelMetric):
         self.name = f"{average} F1"  # type: ignore[misc]
         self.average, self.labels = average, labels
 
-    def fitted(self, references: Sequence[Label], *outputs: Sequence[Label]) -> "F1":
+    def fitted(self, references: Sequence[Label], *outputs: Sequence[Label]) -> Self:
         found = super().fitted(references, *outputs)
         found.classes = self.labels or found.classes
         return found

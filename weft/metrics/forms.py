@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from weft.metrics.metric import Metric
+from weft.metrics.scored import of_lines
 
 
 class ScoresInForm(NamedTuple):
@@ -51,7 +52,8 @@ def scores_in_form(
     if not lines:
         return None
     shaped = [None if texts is None else in_form(texts, form) for texts in (outputs, references, sources)]
-    scores = {key: metric.score(*shaped).value for key, metric in metrics.items()}  # type: ignore[arg-type]
+    compared = of_lines(*shaped)  # type: ignore[arg-type]
+    scores = {key: compared.value(metric) for key, metric in metrics.items()}
     return ScoresInForm(form_name(form), lines, len(references), scores)
 
 

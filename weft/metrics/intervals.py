@@ -131,6 +131,7 @@ def confidence(
         (0.75, 0.301, 0.954)
     """
     check_items(hypotheses, references, sources)
+    metric = metric.fitted(references, hypotheses)
     statistics = metric.rows(hypotheses, references, sources)
     return with_interval(metric, statistics, resamples=resamples, seed=seed)
 
@@ -257,6 +258,7 @@ def compare(
     """
     check_items(first, references, sources)
     check_items(second, references, sources)
+    metric = metric.fitted(references, first, second)
     rows = [metric.rows(lines, references, sources) for lines in (first, second)]
     return compare_statistics(metric, rows[0], rows[1], resamples=resamples, seed=seed)
 

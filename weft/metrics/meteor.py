@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from weft.errors import ConfigError
-from weft.metrics.metric import Metric
+from weft.metrics.tokenizers import WordMetric
 from weft.shapes import check_choice
 
 Average = Literal["corpus", "sentences"]
@@ -23,7 +22,7 @@ STEMMERS: tuple[str, ...] = (
 )
 
 
-class Meteor(Metric):
+class Meteor(WordMetric):
     """Corpus METEOR, 0..1.
 
     P = m/h, R = m/r, F = P R / (α P + (1 - α) R), penalty = γ (chunks / m)^β, METEOR = (1 - penalty) F,
@@ -32,12 +31,13 @@ class Meteor(Metric):
     the paper. Most papers and toolkits report the mean of sentence scores instead: average="sentences".
 
     Args:
+        tokenize: as in Bleu.
         stem: "none", or an nltk stemmer for the second stage: "porter" or a language.
         average: "corpus" sums all counts first; "sentences" averages sentence scores.
         alpha, beta, gamma: 0.9, 3, 0.5 in the 2005 paper; 0.81, 0.83, 0.28 as tuned in 2007.
 
     Raises:
-        ConfigError: unknown stemmer or average, or nltk is not installed.
+        ConfigError: unknown tokeniser, stemmer or average, or nltk or MeCab is not installed.
 
     Source: Banerjee & Lavie 2005; Lavie & Agarwal 2007. The paper leaves one tie open: among the alignments
         with the fewest crossings we take the one with the fewest chunks.
@@ -52,25 +52,27 @@ class Meteor(Metric):
     def __init__(
         self,
         *,
+        tokenize: str = "auto",
         stem: str = "none",
         average: Average = "corpus",
         alpha: float = 0.9,
         beta: float = 3.0,
         gamma: float = 0.5,
     ) -> None:
+        super().__init__(tokenize)
         check_choice("average", average, Average)
         self.average = average
         self.stem, self.alpha, self.beta, self.gamma = stem, alpha, beta, gamma
         self._stages: list[Callable[[str], str]] = [str]
         if stem != "none":
             self._stages.append(_stemmer(stem))
-        self._tokenize = Tokenizer13a()
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
         """[N, 4]: matches, chunks, words of hypothesis and reference; [N, 2] if averaged over sentences."""
-        rows = [self._line(ours, theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
+        line = self.fitted(references)._line
+        rows = [line(ours, theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
         counts = np.array(rows, dtype=np.float64).reshape(-1, 4)
         return counts if self.average == "corpus" else self.by_sentence(counts)
 
@@ -94,13 +96,13 @@ class Meteor(Metric):
     def signature(self) -> str:
         stages = "exact" if self.stem == "none" else f"exact+{self.stem} stem"
         return (
-            f"nrefs:1|case:lc|tok:13a|stages:{stages}|synonyms:no|average:{self.average}"
+            f"nrefs:1|case:lc|tok:{self.tokenization}|stages:{stages}|synonyms:no|average:{self.average}"
             f"|alpha:{self.alpha:g}|beta:{self.beta:g}|gamma:{self.gamma:g}"
         )
 
     def _line(self, ours: str, theirs: str) -> tuple[int, int, int, int]:
-        hypothesis = self._tokenize(ours.lower()).split()
-        reference = self._tokenize(theirs.lower()).split()
+        hypothesis = self._tokenizer(ours.lower()).split()
+        reference = self._tokenizer(theirs.lower()).split()
         links: dict[int, int] = {}
         for stage in self._stages:
             links = align([stage(word) for word in hypothesis], [stage(word) for word in reference], links)

@@ -6,9 +6,10 @@ reads anything but texts. Confidence intervals (intervals.py), significance test
 rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the shortest one.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -92,14 +93,25 @@ class Metric(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.signature()}>"
 
-    def fitted(self, references: Any, *outputs: Any) -> "Metric":
-        """This metric with what it takes from the data, such as the classes; most take nothing.
+    def fitted(self, references: Any, *outputs: Any) -> Self:
+        """This metric with what it takes from the data: the classes, or how words are cut. Most take nothing.
+
+        All outputs that are compared must be scored with one fitted metric.
 
         Args:
             references: [N] of all items.
             outputs: [N] of each system that will be compared.
+
+        Example:
+            >>> import weft.metrics
+            >>> "tok:zh" in weft.metrics.Bleu().fitted(["我喜欢喝茶。"]).signature()
+            True
         """
         return self
+
+    def note(self, references: Any) -> str:
+        """What a reader must know about the score against these references; empty if there is nothing."""
+        return ""
 
     @abstractmethod
     def statistics(self, hypotheses: Any, references: Any, sources: Sequence[str] | None) -> np.ndarray:
@@ -140,6 +152,8 @@ class Metric(ABC):
     def score(self, hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> MetricScore:
         """The score of a whole set of outputs; calling the metric does the same.
 
+        Warns if the metric has a `note` on the references.
+
         Args:
             hypotheses: [N] outputs, of a kind that `reads` names: detokenised lines, classes, numbers.
             references: [N] the expected outputs, in the same order.
@@ -154,6 +168,8 @@ class Metric(ABC):
             0.5
         """
         check_items(hypotheses, references, sources)
+        if note := self.note(references):
+            warnings.warn(note, stacklevel=2)
         metric = self.fitted(references, hypotheses)
         return metric.summary(metric.rows(hypotheses, references, sources))
 

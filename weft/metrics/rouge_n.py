@@ -1,19 +1,20 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L of summaries, as F1, and ROUGE-L of captions, as in COCO's evaluation."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import regex
 
-from weft.metrics.captions import SIGNATURE, grams, words
+from weft.metrics.captions import grams, words_of
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import Metric
 from weft.metrics.scored import ScoreWithBaselines
 from weft.shapes import check_choice
-from weft.words import LETTERS
+from weft.words import LETTERS, spaced, units
 
 Kind = Literal["1", "2", "L"]
+Tokenize = Literal["auto", "words", "characters"]
 BETA = 1.2
 """Weight of recall relative to precision in COCO's evaluation."""
 _WORD = regex.compile(rf"{LETTERS}+")
@@ -27,9 +28,11 @@ class Rouge(Metric):
 
     Args:
         kind: "1", "2" or "L".
+        tokenize: "characters" counts each sign of scripts without spaces between words as a word; "auto"
+            does if the references are in such a script.
 
     Raises:
-        ConfigError: an unknown `kind`.
+        ConfigError: an unknown `kind` or `tokenize`.
 
     Source: Lin 2004, sections 2 and 3.1; F with beta 1. Words are those of the package rouge_score, extended
         to every script.
@@ -41,16 +44,24 @@ class Rouge(Metric):
 
     name = "ROUGE"
 
-    def __init__(self, *, kind: Kind = "1") -> None:
+    def __init__(self, *, kind: Kind = "1", tokenize: Tokenize = "auto") -> None:
         check_choice("kind", kind, Kind)
+        check_choice("tokenize", tokenize, Tokenize)
         self.kind: Kind = kind
+        self.tokenize: Tokenize = tokenize
+
+    def fitted(self, references: Sequence[str], *outputs: Sequence[str]) -> Self:
+        if self.tokenize != "auto":
+            return self
+        return type(self)(kind=self.kind, tokenize="words" if spaced(references) else "characters")
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
         """[N, 2]: F of the line, and 1."""
+        cut = self.fitted(references)._words
         rows = [
-            (self._f(_words(output), _words(known)), 1.0)
+            (self._f(cut(output), cut(known)), 1.0)
             for output, known in zip(hypotheses, references, strict=True)
         ]
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
@@ -70,12 +81,12 @@ class Rouge(Metric):
 
     def signature(self) -> str:
         """The kind of ROUGE and how words are counted."""
-        return f"kind:{self.kind}|F:beta1|mean:lines|case:lower|words:letters+digits|stem:no"
+        cut = "letters+digits" if self.tokenize == "words" else self.tokenize
+        return f"kind:{self.kind}|F:beta1|mean:lines|case:lower|words:{cut}|stem:no"
 
-
-def _words(line: str) -> list[str]:
-    found: list[str] = _WORD.findall(line.lower())
-    return found
+    def _words(self, line: str) -> list[str]:
+        found: list[str] = _WORD.findall(line.lower())
+        return found if self.tokenize == "words" else [unit for word in found for unit in units(word)]
 
 
 def rouge_l(
@@ -97,15 +108,15 @@ def rouge_l(
         >>> round(rouge_l(["police kill the gunman"], [["police killed the gunman"]]).value, 2)
         75.0
     """
-    found = []
+    found, words = [], words_of(references)
     for hypothesis, answers in zip(hypotheses, references, strict=True):
-        output, known = words(hypothesis), [words(answer) for answer in answers]
+        output, known = words.cut(hypothesis), [words.cut(answer) for answer in answers]
         common = [longest_common(output, one) for one in known]
         precision = max(common) / max(1, len(output))
         recall = max(count / max(1, len(one)) for count, one in zip(common, known, strict=True))
         below = recall + beta**2 * precision
         found.append((1 + beta**2) * precision * recall / below if below else 0.0)
-    metric = ratio("ROUGE-L", f"{SIGNATURE}|beta:{beta:g}", higher_is_better=True)
+    metric = ratio("ROUGE-L", f"{words.signature}|beta:{beta:g}", higher_is_better=True)
     return mean_of(metric, 100 * np.array(found), baselines={})
 
 

@@ -29,6 +29,7 @@ class ScoreWithBaselines(NamedTuple):
         statistics: [N, K] of each item, for paired tests between runs.
         items: a fingerprint of the items; runs are compared only on the same items.
         beside: statistics [N, K] of baselines, by name, for paired tests with them.
+        note: what a reader must know about the score; usually empty.
 
     Example:
         >>> from weft.metrics import macro_f1
@@ -43,6 +44,7 @@ class ScoreWithBaselines(NamedTuple):
     statistics: np.ndarray | None = None
     items: str = ""
     beside: Mapping[str, np.ndarray] = {}
+    note: str = ""
 
     @property
     def value(self) -> float:
@@ -109,7 +111,8 @@ class ScoreWithBaselines(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """The score as JSON data."""
-        return {**self.score._asdict(), "baselines": dict(self.baselines)}
+        note = {"note": self.note} if self.note else {}
+        return {**self.score._asdict(), "baselines": dict(self.baselines), **note}
 
     def renamed(self, name: str) -> "ScoreWithBaselines":
         """A copy under another name."""
@@ -160,14 +163,14 @@ class ComparedOutputs(NamedTuple):
         Raises:
             DataError: as `Metric.score`.
         """
-        metric = self._fitted(metric)
+        known, metric = self._known(), self._fitted(metric)
         rows = {name: self._statistics(metric, lines) for name, lines in self.baselines.items()}
         found = of_rows(
             metric,
             self._statistics(metric, self.outputs),
             baselines={name: float(metric.value(one.sum(0))) for name, one in rows.items()},
-            items=self.fingerprint(),
-        )._replace(beside=rows)
+            items=fingerprint(map(str, known)),
+        )._replace(beside=rows, note=metric.note(known))
         return found.signed(ONE_OF_SEVERAL) if self._several else found
 
     def value(self, metric: Metric) -> float:
@@ -175,21 +178,22 @@ class ComparedOutputs(NamedTuple):
         metric = self._fitted(metric)
         return float(metric.value(self._statistics(metric, self.outputs).sum(0)))
 
-    def fingerprint(self) -> str:
-        """A short hash of the references."""
-        if self.reads == "texts":
-            return fingerprint(one for references in self.references for one in references)
-        return fingerprint(map(str, self.references))
+    def note(self, metric: Metric) -> str:
+        """What a reader must know about the score of a metric; empty if there is nothing."""
+        return metric.note(self._known())
 
     @property
     def _several(self) -> bool:
         return self.reads == "texts" and max(map(len, self.references), default=0) > 1
 
+    def _known(self) -> Any:
+        """The references of all items; of texts each one."""
+        if self.reads != "texts":
+            return self.references
+        return [one for several in self.references for one in several]
+
     def _fitted(self, metric: Metric) -> Metric:
-        references = self.references
-        if self.reads == "texts":
-            references = [one for several in references for one in several]
-        return metric.fitted(references, self.outputs, *self.baselines.values())
+        return metric.fitted(self._known(), self.outputs, *self.baselines.values())
 
     def _statistics(self, metric: Metric, outputs: Any) -> np.ndarray:
         """[N, K] or [groups, K] statistics of outputs, for texts against the best of their references."""
@@ -201,7 +205,7 @@ class ComparedOutputs(NamedTuple):
         counts = [len(references) for references in self.references]
         rows = metric.rows(
             [line for line, count in zip(outputs, counts, strict=True) for _ in range(count)],
-            [reference for references in self.references for reference in references],
+            self._known(),
             None
             if self.sources is None
             else [source for source, count in zip(self.sources, counts, strict=True) for _ in range(count)],
@@ -287,8 +291,10 @@ def fingerprint(lines: Iterable[str]) -> str:
 
 
 def report(found: Iterable[ScoreWithBaselines]) -> list[str]:
-    """The report lines of several scores."""
-    return [line for one in found for line in one.lines()]
+    """The report lines of several scores, and each of their notes once."""
+    every = list(found)
+    notes = dict.fromkeys(one.note for one in every if one.note)
+    return [*(line for one in every for line in one.lines()), *(f"  note: {note}" for note in notes)]
 
 
 def as_json(found: Iterable[ScoreWithBaselines]) -> dict[str, Any]:

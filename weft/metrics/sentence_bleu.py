@@ -1,15 +1,15 @@
 """BLEU of single sentences, smoothed so that short or partly right ones still score. Read next: bleu.py."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
-from weft.errors import ConfigError
-from weft.metrics.bleu import ORDER, TOKENIZERS, Bleu
-from weft.metrics.metric import Metric
+from weft.metrics.bleu import ORDER, Bleu
+from weft.metrics.tokenizers import WordMetric
 
 
-class SentenceBleu(Metric):
+class SentenceBleu(WordMetric):
     """Mean of sentence BLEU, 0..100, adding 1 to the counts of matches and n-grams from bigrams up.
 
     BLEU = BP · (p_1 Π_{n=2..4} (m_n + 1) / (l_n + 1))^(1/4), BP = min(1, exp(1 - r/c)). Minimum-risk
@@ -19,7 +19,7 @@ class SentenceBleu(Metric):
         tokenize, lowercase: as in Bleu.
 
     Raises:
-        ConfigError: an unknown tokeniser.
+        ConfigError: an unknown tokeniser, or one that is not installed.
 
     Source: Lin and Och 2004, section 4.2 (BLEUS); sacrebleu's `add-k` with k = 1.
 
@@ -30,13 +30,13 @@ class SentenceBleu(Metric):
 
     name = "sentence BLEU"
 
-    def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
-        if tokenize not in TOKENIZERS:
-            raise ConfigError(
-                f"sentence_bleu: tokenize: expected one of {', '.join(TOKENIZERS)}, got {tokenize!r}"
-            )
-        self._bleu = Bleu(tokenize=tokenize, lowercase=lowercase)
-        self._about = f"case:{'lc' if lowercase else 'mixed'}|tok:{tokenize}"
+    def __init__(self, *, tokenize: str = "auto", lowercase: bool = False) -> None:
+        super().__init__(tokenize)
+        self.lowercase = lowercase
+
+    @cached_property
+    def _bleu(self) -> Bleu:
+        return Bleu(tokenize=self.tokenize, lowercase=self.lowercase)
 
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
@@ -58,4 +58,5 @@ class SentenceBleu(Metric):
 
     def signature(self) -> str:
         """Case, tokenisation and smoothing."""
-        return f"{self._about}|smooth:add-1 from 2-grams|mean of sentences"
+        case = "lc" if self.lowercase else "mixed"
+        return f"case:{case}|tok:{self.tokenization}|smooth:add-1 from 2-grams|mean of sentences"

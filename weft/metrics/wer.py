@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from weft.metrics.metric import Metric
+from weft.words import spaced
 
 
 class WordEdits(NamedTuple):
@@ -73,7 +74,8 @@ class ErrorRate(Metric):
 class Wer(ErrorRate):
     """100 (S + D + I) / N over all lines, where N counts the words of the references.
 
-    Words are separated by white space and compared as written.
+    Words are separated by white space and compared as written. In a language without spaces between words use
+    CER instead.
 
     Example:
         >>> round(Wer().score(["one too"], ["one two three"]).value, 2)
@@ -82,6 +84,14 @@ class Wer(ErrorRate):
 
     name = "WER"
     unit = "word"
+
+    def note(self, references: Sequence[str]) -> str:
+        if spaced(references):
+            return ""
+        return (
+            "WER counts what is between spaces, but the references have no spaces between words, so a "
+            "wrong sign counts like a wrong sentence; read CER (metric cer), which counts characters"
+        )
 
     def cut(self, line: str) -> Sequence[str]:
         return line.split()

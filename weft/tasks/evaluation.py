@@ -71,7 +71,7 @@ class Evaluation(ABC):
     scores: Sequence[ScoreWithBaselines]
     lengths: Sequence[LengthRow] = ()
     shows: ClassVar[str] = ""
-    length: ClassVar[str] = ""
+    length: str = ""
     offers: ClassVar[tuple[ItemKind, ...]] = ()
     compared: Sequence[ComparedOutputs] = ()
     wrong: Sequence[str] = ()
@@ -197,11 +197,13 @@ class Validation(NamedTuple):
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
         """This validation with the scores of further metrics, averaged over `compared`."""
-        more = {
-            one.key: float(np.mean([each.value(one) for each in offered(self.compared, one)]))
-            for one in metrics
-        }
-        return self._replace(scores={**self.scores, **more})
+        more: dict[str, float] = {}
+        notes: list[str] = []
+        for one in metrics:
+            read = offered(self.compared, one)
+            more[one.key] = float(np.mean([each.value(one) for each in read]))
+            notes += filter(None, (each.note(one) for each in read))
+        return self._replace(scores={**self.scores, **more}, notes=[*self.notes, *notes])
 
 
 class _Batch(Protocol):

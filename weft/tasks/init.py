@@ -11,7 +11,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from glob import escape
 from pathlib import Path
@@ -24,6 +24,8 @@ from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.text.normalise import normalise
 from weft.text.pieces import SPECIALS, count_parts, count_words
+from weft.wording import plural
+from weft.words import unit_of, units
 
 
 class Option(NamedTuple):
@@ -215,10 +217,11 @@ class Survey(NamedTuple):
 
     Attributes:
         texts: number of texts, lines or pairs.
-        words: in all of them; of a pair, those of the longer side.
+        words: in all of them; of a pair, those of the longer side. In scripts without spaces, signs.
         longest: words of the longest text.
         characters: in all of them, with the ends of lines.
         seen: how often each word occurs, in the first `most` texts.
+        units: what `words` counts: words, characters, or both if the sides of pairs differ.
     """
 
     texts: int
@@ -226,6 +229,12 @@ class Survey(NamedTuple):
     longest: int
     characters: int
     seen: Counter[str]
+    units: Sequence[str] = ("word",)
+
+    def counted(self, number: float) -> str:
+        """A number of words or characters with its unit."""
+        first, *other = self.units
+        return " or ".join([plural(round(number), first), *(f"{one}s" for one in other)])
 
     @property
     def mean(self) -> float:
@@ -241,7 +250,7 @@ class Survey(NamedTuple):
 def survey(
     texts: Iterable[tuple[str, ...]],
     *,
-    cut: Callable[[str], Iterable[str] | Mapping[str, int]] = str.split,
+    cut: Callable[[str], Iterable[str] | Mapping[str, int]] = units,
     most: float = math.inf,
 ) -> Survey:
     """Read all texts once.
@@ -258,14 +267,19 @@ def survey(
     """
     count = words = longest = characters = 0
     seen: Counter[str] = Counter()
+    shown: dict[tuple[int, int], list[str]] = defaultdict(list)  # texts of each side
     for sides in texts:
-        length = max(len(side.split()) for side in sides)
+        length = max(len(units(side)) for side in sides)
+        if count < 1000 or count % 1000 == 0:
+            for place, side in enumerate(sides):
+                shown[len(sides), place].append(side)
         count, words, longest = count + 1, words + length, max(longest, length)
         characters += sum(len(side) + 1 for side in sides)
         if count <= most:
             for side in sides:
                 seen.update(cut(side))
-    return Survey(count, words, longest, characters, seen)
+    kinds = sorted({unit_of(side) for side in shown.values()}, reverse=True)
+    return Survey(count, words, longest, characters, seen, kinds or ["word"])
 
 
 def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:

@@ -70,7 +70,8 @@ def check_metric(metric: Metric | type[Metric]) -> None:
         >>> from weft.metrics import Wer
         >>> check_metric(Wer())
     """
-    keeps(LAWS, metric() if isinstance(metric, type) else metric)
+    made = metric() if isinstance(metric, type) else metric
+    keeps(LAWS, made.fitted(examples(made.reads[0]).references))
 
 
 def a_perfect_output_is_better_than_an_imperfect_one(metric: Metric) -> None:

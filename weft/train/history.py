@@ -53,23 +53,25 @@ class History(NamedTuple):
         """The score of an entry by the metric; NaN if it has none."""
         return entry.scores.get(self.metric, math.nan)
 
-    def better(self, one: float, other: float) -> bool:
-        """Whether a score beats another; NaN never wins and always loses."""
-        if math.isnan(one):
-            return False
-        return math.isnan(other) or (one > other if self.higher else one < other)
-
     def beats(self, one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
-        """Whether a set of scores beats another by the metric; null counts as NaN."""
-        return self.better(_number(one.get(self.metric)), _number(other.get(self.metric)))
+        """Whether a set of scores beats another by the metric, or by the loss if both are 0 by the metric.
+
+        NaN and null never win and always lose.
+        """
+        return self._rank(one) < self._rank(other)
+
+    def silent(self) -> bool:
+        """Whether the metric was 0 in all of several validations, so that the loss chooses among them."""
+        known = [self.score(entry) == 0 and "loss" in entry.scores for entry in self.entries]
+        return self.higher and len(known) > 1 and all(known)
 
     def ranked(self) -> list[ValidationScores]:
         """The entries, best first; ties in order of time."""
-        return sorted(self.entries, key=self._rank)
+        return sorted(self.entries, key=lambda entry: self._rank(entry.scores))
 
     def best(self) -> ValidationScores | None:
         """The validation with the best score, the earliest of a tie; None before the first validation."""
-        return min(self.entries, key=self._rank, default=None)
+        return min(self.entries, key=lambda entry: self._rank(entry.scores), default=None)
 
     def waited(self) -> int:
         """Validations since the best one."""
@@ -95,11 +97,14 @@ class History(NamedTuple):
         ]
         return self._replace(entries=tuple(read))
 
-    def _rank(self, entry: ValidationScores) -> tuple[bool, float, int]:
-        score = self.score(entry)
+    def _rank(self, scores: Mapping[str, float | None]) -> tuple[float, float]:
+        """The lowest is best. A score of 0 says only that nothing is right yet, so the loss ranks those."""
+        score, loss = (_number(scores.get(name)) for name in (self.metric, "loss"))
         if math.isnan(score):
-            return (True, 0.0, entry.update)
-        return (False, -score if self.higher else score, entry.update)
+            return math.inf, 0.0
+        if not self.higher:
+            return score, 0.0
+        return -score, 0.0 if score else math.inf if math.isnan(loss) else loss
 
 
 def plain(scores: Mapping[str, float]) -> dict[str, float | None]:

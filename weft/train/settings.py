@@ -64,8 +64,8 @@ class TrainingSettings:
         validate_start: validate and save before the first update too, so that the initial model is kept if
             training finds nothing better.
         save_every: updates between checkpoints; every validation also saves one.
-        metric: score that selects the best checkpoint. For a task without a validation loss the default is
-            its first score.
+        metric: score that selects the best checkpoint; as long as it is 0, the lowest loss does. For a task
+            without a validation loss the default is its first score.
         metrics: more scores of validations and of `weft evaluate`, for tasks that compare outputs with
             reference texts; `metric` may name one of them.
         keep_best: number of best checkpoints to keep, besides the newest two.

@@ -132,6 +132,11 @@ class TrainingState:
         best = self.history.best() == self.history.entries[-1]
         for note in found.notes:
             self._note(note)
+        if self.history.silent():
+            self._note(
+                f"{self.history.metric} is 0 in every validation so far, so the lowest loss chooses the best "
+                "checkpoint"
+            )
         session.report.validated(number, found.scores, found.samples, best)
         session.saving.wait()
         if session.processes.first:

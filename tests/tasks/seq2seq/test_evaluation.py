@@ -13,10 +13,15 @@ import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
+from weft.metrics import Cer, Rouge, Wer
+from weft.metrics.scored import of_lines
 from weft.run import LoadedRun, open_run
+from weft.tasks.evaluation import Validation
+from weft.tasks.multilingual.predictor import together
 from weft.tasks.seq2seq import evaluation
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
 from weft.tasks.seq2seq.evaluation import loss_of_pairs, perplexity
+from weft.tasks.summarise.task import lead_sentence, lead_words
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,34 @@ def test_the_loss_is_the_negative_log_probability_of_the_targets(
     for tokens in (1, 4000):  # a batch for each, and one for all
         monkeypatch.setattr(evaluation, "TOKENS", tokens)
         assert loss_of_pairs(opened.model, sources, targets) == pytest.approx(total / count, abs=1e-5)
+
+
+def test_chinese_is_scored_and_counted_in_characters(opened: LoadedRun) -> None:
+    lines = ["我喜欢喝红茶。", "他明天去公园看书。"]
+    validated = opened.task.with_scores(Validation({}, [], [of_lines(lines, lines)]))
+    assert validated.scores["bleu"] == pytest.approx(100) and validated.notes == []
+    translator = opened.pipeline.searcher(opened.model)
+    chinese = evaluation.evaluate(translator, lines, lines, title="chinese")
+    assert "|tok:zh|" in chinese.scores[0].score.signature and "|tok:zh|" in chinese.scores[3].score.signature
+    assert chinese.scores[0].baselines["source copied"] == pytest.approx(100)
+    assert "as long as the references (characters)" in chinese.text()
+    assert "BLEU by source length (characters):\n  characters sentences" in chinese.text()
+    assert chinese.length == "characters in the source sentence"
+    latin = evaluation.evaluate(translator, ["a b"], ["c d"], title="latin")
+    assert "BLEU by source length (words):" in latin.text()
+    mean = together({"aa-zh": chinese, "aa-bb": latin}, []).scores[0].score
+    assert "|tok:zh+tok:13a|" in mean.signature and "mean of 2 sets" in mean.signature
+
+
+def test_a_validation_says_what_must_be_known_of_its_scores() -> None:
+    found = Validation({}, [], [of_lines(["我喜欢茶"], ["我喜欢水"])]).with_metrics([Wer(), Cer()])
+    assert found.scores == {"wer": 100.0, "cer": 25.0} and len(found.notes) == 1 and "CER" in found.notes[0]
+
+
+def test_summaries_are_led_by_a_sentence_and_by_signs_in_chinese() -> None:
+    assert lead_sentence("今天天气很好。我们去公园。") == "今天天气很好。"
+    assert lead_sentence("यह पहला वाक्य है। यह दूसरा है।") == "यह पहला वाक्य है।"
+    assert Rouge().score([lead_words("今天天气很好。", 4)], ["今天天气"]).value == pytest.approx(100)
 
 
 def test_perplexity_is_e_to_the_loss() -> None:

@@ -17,6 +17,7 @@ from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
+from weft.metrics.scored import of_lines
 from weft.run import LoadedRun
 from weft.search.beam import Stop
 from weft.tasks.seq2seq.base import PairPipeline
@@ -168,7 +169,7 @@ def measured(lines: Sequence[str]) -> str:
 def _beside(found: TransformerNetwork, exact: Sequence[list[int]], small: Sequence[list[int]]) -> str:
     """What 8 bits change, by the greedy outputs of float32."""
     ours, theirs = ([found.target.decode(row) for row in one] for one in (exact, small))
-    bleu, chrf = (metric.score(theirs, ours).value for metric in (Bleu(), Chrf()))
+    bleu, chrf = (of_lines(theirs, ours).value(metric) for metric in (Bleu(), Chrf()))
     same = sum(pair[0] == pair[1] for pair in zip(ours, theirs, strict=True))
     return (
         f"int8: {same} of {len(ours)} greedy outputs equal those of float32; against them "

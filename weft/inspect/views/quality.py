@@ -28,6 +28,7 @@ class QualityView(View):
 
     def __init__(self, name: str, title: str, length: str, rows: Sequence[LengthRow]) -> None:
         self.name, self.tested, self.length, self.rows = name, title, length, rows
+        self.unit = length.partition(" ")[0]
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "QualityView | None":
@@ -48,12 +49,12 @@ class QualityView(View):
         table = [list(map(_shown, row)) for row in list(self.table())[1:]]
         return [
             said(self.tested),
-            chart(f"By {self.length}", "words", "score", lines, labels=[row.label for row in self.rows]),
-            {"kind": "table", "head": ["words", "sentences", "score", "low", "high"], "rows": table},
+            chart(f"By {self.length}", self.unit, "score", lines, labels=[row.label for row in self.rows]),
+            {"kind": "table", "head": [self.unit, "sentences", "score", "low", "high"], "rows": table},
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        yield "words", "sentences", "score", "low", "high"
+        yield self.unit, "sentences", "score", "low", "high"
         for row in self.rows:
             score = row.score
             numbers = ("", "", "") if score is None else (score.value, score.low, score.high)
@@ -72,11 +73,10 @@ def score(opened: LoadedRun) -> QualityView:
         ConfigError: a task without scores by length.
         DataError: the data is not there.
     """
-    length = opened.task.evaluation.length
-    if not length:
+    if not opened.task.evaluation.length:
         raise ConfigError(f"--evaluate: a run of {opened.name} has no score by length; leave it out")
     found = opened.pipeline.evaluate(opened.model)
-    return QualityView(opened.path.resolve().name, found.title, length, found.lengths)
+    return QualityView(opened.path.resolve().name, found.title, found.length, found.lengths)
 
 
 def _shown(value: object) -> object:

@@ -24,7 +24,7 @@ from weft.data.held import held
 from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
-from weft.metrics.captions import SIGNATURE, words
+from weft.metrics.captions import words_of
 from weft.metrics.cider import cider_d
 from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
 from weft.metrics.means import mean_of, ratio
@@ -402,11 +402,12 @@ def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
         >>> exact(["A dog."], [["a cat", "a dog"]]).value
         1.0
     """
+    words = words_of(references)
     right = [
-        words(hypothesis) in [words(answer) for answer in answers]
+        words.cut(hypothesis) in [words.cut(answer) for answer in answers]
         for hypothesis, answers in zip(hypotheses, references, strict=True)
     ]
-    return mean_of(ratio("exact", SIGNATURE, higher_is_better=True), np.array(right), baselines={})
+    return mean_of(ratio("exact", words.signature, higher_is_better=True), np.array(right), baselines={})
 
 
 def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[ScoreWithBaselines]:

@@ -100,7 +100,7 @@ class ClassifyInit(TemplateInit):
         unusual = _unusual(given)
         return {
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",
-            "mean": f"{seen.mean:.0f}",
+            "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
             "classes": ", ".join([*names, "..."] if len(classes) > 6 else names),
             **splits(train, valid, test),

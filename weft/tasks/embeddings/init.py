@@ -25,7 +25,8 @@ class EmbeddingsInit(TemplateInit):
 
         train: Path = given["train"]
         test: Path | None = given["test"]
-        seen = survey((" ".join(words),) for words in WordsData(train=str(train)).lines()).seen
+        lines = WordsData(train=str(train)).lines()
+        seen = survey(((" ".join(words),) for words in lines), cut=str.split).seen
         total = seen.total()
         if not total:
             raise no_words(train)

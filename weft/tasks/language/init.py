@@ -71,7 +71,7 @@ class LanguageInit(TemplateInit):
         return {
             "name": train.name,
             "counted": plural(seen.texts, "line"),
-            "words": f"{seen.words:,}",
+            "words": seen.counted(seen.words),
             "different": f"{len(seen.seen):,}",
             **splits(train, valid, test),
             "kind": f"bpe, size: {lines.pieces(seen)}" if kind == "bpe" else kind,

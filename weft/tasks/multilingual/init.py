@@ -61,7 +61,7 @@ class MultilingualInit(TemplateInit):
         return {
             "languages": ", ".join(sorted({one for pair in pairs for one in pair.split("-")})),
             "counted": f"{plural(lines, 'line')}, {plural(len(pairs), 'direction')}",
-            "mean": f"{seen.mean:.0f}",
+            "mean": seen.counted(seen.mean),
             "pairs": ", ".join(map(quoted, pairs)),
             **splits(
                 train,

@@ -203,14 +203,18 @@ def _after_count(title: str) -> str:
 
 
 def _mean(trained: Sequence[PairEvaluation]) -> ScoreWithBaselines:
-    """Mean BLEU of the trained pairs."""
+    """Mean BLEU of the trained pairs; each pair is tokenised as its references need."""
     bleus = [one.scores[0] for one in trained]
     rows = [one.statistics for one in bleus if one.statistics is not None]
-    assert bleus[0].metric is not None
+    metrics = [one.metric for one in bleus if one.metric is not None]
     lowest = {
         name: sum(one.baselines[name] for one in bleus) / len(bleus)
         for name in bleus[0].baselines
         if all(name in one.baselines for one in bleus)
     }
-    mean = ScoreWithBaselines(mean_with_interval(bleus[0].metric, rows), lowest)
+    score = mean_with_interval(metrics[0], rows)
+    parts = zip(*(one.signature().split("|") for one in metrics), strict=True)
+    every = "|".join("+".join(dict.fromkeys(part)) for part in parts)
+    signature = score.signature.replace(metrics[0].signature(), every)
+    mean = ScoreWithBaselines(score._replace(signature=signature), lowest)
     return mean.renamed(f"mean BLEU of the {plural(len(bleus), 'trained pair')}")

@@ -55,7 +55,7 @@ class CaptionsInit(TemplateInit):
         side = _side(found, self.largest)
         return {
             "counted": f"{plural(len(found), 'picture')} with {plural(seen.texts, 'caption')}",
-            "longest": seen.longest,
+            "longest": seen.counted(seen.longest),
             **splits(train, valid, test),
             "every": examples_held_out(len(found)),
             "images": images,

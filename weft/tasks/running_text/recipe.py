@@ -38,7 +38,7 @@ class ContextInit(TemplateInit):
         return {
             "name": train.name,
             "counted": plural(seen.texts, "line"),
-            "words": f"{seen.words:,}",
+            "words": seen.counted(seen.words),
             "different": f"{len(seen.seen):,}",
             **splits(train, valid, test),
             "least": 3 if seen.words >= MANY else 1,

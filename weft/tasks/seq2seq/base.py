@@ -437,7 +437,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         full = [n for n, source in enumerate(pairs.sources) if source.strip()][:SCORED]
         references = [pairs.references[n] for n in full]
         sources = [pairs.sources[n] for n in full]
-        return sources, lambda answers: ("BLEU", Bleu().score(answers, references).value)
+        return sources, lambda answers: ("BLEU", of_lines(answers, references).value(Bleu()))
 
     def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Pairs:
         source, target = (getattr(asked, name, None) for name in ("source", "target"))

@@ -47,6 +47,7 @@ from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.translator import Translator
 from weft.text.characters import named
 from weft.wording import plural
+from weft.words import unit_of, units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,14 +76,15 @@ class PairEvaluation(Evaluation):
     wrong: list[str]
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
-    ratio: float  # words of the outputs divided by words of the references
+    ratio: float  # length of the outputs divided by that of the references
     compared: Sequence[ComparedOutputs]
     terms: TermCounts | None = None  # of the glossary
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     lacking: Sequence[str] = ()  # characters of the sources that the vocabulary lacks
     lacked: str = ""  # what became of them
+    length: str = "words in the source sentence"  # or characters, in scripts without spaces
+    unit: str = "word"  # of the references' length
     shows: ClassVar[str] = "BLEU by source length"
-    length: ClassVar[str] = "words in the source sentence"
     offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
     def notes(self) -> list[str]:
@@ -105,11 +107,12 @@ class PairEvaluation(Evaluation):
     def details(self) -> list[str]:
         """Length and speed, and BLEU by source length."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        unit = self.length.partition(" ")[0]
         return [
-            f"  output is {self.ratio:.2f} times as long as the references (words)",
+            f"  output is {self.ratio:.2f} times as long as the references ({self.unit}s)",
             f"  {rate:.0f} sentences/s, {self.seconds:.1f} s",
-            "BLEU by source length (words):",
-            *("  " + row for row in table(self.lengths).splitlines()),
+            f"BLEU by source length ({unit}):",
+            *("  " + row for row in table(self.lengths, unit).splitlines()),
         ]
 
     def facts(self) -> dict[str, Any]:
@@ -163,7 +166,6 @@ def evaluate(
         scored(metric, outputs, references, sources, baselines=lowest) for metric in (bleu, chrf, meteor)
     ]
     found.append(sentences(found[-1], lowest, references))
-    words = sum(len(line.split()) for line in references)
     glossary, form = translator.decoding.glossary, translator.target.form
     lacking = [character for source in sources for character in translator.lacking(source)]
     return PairEvaluation(
@@ -174,7 +176,7 @@ def evaluate(
         wrong=pairs.wrong,
         lengths=by_length(bleu, outputs, references, sources),
         seconds=pairs.seconds,
-        ratio=sum(len(line.split()) for line in outputs) / max(1, words),
+        ratio=_length(outputs) / max(1, _length(references)),
         compared=[of_lines(outputs, references, sources, lowest)],
         terms=None if glossary is None else terms_kept(read_glossary(glossary), sources, outputs, references),
         forms=scores_in_form(
@@ -182,14 +184,20 @@ def evaluate(
         ),
         lacking=lacking,
         lacked=translator.lacked if lacking else "",
+        length=f"{unit_of(sources)}s in the source sentence",
+        unit=unit_of(references),
     )
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(len(units(line)) for line in lines)
 
 
 def sentences(
     corpus: ScoreWithBaselines, lowest: Mapping[str, Sequence[str]], references: Sequence[str]
 ) -> ScoreWithBaselines:
     """METEOR as the mean over sentences, which most papers report, from the counts of the corpus's."""
-    metric = Meteor(average="sentences")
+    metric = Meteor(average="sentences").fitted(references)
     assert corpus.statistics is not None
     values = {name: metric.score(lines, references).value for name, lines in lowest.items()}
     rows = metric.by_sentence(corpus.statistics)

@@ -8,6 +8,7 @@ from weft.data.audio import read_spoken
 from weft.errors import DataError
 from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, examples_held_out, files_of, planned, splits
 from weft.wording import plural
+from weft.words import spaced
 
 
 class SpeechInit(TemplateInit):
@@ -37,6 +38,8 @@ class SpeechInit(TemplateInit):
             "wide": max(128, size),
             "warmup": plan.warmup,
             "epochs": plan.epochs,
+            "metric": "wer" if found.spaced else "cer",
+            "other": "cer" if found.spaced else "wer",
         }
 
 
@@ -46,7 +49,8 @@ class _Measured(NamedTuple):
     recordings: int
     seconds: float  # in total
     longest: float  # seconds
-    letters: int  # in total transcripts
+    letters: int  # in all transcripts
+    spaced: bool  # whether these have spaces between words
     rates: list[int]  # Hz, ascending
 
 
@@ -55,11 +59,13 @@ def _measured(train: Path) -> _Measured:
 
     count, seconds, longest, letters = 0, 0.0, 0.0, 0
     rates: set[int] = set()
+    texts: list[str] = []
     for one in read_spoken(train):
         sound = heard(one)
         count, seconds, letters = count + 1, seconds + sound.seconds, letters + len(one.text)
+        texts.append(one.text)
         longest = max(longest, sound.seconds)
         rates.add(sound.rate)
     if not count:
         raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
-    return _Measured(count, seconds, longest, letters, sorted(rates))
+    return _Measured(count, seconds, longest, letters, spaced(texts), sorted(rates))

@@ -29,7 +29,7 @@ from weft.metrics.cer import Cer
 from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
-from weft.metrics.wer import Wer
+from weft.metrics.wer import ErrorRate, Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.search.hypotheses import to_lists
@@ -55,6 +55,7 @@ from weft.tasks.speech.data import (
 )
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
+from weft.words import spaced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -312,7 +313,8 @@ def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExpor
         if not pairs:
             return _noise(sound, SCORED), None
         references = [spelled(transcriber, text) for _, text in pairs]
-        return [one for one, _ in pairs], lambda answers: ("WER", Wer().score(answers, references).value)
+        rate = rates(references)[0]
+        return [one for one, _ in pairs], lambda answers: (rate.name, rate.score(answers, references).value)
 
     return form._replace(
         files={**form.files, FILTERS: filters.getvalue()},
@@ -352,7 +354,7 @@ def _noise(sound: FrameSettings, count: int) -> list[bytes]:
     return found
 
 
-EDGES = (2, 4, 8, 16)  # words per recording
+EDGES = (2, 4, 8, 16)  # words or characters per recording
 ROWS = 32  # recordings per step while a loss is computed
 
 
@@ -363,43 +365,52 @@ class SpeechEvaluation(Evaluation):
     title: str
     outputs: list[str]
     references: list[str]
-    lengths: list[LengthRow]  # WER by words said
-    scores: list[ScoreWithBaselines]  # WER, CER, accuracy
-    counts: list[int]  # substitutions, deletions, insertions, words of the references
+    lengths: list[LengthRow]  # the first error rate by length
+    scores: list[
+        ScoreWithBaselines
+    ]  # WER, CER, accuracy; CER first in languages without spaces between words
+    counts: list[int]  # substitutions, deletions, insertions, words or characters of the references
     hours: float  # of sound
     seconds: float  # of the search
     compared: Sequence[ComparedOutputs]
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
-    shows: ClassVar[str] = "WER by words said"
+    length: str = "words said"  # or characters
+    shows: ClassVar[str] = "error rate by length"
     offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
-    length: ClassVar[str] = "words said"
 
     def notes(self) -> list[str]:
         return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
         """Errors by kind, and the speed."""
-        changed, out, put, words = self.counts
+        changed, out, put, known = self.counts
+        unit = self.length.split()[0].removesuffix("s")
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return [
-            f"  {plural(changed, 'word')} substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
+            f"  {plural(changed, unit)} substituted, {out:,} deleted, {put:,} inserted, of {known:,}",
             f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
         ]
 
     def facts(self) -> dict[str, Any]:
         """Errors by kind, and the scores in one Unicode form."""
-        counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
+        names = ("substitutions", "deletions", "insertions", self.length.split()[0])
+        counts = dict(zip(names, self.counts, strict=True))
         forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
         return {"counts": counts, "seconds": self.seconds, **forms}
 
     def figure(self, name: str) -> "Figure":
-        """WER by length as bars with intervals; empty bins at the long end are left out."""
+        """The error rate by length as bars with intervals; empty bins at the long end are left out."""
         from weft.figures.quality import quality_by_length
 
         rows = list(self.lengths)
         while rows[-1].score is None:
             rows.pop()
         return quality_by_length({name: rows}, title=f"{name}: {self.title}", x=self.length)
+
+
+def rates(references: Sequence[str]) -> tuple[ErrorRate, ErrorRate]:
+    """The two error rates; CER comes first if the references have no spaces between words."""
+    return (Wer(), Cer()) if spaced(references) else (Cer(), Wer())
 
 
 def evaluate(
@@ -418,21 +429,26 @@ def evaluate(
     seconds = time.perf_counter() - begun
     references = [spelled(transcriber, one.text) for one in recordings]
     lowest = {f"most frequent answer ({answer!r})": [answer] * len(references)}
-    found = [scored(metric, outputs, references, baselines=lowest) for metric in (Wer(), Cer(), Accuracy())]
-    counts = Wer().statistics(outputs, references).sum(0)
+    first, second = rates(references)
+    found = [scored(metric, outputs, references, baselines=lowest) for metric in (first, second, Accuracy())]
+    counts = first.statistics(outputs, references).sum(0)
     frames = sum(len(one.frames) for one in recordings)
     return SpeechEvaluation(
         title=f"{title}, {plural(len(recordings), 'recording')}, {transcriber.decoding.describe()}",
         outputs=outputs,
         references=references,
         scores=found,
-        lengths=by_length(Wer(), outputs, references, references, edges=EDGES),
+        lengths=by_length(first, outputs, references, references, edges=EDGES),
+        length=f"{first.unit}s said",
         counts=[int(count) for count in counts],
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,
         compared=[of_lines(outputs, references, None, lowest)],
         forms=scores_in_form(
-            {"WER": Wer(), "CER": Cer()}, outputs, references, form=transcriber.vocabulary.form
+            {rate.name: rate for rate in (first, second)},
+            outputs,
+            references,
+            form=transcriber.vocabulary.form,
         ),
     )
 

@@ -89,7 +89,7 @@ class SummariseInit(TemplateInit):
         width = 128 if seen.texts < SMALL else 256
         return {
             "counted": plural(seen.texts, "text"),
-            "longest": plural(seen.longest, "word"),
+            "longest": seen.counted(seen.longest),
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),

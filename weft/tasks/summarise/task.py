@@ -26,9 +26,10 @@ from weft.tasks.seq2seq.evaluation import written_pairs
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import EvaluationSettings, Split
+from weft.words import unit_of, units
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
-_END = re.compile(r"(?<=[.!?])\s+")
+_END = re.compile(r"(?<=[.!?।؟።])\s+|(?<=[。！？။។])")
 
 
 def lead_sentence(text: str) -> str:
@@ -42,13 +43,13 @@ def lead_sentence(text: str) -> str:
 
 
 def lead_words(text: str, count: int) -> str:
-    """The first words; callers pass the mean length of summaries.
+    """The first words, or signs of a script without spaces; callers pass the mean length of summaries.
 
     Example:
         >>> lead_words("A game of war.", 2)
         'A game'
     """
-    return " ".join(text.split()[:count])
+    return " ".join(units(text)[:count])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +61,14 @@ class SummaryEvaluation(Evaluation):
     left_out: int  # pairs with an empty side, which no score counts
     scores: list[ScoreWithBaselines]  # ROUGE-1, -2, -L
     wrong: list[str]
-    words: tuple[float, float, float]  # mean length of sources, references and outputs
-    copied: float  # share of the outputs' words that occur in their source
+    words: tuple[
+        float, float, float
+    ]  # mean length of sources, references and outputs, in words or characters
+    copied: float  # share of the outputs' words, or characters, that occur in their source
     seconds: float
     compared: Sequence[ComparedOutputs]
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
+    unit: str = "word"
     shows: ClassVar[str] = "scores, intervals and baselines"
     offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
@@ -75,8 +79,8 @@ class SummaryEvaluation(Evaluation):
         """Words of texts and summaries, and the speed."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         return [
-            f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
-            f"output, of which {100 * self.copied:.0f} % occur in the source",
+            f"  {self.unit}s: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, "
+            f"{self.words[2]:.1f} an output, of which {100 * self.copied:.0f} % occur in the source",
             f"  {rate:.0f} summaries/s, {self.seconds:.1f} s",
         ]
 
@@ -100,10 +104,10 @@ def evaluate(
     """
     pairs = written_pairs(translator, sources, references, title, "text")
     sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
-    usual = round(sum(len(line.split()) for line in references) / len(references))
+    usual, unit = round(_mean_length(references)), unit_of(references)
     lowest = {
         "the lead sentence": [lead_sentence(source) for source in sources],
-        f"the first {usual} words": [lead_words(source, usual) for source in sources],
+        f"the first {usual} {unit}s": [lead_words(source, usual) for source in sources],
     }
     metrics = {f"ROUGE-{kind}": Rouge(kind=kind) for kind in KINDS}
     return SummaryEvaluation(
@@ -115,24 +119,25 @@ def evaluate(
             for name, metric in metrics.items()
         ],
         wrong=pairs.wrong,
-        words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
+        words=(_mean_length(sources), _mean_length(references), _mean_length(outputs)),
         copied=_copied(outputs, sources),
         seconds=pairs.seconds,
         compared=[of_lines(outputs, references, sources, lowest)],
         forms=scores_in_form(metrics, outputs, references, form=translator.target.form),
+        unit=unit,
     )
 
 
-def _mean_words(lines: Sequence[str]) -> float:
-    return sum(len(line.split()) for line in lines) / len(lines)
+def _mean_length(lines: Sequence[str]) -> float:
+    return sum(len(units(line)) for line in lines) / len(lines)
 
 
 def _copied(outputs: Sequence[str], sources: Sequence[str]) -> float:
     found = total = 0
     for output, source in zip(outputs, sources, strict=True):
-        there = set(source.split())
-        found += sum(word in there for word in output.split())
-        total += len(output.split())
+        there, words = set(units(source)), units(output)
+        found += sum(word in there for word in words)
+        total += len(words)
     return found / max(1, total)
 
 

@@ -138,7 +138,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
             "from_language": source,
             "to_language": target,
             "pairs": f"{seen.texts:,}",
-            "mean": f"{seen.mean:.0f}",
+            "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
             "source": quoted(source),
             "target": quoted(target),
