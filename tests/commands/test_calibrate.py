@@ -87,11 +87,11 @@ def test_a_threshold_is_chosen_on_the_validation_texts_and_scored_on_others(
     value = best_threshold(valid[:, column], labels == name)
     scores = json.loads(_scored(made, tmp_path / "test.json"))["threshold"]
     assert scores == {
-        "name": name,
+        "class": name,
         "value": pytest.approx(value, rel=1e-4),
         "f1": pytest.approx(f1_from(test[:, column], truth == name, value)),
         "usual": pytest.approx(f1_from(test[:, column], truth == name, 0.5)),
-        "own": False,
+        "upper_bound": False,
     }
     said = weft("evaluate", made).out
     assert f"F1 of {name} with the threshold {value:.3g}, chosen on the validation texts: " in said

@@ -154,12 +154,16 @@ class Confidence(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """The same as JSON data."""
+        rare = None
+        if self.threshold is not None:
+            name, value, f1, usual, own = self.threshold
+            rare = {"class": name, "value": value, "f1": f1, "usual": usual, "upper_bound": own}
         return {
             "calibration": self.calibration._asdict(),
             "temperature": self.temperature,
             "calibration_before": self.before._asdict(),
             "kept": [one._asdict() for one in self.kept if one.share],
-            "threshold": None if self.threshold is None else self.threshold._asdict(),
+            "threshold": rare,
         }
 
 
