@@ -10,7 +10,7 @@ import pytest
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from tests.slow import leading
-from weft.metrics.calibration import fitted
+from weft.metrics.calibration import best_threshold, f1_from, fitted
 from weft.run import open_run
 
 
@@ -70,10 +70,61 @@ def test_the_temperature_of_another_model_does_not_count(made: Path, tmp_path: P
     assert "calibration.json" in refused(weft("evaluate", run))
 
 
-def test_thresholds_are_advised(made: Path) -> None:
-    answer = weft("evaluate", made, "--split", "valid")
-    assert "answers with at least this probability, and their accuracy: 0.5: 100.0%" in answer.out
-    assert "is highest with the threshold" in answer.out
+def test_a_threshold_is_chosen_on_the_validation_texts_and_scored_on_others(
+    made: Path, tmp_path: Path
+) -> None:
+    opened = open_run(made, device="cpu")
+    classifier = opened.pipeline.predictor(opened.model)
+
+    def read(part: str) -> tuple[np.ndarray, np.ndarray]:
+        some = list(opened.task.data.texts(part))
+        chosen = np.stack([one.probs for one in classifier.classify([one.text for one in some])])
+        return chosen, np.array([one.label for one in some])
+
+    (valid, labels), (test, truth) = read("valid"), read("test")
+    name = min(classifier.classes, key=labels.tolist().count)
+    column = classifier.classes.index(name)
+    value = best_threshold(valid[:, column], labels == name)
+    scores = json.loads(_scored(made, tmp_path / "test.json"))["threshold"]
+    assert scores == {
+        "class": name,
+        "value": pytest.approx(value, rel=1e-4),
+        "f1": pytest.approx(f1_from(test[:, column], truth == name, value)),
+        "usual": pytest.approx(f1_from(test[:, column], truth == name, 0.5)),
+        "upper_bound": False,
+    }
+    said = weft("evaluate", made).out
+    assert f"F1 of {name} with the threshold {value:.3g}, chosen on the validation texts: " in said
+    assert "answers with at least this probability, and their accuracy: 0.5: 100.0%" in said
+    for words in (["--split", "valid"], ["--data", made.parent / "toy" / "valid.tsv"]):
+        said = " ".join(weft("evaluate", made, *words).out.split())
+        assert "chosen on these texts, so an upper bound: " in said
+
+
+def test_a_threshold_that_was_kept_needs_no_validation_texts(made: Path, tmp_path: Path) -> None:
+    run, toy = tmp_path / "run", made.parent / "toy"
+    shutil.copytree(made, run)
+    assert weft("evaluate", run, "--calibrate").code == 0
+    kept = json.loads((run / "calibration.json").read_text())["threshold"]
+    recipe = (run / "recipe.yaml").read_text()
+    gone = recipe.replace(f"{toy / 'valid.tsv'}", f"{toy / 'gone.tsv'}")
+    assert gone != recipe
+    for folder in (made, run):
+        shutil.copytree(folder, tmp_path / f"{folder.name}-{folder.parent.name}")
+    for folder, shown in ((run, True), (made, False)):
+        other = tmp_path / f"{folder.name}-{folder.parent.name}"
+        (other / "recipe.yaml").write_text(gone)
+        said = weft("evaluate", other)
+        assert said.code == 0, said.err
+        line = f"F1 of {kept[0]} with the threshold {kept[1]:.3g}, chosen on the validation texts: "
+        assert (line in said.out) == shown and ("with the threshold" in said.out) == shown
+    said, before = weft("evaluate", run, "--split", "valid").out, weft("evaluate", run).out
+    assert "to which the calibration was fitted" in said and "was fitted" not in before
+    about = json.loads((run / "calibration.json").read_text())
+    del about["threshold"]  # as earlier versions wrote it
+    (run / "calibration.json").write_text(json.dumps(about))
+    line = f"F1 of {kept[0]} with the threshold {kept[1]:.3g}, chosen on the validation texts: "
+    assert line in before and line in weft("evaluate", run).out
 
 
 @pytest.mark.parametrize("crf", leading(["true", "false"]))

@@ -1,6 +1,6 @@
 """Batches: every example once per epoch, budgets kept, the order determined by (seed, epoch) alone."""
 
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.slow import leading
 from weft.data import batching as module
-from weft.data.batching import Batches
+from weft.data.batching import Batches, ShuffledBatches, filled_groups, length_groups
 from weft.data.corpora import corpus
 from weft.errors import ConfigError
 
@@ -65,6 +65,33 @@ def test_a_batch_is_closed_only_when_it_must_be() -> None:
         [2, 1, 2],
         [1, 2, 2],
     )
+
+
+def test_batches_of_equal_size_have_a_new_order_each_epoch() -> None:
+    one, other = ShuffledBatches(23, 5, seed=7), ShuffledBatches(23, 5, seed=8)
+    epochs = [list(chain.from_iterable(lists(one.epoch(number)))) for number in range(3)]
+    assert all(sorted(epoch) == list(range(23)) for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2] != epochs[0] and lists(one.epoch(0)) != lists(other.epoch(0))
+    assert lists(one.epoch(2)) == lists(ShuffledBatches(23, 5, seed=7).epoch(2))
+    few = [lists(ShuffledBatches(23, 5, seed=7, most=7).epoch(number)) for number in range(9)]
+    assert {len(batch) for epoch in few for batch in epoch} == {5, 2}
+    assert {number for epoch in few for batch in epoch for number in batch} == set(range(23))
+
+
+@given(lengths=st.lists(st.integers(0, 9), max_size=40), limit=st.integers(1, 23))
+def test_groups_by_length_are_as_large_as_they_may_be(lengths: list[int], limit: int) -> None:
+    groups, padded = list(length_groups(lengths, limit)), [max(1, length) for length in lengths]
+    full = list(filled_groups(lengths, limit))
+    for found in (groups, full):
+        flat = [lengths[number] for number in chain.from_iterable(found)]
+        assert flat == sorted(lengths) and len(set(chain.from_iterable(found))) == len(lengths)
+    for group, following in pairwise(groups):
+        assert len(group) == 1 or len(group) * padded[group[-1]] <= limit
+        assert (len(group) + 1) * padded[following[0]] > limit
+    assert all(len(group) == 1 or len(group) * padded[group[-1]] <= limit for group in groups)
+    for group in full[:-1]:
+        before = (len(group) - 1) * lengths[group[-2]] if group[1:] else 0
+        assert before < limit <= len(group) * lengths[group[-1]]
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -36,6 +36,13 @@ def test_a_small_corpus_is_gone_through_evenly() -> None:
     assert times.max() - times.min() <= 1
 
 
+def test_the_examples_that_come_once_more_are_others_in_each_epoch() -> None:
+    plan = mixture(3)  # 18 of the 24
+    chosen = [{n for n in flat(plan, epoch) if n >= 3} for epoch in range(9)]
+    assert all(len(one) == 18 for one in chosen) and chosen[0] != chosen[1]
+    assert set().union(*chosen) == set(range(3, 27))
+
+
 def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     one, other = mixture(3), mixture(3)
     other.epoch(0)

@@ -9,7 +9,6 @@ import pytest
 
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
-from weft.data.windows import SeriesWindows, covariates
 from weft.errors import ConfigError, DataError
 
 
@@ -114,42 +113,6 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "ds,y\n2024-01-02,1\n")
     with pytest.raises(ConfigError, match="column 'z'"):
         read_series(path, Columns(targets=["z"]))
-
-
-def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> SeriesWindows:
-    from weft.data.series import SeriesTable, TimeSeries
-
-    values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
-    none = np.zeros((rows, 0))
-    table = SeriesTable(
-        [TimeSeries("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False
-    )
-    return SeriesWindows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
-
-
-def test_windows_stay_in_their_part_and_none_is_dropped() -> None:
-    found = windows()
-    starts = [found.of(part)[:, 1][found.of(part)[:, 0] == 0].tolist() for part in range(3)]
-    # Rows 0-9 train, 10-13 validation, 14-19 test; the future of a window lies in its part alone.
-    assert starts == [[3, 4, 5, 6, 7, 8], [10, 11, 12], [14, 15, 16, 17, 18]]
-    past, future, _ = found.take(np.array([[0, 14]]))
-    mean, std = np.arange(10).mean(), np.arange(10).std()
-    np.testing.assert_allclose(past[0] * std + mean, [11, 12, 13])
-    np.testing.assert_allclose(future[0] * std + mean, [14, 15])
-    assert found.take(np.array([[1, 14]]))[0].tolist() == [[0, 0, 0]]  # a constant series has scale 1
-
-
-def test_a_series_that_is_too_short_is_refused() -> None:
-    with pytest.raises(DataError, match="lookback 9"):
-        windows(lookback=9)
-    with pytest.raises(ConfigError, match="20"):
-        windows(split=(10, 5, 6))
-
-
-def test_the_calendar_is_numbers_around_zero() -> None:
-    times = np.array(["2024-01-01T00", "2024-12-31T12"], dtype="datetime64[s]")  # a Monday, a Tuesday
-    got = covariates(times, np.zeros((2, 0)), True)
-    np.testing.assert_allclose(got, [[-0.5, -0.5, -0.5, -0.5], [0, 1 / 6 - 0.5, 0.5, 0.5]])
 
 
 def test_a_parquet_table_is_read_as_its_csv(tmp_path: Path) -> None:

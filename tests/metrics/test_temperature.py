@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.metrics.calibration import best_f1, fitted, heated, kept
+from weft.metrics.calibration import best_threshold, f1_from, fitted, heated, kept
 
 
 def loss(logits: np.ndarray, targets: np.ndarray, temperature: float) -> float:
@@ -48,16 +48,13 @@ def test_the_threshold_is_the_best_of_all() -> None:
     for value in np.unique(probs):
         answered = probs >= value
         scores[value] = 2 * (answered & true).sum() / (answered.sum() + true.sum())
-    found = best_f1(probs, true)
-    answered = probs >= found.value
-    score = 2 * (answered & true).sum() / (answered.sum() + true.sum())
-    assert found.f1 == pytest.approx(max(scores.values())) == pytest.approx(score)
-    assert abs(probs - found.value).min() == pytest.approx(0.05)  # in the middle of two probabilities
-    assert best_f1(np.array([0.3, 0.3]), np.array([True, False])).value == 0.3  # all are answered
+    found = best_threshold(probs, true)
+    assert f1_from(probs, true, found) == pytest.approx(max(scores.values()))
+    assert abs(probs - found).min() == pytest.approx(0.05)  # in the middle of two probabilities
+    assert best_threshold(np.array([0.3, 0.3]), np.array([True, False])) == 0.3  # all are answered
     close = np.array([np.nextafter(0.3, 1), 0.3])  # no number lies between them
-    assert best_f1(close, np.array([True, False])).value == close[0]
-    half = probs >= 0.5
-    assert found.usual == pytest.approx(2 * (half & true).sum() / (half.sum() + true.sum()))
+    assert best_threshold(close, np.array([True, False])) == close[0]
+    assert f1_from(probs, true, 0.5) == pytest.approx(scores[0.5])
 
 
 def test_what_is_left_of_the_answers_is_counted() -> None:

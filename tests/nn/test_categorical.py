@@ -22,3 +22,15 @@ def test_without_gradients_the_same_log_probabilities(dtype: torch.dtype, tied: 
     for got in (head(h), plain):
         assert got.dtype == torch.promote_types(dtype, torch.float32)
         torch.testing.assert_close(got.double(), want, rtol=near, atol=near)
+
+
+def test_labels_are_smoothed_in_training_alone() -> None:
+    head = Categorical(5, 7, smoothing=0.3).double()
+    h, target = normal(2, 3, 5), torch.tensor([[6, 0, 3], [1, 1, 2]])
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    logp = head(h).detach()
+    right, mean = (
+        one[mask].sum().item() for one in (logp.gather(2, target[..., None])[..., 0], logp.mean(2))
+    )
+    assert head.train().loss(h, target, mask).total.item() == pytest.approx(-0.7 * right - 0.3 * mean)
+    assert head.eval().loss(h, target, mask).total.item() == pytest.approx(-right)

@@ -79,3 +79,6 @@ def test_neighbours_decide_where_the_words_cannot() -> None:
         head.transitions[0, 1] = head.transitions[1, 0] = 2.0
     h = torch.zeros(1, 5, SIZE, dtype=torch.float64)
     assert head.best(h, torch.ones(1, 5, dtype=torch.bool)).tolist() == [[1, 0, 1, 0, 1]]
+    with torch.no_grad():
+        head.end[0] = 1.5  # more than the beginning
+    assert head.best(h, torch.ones(1, 5, dtype=torch.bool)).tolist() == [[0, 1, 0, 1, 0]]

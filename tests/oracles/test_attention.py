@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tests.laws.members import ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET, normal, ready, source
 from tests.oracles import attention as oracle
 from weft import masks, probe
-from weft.nn.attention import Attention, MultiHead
+from weft.nn.attention import Attention, Heads, MultiHead
 from weft.nn.encoders.encoder import Memory
 from weft.nn.positions import Learned, Sinusoidal, sinusoid
 from weft.nn.scores import Additive, Bilinear, Cosine, Dot, ScaledScore, Score, Uniform
@@ -135,6 +135,31 @@ def test_multi_head_attention_is_its_equation(kind: str) -> None:
         m = oracle.causal(SOURCE, SOURCE) if kind == "causal" else 0.0
         want = oracle.multi_head(x[row].numpy(), y[row, :seen].numpy(), 2, *matrices, m)
         np.testing.assert_allclose(numpy(got[row]), want, rtol=1e-10, atol=1e-10)
+
+
+@torch.no_grad()
+def test_shared_keys_and_values_are_repeated_ones() -> None:
+    """Query heads 1 to 3 share the first head of keys and values, 4 to 6 the second (Ainslie et al. 2023)."""
+    shared = MultiHead(12, 6, heads=Heads(key_value=2)).double()
+    whole = MultiHead(12, 6).double()
+    whole.query.load_state_dict(shared.query.state_dict())
+    whole.out.load_state_dict(shared.out.state_dict())
+    for ours, theirs in zip(whole.key_value.parameters(), shared.key_value.parameters(), strict=True):
+        each = theirs.unflatten(0, (2, 2, 2)).repeat_interleave(3, 1)  # keys and values, heads, features
+        ours.copy_(each.flatten(0, 2))
+    x = normal(ROWS, SOURCE, 12)
+    found, expected = (one(x, *one.keys_values(x), None) for one in (shared, whole))
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+@torch.no_grad()
+def test_weights_are_dropped_in_training_alone() -> None:
+    module, x = MultiHead(6, 2, dropout=0.5).double(), normal(ROWS, SOURCE, 6)
+    plain = MultiHead(6, 2).double()
+    plain.load_state_dict(module.state_dict())
+    want = plain(x, *plain.keys_values(x), None)
+    torch.testing.assert_close(module.eval()(x, *module.keys_values(x), None), want, rtol=1e-10, atol=1e-10)
+    assert not torch.allclose(module.train()(x, *module.keys_values(x), None), want)
 
 
 @pytest.mark.parametrize("width", [6, OTHER], ids=["same", "other"])

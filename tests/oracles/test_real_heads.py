@@ -53,8 +53,11 @@ def test_quantiles_never_cross_and_the_pinball_loss_is_its_formula() -> None:
             error = float(TARGET[row, column] - q[row, column, k])
             total += 2 / 3 * max(level * error, (level - 1) * error)
     assert float(head.loss(H, TARGET, MASK).total.detach()) == pytest.approx(total, abs=1e-10)
-    between = head.quantiles(H, torch.tensor([0.3], dtype=torch.float64))[..., 0]
-    torch.testing.assert_close(between, (q[..., 0] + q[..., 1]) / 2, rtol=1e-10, atol=1e-10)
+    levels = [0.1, 0.17, 0.5, 0.83, 0.9]
+    between = head.quantiles(H, torch.tensor(levels, dtype=torch.float64)).detach().numpy()
+    for place in np.ndindex(*between.shape[:2]):
+        wanted = np.interp(levels, [0.1, 0.5, 0.9], q[place].numpy())
+        np.testing.assert_allclose(between[place], wanted, rtol=1e-10, atol=1e-10)
     with pytest.raises(ConfigError, match=r"expected 0\.1 to 0\.9, which this model learnt, got"):
         head.quantiles(H, torch.tensor([0.5, 0.95], dtype=torch.float64))
 

@@ -216,20 +216,6 @@ def test_label_smoothed_cross_entropy_is_its_equation(smoothing: float, tied: st
 
 
 @torch.no_grad()
-def test_shared_keys_and_values_are_repeated_ones() -> None:
-    shared = MultiHead(12, 6, heads=Heads(key_value=2)).double()
-    whole = MultiHead(12, 6).double()
-    whole.query.load_state_dict(shared.query.state_dict())
-    whole.out.load_state_dict(shared.out.state_dict())
-    for ours, theirs in zip(whole.key_value.parameters(), shared.key_value.parameters(), strict=True):
-        each = theirs.unflatten(0, (2, 2, 2)).repeat_interleave(3, 1)  # keys and values, heads, features
-        ours.copy_(each.flatten(0, 2))
-    x = normal(ROWS, SOURCE, 12)
-    found, expected = (one(x, *one.keys_values(x), None) for one in (shared, whole))
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-
-
-@torch.no_grad()
 def test_a_parallel_block_adds_both_to_its_input() -> None:
     block = TransformerBlock(WIDTH, HEADS, INNER, norm="parallel", dropout=0.0).double().eval()
     x = normal(ROWS, SOURCE, WIDTH)

@@ -63,6 +63,7 @@ def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_p
     coverage = found["scores"]["coverage"]
     assert 65 < coverage["value"] < 95 and coverage["low"] < coverage["value"] < coverage["high"]
     assert "calibrated on the validation part" in answer.out
+    assert "on this part" in weft("evaluate", run, "--set", "conformal=true", "--split", "valid").out
     shop, other = found["series"]["shop 7/Zagreb"], found["series"]["other"]
     assert 2 < shop["MAE in units"] < 4 and 0.05 < other["MAE in units"] < 0.15  # 0.8 deviations and more
     assert "other: MAE in units" in answer.out

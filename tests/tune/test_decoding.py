@@ -2,6 +2,7 @@
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,9 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.config import read_recipe
 from weft.errors import ConfigError
+from weft.metrics.f1 import macro_f1
 from weft.run import open_run
+from weft.tune import decoding
 from weft.tune.decoding import DecodingTrials, best_of, key, tried_of
 from weft.tune.plan import plan
 
@@ -50,6 +53,25 @@ def test_every_value_is_scored_once_as_evaluate_does(recipe: Path, tmp_path: Pat
     before = path.stat().st_mtime_ns
     again = weft(*words)
     assert again.out == answer.out and path.stat().st_mtime_ns == before and "decoding" not in again.err
+
+
+def test_search_settings_are_scored_on_the_validation_part(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready, parts = plan(recipe, (), tmp_path / "study", space=tmp_path / "space.yaml"), []
+    study = SimpleNamespace(plan=ready, best=lambda: SimpleNamespace(number=3))
+    weights = ready.trial(3) / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"")
+
+    def evaluate(model: object, *, split: str = "test") -> SimpleNamespace:
+        parts.append(split)
+        return SimpleNamespace(scores=[macro_f1(["a", "b"], ["a", "b"])])
+
+    opened = SimpleNamespace(model=None, pipeline=SimpleNamespace(evaluate=evaluate))
+    monkeypatch.setattr(decoding, "open_run", lambda run, **_: opened)
+    decoding.search_decoding(study, lambda said: None)
+    assert parts == ["valid"] * len(tried_of(weights.parent).scores) and len(parts) > 2
 
 
 def test_a_setting_changes_only_for_a_better_score(recipe: Path, tmp_path: Path) -> None:

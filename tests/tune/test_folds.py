@@ -1,5 +1,6 @@
 """weft folds: every fold is trained and tested once, and the report is their mean."""
 
+import json
 import statistics
 from pathlib import Path
 
@@ -75,6 +76,28 @@ def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
     assert "at least 300 sentences, one per fold, got 200" in refused(
         weft("folds", recipe, *SHORT, "data.test=null", "data.folds=300", "--output", tmp_path / "more")
     )
+
+
+def test_the_interval_of_folds_allows_for_the_data_that_they_share(recipe: Path, tmp_path: Path) -> None:
+    plan = cross.folds(recipe, ["data.folds=4"], tmp_path / "out", repeats=2)
+    seeds = [{one for one in plan.overrides(repeat, 3) if "split_seed" in one} for repeat in (1, 2)]
+    assert seeds == [{"data.split_seed=1"}, {"data.split_seed=2"}]
+    scores = {
+        (1, 0): 0.61,
+        (1, 1): 0.67,
+        (1, 2): 0.64,
+        (1, 3): 0.70,
+        **{(2, fold): 0.66 for fold in range(4)},
+    }
+    for place, value in scores.items():
+        path = plan.run(*place).with_suffix(".json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"scores": {"loss": value}, "baselines": {}}))
+    (said,) = cross.write_table(plan)
+    # Nadeau & Bengio 2003: s² (1/n + test/training examples) with t(7) = 2.365; one part of 4 for 3
+    half = 2.365 * statistics.stdev(scores.values()) * (1 / 8 + 1 / 3) ** 0.5
+    mean = statistics.fmean(scores.values())
+    assert said == f"loss {mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
 
 
 def test_by_time_the_oldest_part_is_never_tested(recipe: Path, tmp_path: Path) -> None:

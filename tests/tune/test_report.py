@@ -8,8 +8,9 @@ import pytest
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.figures.tuning import history_figure
+from weft.metrics.trainings import MeanOfTrainings
 from weft.tune.plan import keep, plan
-from weft.tune.report import best_recipe
+from weft.tune.report import _compared, best_recipe
 from weft.tune.study import Study
 
 HERE = importlib.util.find_spec("optuna") is not None
@@ -51,6 +52,18 @@ def test_it_announces_only_what_follows(tmp_path: Path) -> None:
     file = tmp_path / "toy" / "train.txt"
     file.write_text(file.read_text().replace("good", "fair"))
     assert f"{file}: has changed since this search began, so its scores" in refused(weft(*untested))
+
+
+def test_a_trial_is_better_where_its_whole_interval_is(tmp_path: Path) -> None:
+    ready = plan(labelled.make_texts(tmp_path / "toy"), (), tmp_path / "study")
+    high, low = MeanOfTrainings(0.8, 0.7, 0.9, 3), MeanOfTrainings(0.5, 0.4, 0.6, 3)
+    middle = MeanOfTrainings(0.65, 0.55, 0.75, 3)
+    for higher, better, worse in ((True, high, low), (False, low, high)):
+        asked = ready._replace(higher=higher)
+        assert "do not overlap: better" in _compared(asked, better, worse)
+        assert "may be luck" in _compared(asked, worse, better)
+        assert "may be luck" in _compared(asked, better, middle)
+    assert "more --seeds" in _compared(ready, MeanOfTrainings(0.9, 0.9, 0.9, 1), low)
 
 
 def test_trials_far_behind_leave_the_others_room_in_the_picture() -> None:

@@ -59,7 +59,10 @@ HEADINGS = {
     help="Column to compare with, if --data is a table of sentence pairs.",
 )
 @click.option(
-    "--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data."
+    "--split",
+    type=click.Choice(["test", "valid"]),
+    default="test",
+    help="Split of the recipe's data. Training chose its checkpoint on valid, so scores there are too good.",
 )
 @searching
 @click.option(
@@ -94,8 +97,8 @@ HEADINGS = {
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Classifiers and taggers only: fit a temperature to the validation part and keep it in RUN, so that "
-    "probabilities match accuracy.",
+    help="Classifiers and taggers only: fit a temperature, so that probabilities match accuracy, and "
+    "thresholds to the validation part, and keep them in RUN.",
 )
 @click.option(
     "--json",

@@ -135,38 +135,43 @@ def kept(
     return rows
 
 
-class Threshold(NamedTuple):
-    """From which probability on a class should be answered."""
-
-    value: float
-    f1: float
-    usual: float  # F1 at 0.5
-
-
-def best_f1(probs: np.ndarray, true: np.ndarray) -> Threshold:
+def best_threshold(probs: np.ndarray, true: np.ndarray) -> float:
     """The threshold with the highest F1 of one class: answer it where its probability is at least that.
 
-    F1 = 2 TP / (answered + true), which changes only where a threshold passes a probability. The value is the
-    middle between the last probability that is answered and the next one; ties go to the higher value.
+    F1 changes only where a threshold passes a probability. The value is the middle between the last
+    probability that is answered and the next one; ties go to the higher value. On the examples that chose it,
+    the F1 is an upper bound: score it on others.
 
     Args:
         probs: [N] probability of the class.
         true: [N] bool, whether it is the right class; at least one is.
 
     Example:
-        >>> best_f1(np.array([0.9, 0.4, 0.3, 0.1]), np.array([True, True, False, False]))
-        Threshold(value=0.35, f1=1.0, usual=0.6666666666666666)
+        >>> best_threshold(np.array([0.9, 0.4, 0.3, 0.1]), np.array([True, True, False, False]))
+        0.35
     """
     order = np.argsort(-probs, kind="stable")
     hits = np.cumsum(true[order])
     f1 = 2 * hits / (np.arange(1, len(probs) + 1) + true.sum())
     last = np.append(probs[order][1:] != probs[order][:-1], True)  # equal ones are answered together
     place = int(np.argmax(np.where(last, f1, -1.0)))
-    answered = probs >= 0.5
-    usual = 2 * (answered & true).sum() / max(1, answered.sum() + true.sum())
     least = probs[order][place]
     middle = (least + probs[order][min(place + 1, len(probs) - 1)]) / 2
-    value = (
-        middle if (probs >= middle).sum() == place + 1 else least
-    )  # two numbers may have none between them
-    return Threshold(float(value), float(f1[place]), float(usual))
+    alone = (probs >= middle).sum() == place + 1  # two numbers may have none between them
+    return float(middle if alone else least)
+
+
+def f1_from(probs: np.ndarray, true: np.ndarray, least: float) -> float:
+    """F1 = 2 TP / (answered + true) of a class that is answered where its probability is at least `least`.
+
+    Args:
+        probs: [N] probability of the class.
+        true: [N] bool, whether it is the right class.
+        least: the threshold.
+
+    Example:
+        >>> f1_from(np.array([0.9, 0.4, 0.3]), np.array([True, True, False]), 0.5)
+        0.6666666666666666
+    """
+    answered = probs >= least
+    return float(2 * (answered & true).sum() / max(1, answered.sum() + true.sum()))

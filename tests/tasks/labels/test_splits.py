@@ -26,6 +26,9 @@ def test_by_number_a_third_of_the_rest_is_held_out() -> None:
     for fold in range(5):
         counts = Counter(part_of(number, folds=5, fold=fold, hold_out=3) for number in range(150))
         assert counts == {"test": 30, "valid": 40, "train": 80}
+        # as many folds as examples of a block: they are counted without those of the fold
+        counts = Counter(part_of(number, folds=5, fold=fold, hold_out=5) for number in range(100))
+        assert counts == {"test": 20, "valid": 16, "train": 64}
     assert {part_of(number, folds=0, fold=0, hold_out=0) for number in range(9)} == {"train"}
 
 
@@ -61,8 +64,9 @@ def test_shuffled_folds_hold_every_example_once_and_every_class_to_within_one() 
 
 def test_the_only_example_of_a_class_is_trained_on() -> None:
     for seed in range(17):
-        found = split("aaab", hold_out=2, seed=seed)
-        assert found[3] == "train" and found.count("valid") == 2
+        for many in (2, 3):  # at one of them, b would be the next to be held out
+            found = split("a" * many + "b", hold_out=2, seed=seed)
+            assert found[many] == "train" and found.count("valid") == (many + 1) // 2
 
 
 def test_a_shuffled_split_is_the_same_for_good() -> None:

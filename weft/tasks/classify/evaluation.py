@@ -22,7 +22,7 @@ from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.labels.base import ClassEvaluation, probabilities_of
-from weft.tasks.labels.calibration import Confidence, confidence_of
+from weft.tasks.labels.calibration import ClassThreshold, Confidence, confidence_of
 from weft.tasks.predictor import Place, separated
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
@@ -71,6 +71,8 @@ def evaluate(
     lines: Sequence[int],
     title: str,
     train: tuple[Sequence[str], Sequence[str]] | None = None,
+    threshold: ClassThreshold | None = None,
+    own: bool = False,
 ) -> LabelEvaluation:
     """Classify and score; a text that the model cannot read counts as wrong, and is named.
 
@@ -80,6 +82,8 @@ def evaluate(
         lines: of the texts in their file.
         title: which data.
         train: training texts and labels, for the baselines.
+        threshold: of one of two classes.
+        own: whether it was chosen on these texts.
 
     Raises:
         DataError, ShapeError: the model can read none of them.
@@ -115,6 +119,8 @@ def evaluate(
             np.array(labels)[answered],
             classifier.classes,
             classifier.temperature,
+            threshold,
+            own=own,
         ),
         unseen=sorted(set(labels) - set(classifier.reader.classes)),
         wrong=wrong,

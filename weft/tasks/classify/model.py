@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.masks import positions, summed
-from weft.metrics.calibration import best_f1
+from weft.metrics.calibration import best_threshold
 from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import GramTable
@@ -275,7 +275,7 @@ def thresholds(probs: np.ndarray, target: np.ndarray) -> list[float]:
         [0.25, 0.5]
     """
     return [
-        best_f1(column, there > 0).value if there.any() else USUAL
+        best_threshold(column, there > 0) if there.any() else USUAL
         for column, there in zip(probs.T, target.T, strict=True)
     ]
 

@@ -20,7 +20,7 @@ from weft.data.labelled import LabelledExample
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
-from weft.metrics.calibration import fitted
+from weft.metrics.calibration import fitted, heated
 from weft.metrics.f1 import ClassRow, by_class
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.metrics.scored import ComparedOutputs
@@ -49,7 +49,7 @@ from weft.tasks.labels.base import (
     probabilities_of,
     weights_of,
 )
-from weft.tasks.labels.calibration import LabelCalibration
+from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, threshold_of
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.encoding import pad
@@ -247,10 +247,14 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         task: the recipe.
         reader: numbers of tokens and classes.
         context: gives words in context by the model of another run; None for none.
+
+    Attributes:
+        threshold: from which the rarer of two classes has the highest F1, if it was fitted.
     """
 
     task: "ClassifyTask"
     training: ClassifyTraining | None
+    threshold: ClassThreshold | None = None
 
     def __init__(
         self, task: "ClassifyTask", reader: LabelReader, context: PretrainedContext | None = None
@@ -361,29 +365,59 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         classifier = self.predictor(model, ClassifierSettings(ensemble=members))
         texts, labels, lines, _ = LabelledTexts.of(found)
         known = None if train is None else LabelledTexts.of(train)[:2]
-        judge = evaluate if self.reader.separator is None else evaluate_several
-        return judge(classifier, texts, labels, lines=lines, title=title, train=known)
+        if self.reader.separator is not None:
+            return evaluate_several(classifier, texts, labels, lines=lines, title=title, train=known)
+        threshold, own = None if members else self.threshold, False
+        with suppress(ConfigError, DataError):  # without validation texts only a threshold that was kept
+            valid = LabelledTexts.of(self.examples("valid"))
+            own = (texts, labels) == valid[:2]
+            if threshold is None and len(self.reader.classes) == 2:
+                threshold = threshold_of(self.reader.classes, *self._judged(classifier, valid))
+        return evaluate(
+            classifier,
+            texts,
+            labels,
+            lines=lines,
+            title=title,
+            train=known,
+            threshold=threshold,
+            own=own,
+        )
 
     def use(self, calibration: LabelCalibration) -> None:
         self.reader.temperature = calibration.temperature
+        self.threshold = calibration.threshold
         if len(calibration.thresholds) == len(self.reader.classes):
             self.reader.thresholds = list(calibration.thresholds)
 
     def calibrate(self, model: nn.Module) -> None:
-        assert isinstance(model, Labeller) and self.run is not None
-        several = self.reader.separator is not None
-        found = self.task.data.texts("valid")
-        valid = [one for one in found if several or self.reader.number(one.label) >= 0]
+        assert self.run is not None
         self.reader.temperature = 1.0
-        decided = TextClassifier(model, self.reader, self.task.data).classify([one.text for one in valid])
-        probs = np.stack([one.probs for one in decided])
-        targets = self.reader.targets([one.label for one in valid]).numpy()
-        if several:
-            self.reader.thresholds = thresholds(probs, targets)
+        valid, classes = LabelledTexts.of(self.examples("valid")), self.reader.classes
+        probs, labels = self._judged(self.predictor(model), valid)
+        targets = self.reader.targets(labels.tolist()).numpy()
+        if self.reader.separator is not None:
+            found = LabelCalibration(thresholds=thresholds(probs, targets))
         else:
-            self.reader.temperature = fitted(np.log(np.maximum(probs, 1e-30)), targets)
-        limits = self.reader.thresholds if several else ()
-        LabelCalibration(self.reader.temperature, limits).save(self.run)
+            logp = np.log(np.maximum(probs, 1e-30))
+            temperature = fitted(logp, targets)
+            found = LabelCalibration(
+                temperature, threshold=threshold_of(classes, heated(logp, temperature), labels)
+            )
+        self.use(found)
+        found.save(self.run)
+
+    def _judged(self, classifier: TextClassifier, valid: LabelledTexts) -> tuple[np.ndarray, np.ndarray]:
+        """The probabilities [N, C] of texts that can be read and have a known class, and their labels [N]."""
+        several = self.reader.separator is not None
+        read = [
+            (one.probs, label)
+            for one, label in zip(classifier.attempts_at(valid.texts), valid.labels, strict=True)
+            if isinstance(one, LabelDecision) and (several or self.reader.number(label) >= 0)
+        ]
+        if not read:
+            raise DataError("expected a validation text that the model can read, got none")
+        return np.stack([probs for probs, _ in read]), np.array([label for _, label in read])
 
     def _check_unseen(self, run: Path, data: LabelData, split: Split) -> None:
         """Refuse a member of an ensemble whose training texts may hold those of the split."""

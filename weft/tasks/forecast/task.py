@@ -239,7 +239,10 @@ class ForecastPipeline(Pipeline):
             asked.progress(short(windows.left_out), 0, None)
         title = f"{data or own.name}, {split}"
         title += f", {1 + len(members)} runs together" if members else ""
-        title += ", quantiles calibrated on the validation part" if self.task.decoding.conformal else ""
+        if self.task.decoding.conformal:
+            here = split == "valid" and data is None
+            part = "this part, so the coverage is fitted" if here else "the validation part"
+            title += f", quantiles calibrated on {part}"
         season = own.season_of(table)
         return evaluate(together, windows, PARTS[split], title=title, season=season, series=asked.series)
 

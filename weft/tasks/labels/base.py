@@ -25,7 +25,7 @@ from weft.metrics.metric import MetricScore
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.labels.calibration import LabelCalibration, outdated
+from weft.tasks.labels.calibration import LabelCalibration, note
 from weft.tasks.task import (
     DataSection,
     EvaluationSettings,
@@ -266,7 +266,8 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
         if asked.calibrate:
             self.calibrate(model)
-        title = self.title(split, data, asked) + outdated(self.run)
+        on_validation = split == "valid" and data is None
+        title = self.title(split, data, asked) + note(self.run, on_validation=on_validation)
         return self.scores(model, found, train, title=title, settings=asked)
 
 

@@ -1,7 +1,8 @@
 """How far the probabilities of classes or tags can be trusted, and what makes them better.
 
-`weft evaluate --calibrate` fits a temperature, or a threshold for each label, to the validation part and
-keeps it in RUN/calibration.json. It belongs to one model: after more training it no longer counts.
+`weft evaluate --calibrate` fits a temperature, and a threshold for each label or for the rarer of two
+classes, to the validation part and keeps them in RUN/calibration.json. They belong to one model: after more
+training they no longer count.
 Read next: ../../metrics/calibration.py.
 """
 
@@ -17,10 +18,10 @@ from weft.metrics.calibration import (
     COLDEST,
     HOTTEST,
     Calibration,
-    Threshold,
     ThresholdAnswers,
-    best_f1,
+    best_threshold,
     calibration,
+    f1_from,
     heated,
     kept,
 )
@@ -29,12 +30,23 @@ from weft.store import files, jsonfile
 FILE = "calibration.json"
 
 
+Share = Annotated[float, jsonfile.Meta(ge=0, le=1)]
+
+
 class SavedCalibration(jsonfile.Schema):
     """A calibration.json."""
 
     temperature: Annotated[float, jsonfile.Meta(ge=COLDEST, le=HOTTEST)]
     model: str
-    thresholds: list[Annotated[float, jsonfile.Meta(ge=0, le=1)]] = jsonfile.field(default_factory=list)
+    thresholds: list[Share] = jsonfile.field(default_factory=list)
+    threshold: tuple[str, Share] | None = None
+
+
+class ClassThreshold(NamedTuple):
+    """From which probability on one of two classes is answered for the highest F1."""
+
+    name: str
+    value: float
 
 
 class LabelCalibration(NamedTuple):
@@ -42,17 +54,20 @@ class LabelCalibration(NamedTuple):
 
     temperature: float = 1.0
     thresholds: Sequence[float] = ()  # one for each label; empty if a text has one class
+    threshold: ClassThreshold | None = None  # of the rarer of two classes
 
     def save(self, run: Path) -> None:
-        """Write the temperature of the run's model, or the thresholds of its labels."""
+        """Write the temperature of the run's model, and the thresholds."""
         about: dict[str, Any] = {"temperature": self.temperature, "model": _fingerprint(run)}
         if self.thresholds:
             about["thresholds"] = list(self.thresholds)
+        if self.threshold is not None:
+            about["threshold"] = self.threshold
         files.replace(run / FILE, files.to_json(about))
 
     @classmethod
     def load(cls, run: Path | None) -> "LabelCalibration":
-        """The temperature of the run's model, 1 if it has none, and the thresholds of its labels.
+        """The temperature of the run's model, 1 if it has none, and the thresholds.
 
         Args:
             run: a run directory; None in training, when nothing is fitted yet.
@@ -63,15 +78,23 @@ class LabelCalibration(NamedTuple):
         saved = None if run is None else _saved(run)
         if run is None or saved is None or saved.model != _fingerprint(run):
             return cls()
-        return cls(saved.temperature, saved.thresholds)
+        threshold = None if saved.threshold is None else ClassThreshold(*saved.threshold)
+        return cls(saved.temperature, saved.thresholds, threshold)
 
 
-def outdated(run: Path | None) -> str:
-    """What to tell of a run that was trained further after it was calibrated; "" of others."""
+def note(run: Path | None, *, on_validation: bool) -> str:
+    """What a title says of the calibration of a run: whether it is outdated, or fitted to what is scored.
+
+    Args:
+        run: a run directory; None in training.
+        on_validation: whether the validation part is scored.
+    """
     saved = None if run is None else _saved(run)
-    if run is None or saved is None or saved.model == _fingerprint(run):
+    if run is None or saved is None:
         return ""
-    return ", trained further since its last --calibrate, so not calibrated"
+    if saved.model != _fingerprint(run):
+        return ", trained further since its last --calibrate, so not calibrated"
+    return ", to which the calibration was fitted" if on_validation else ""
 
 
 def calibrated(logp: Tensor, temperature: float) -> Tensor:
@@ -90,6 +113,16 @@ def _fingerprint(run: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+class ThresholdScores(NamedTuple):
+    """The F1 of a class that is answered from a threshold on."""
+
+    name: str
+    value: float
+    f1: float
+    usual: float  # F1 with 0.5
+    own: bool  # whether the threshold was chosen on the texts that are scored
+
+
 class Confidence(NamedTuple):
     """The probabilities of answers compared with their accuracy."""
 
@@ -97,7 +130,7 @@ class Confidence(NamedTuple):
     temperature: float  # of the probabilities
     before: Calibration  # with a temperature of 1
     kept: list[ThresholdAnswers]  # what is left of the answers if unsure ones are not given
-    threshold: tuple[str, Threshold] | None  # of the rarer of two classes
+    threshold: ThresholdScores | None  # of the rarer of two classes
 
     def lines(self, accuracy: float) -> list[str]:
         """Calibration, and advice about thresholds, beside the accuracy of all answers."""
@@ -111,16 +144,20 @@ class Confidence(NamedTuple):
         shown = [f"{one.least:g}: {one.share:.1%} at {one.accuracy:.4f}" for one in self.kept if one.share]
         lines = [line, f"  answers with at least this probability, and their accuracy: {', '.join(shown)}"]
         if self.threshold is not None:
-            name, best = self.threshold
+            name, value, f1, usual, own = self.threshold
+            where = "these texts, so an upper bound" if own else "the validation texts"
             lines.append(
-                f"  F1 of {name} is highest with the threshold {best.value:.3g}: {best.f1:.4f} "
-                f"(with 0.5: {best.usual:.4f})"
+                f"  F1 of {name} with the threshold {value:.3g}, chosen on {where}: {f1:.4f} "
+                f"(with 0.5: {usual:.4f})"
             )
         return lines
 
     def facts(self) -> dict[str, Any]:
         """The same as JSON data."""
-        rare = None if self.threshold is None else {"class": self.threshold[0], **self.threshold[1]._asdict()}
+        rare = None
+        if self.threshold is not None:
+            name, value, f1, usual, own = self.threshold
+            rare = {"class": name, "value": value, "f1": f1, "usual": usual, "upper_bound": own}
         return {
             "calibration": self.calibration._asdict(),
             "temperature": self.temperature,
@@ -131,7 +168,14 @@ class Confidence(NamedTuple):
 
 
 def confidence_of(
-    probs: np.ndarray, answers: np.ndarray, labels: np.ndarray, classes: Sequence[str], temperature: float
+    probs: np.ndarray,
+    answers: np.ndarray,
+    labels: np.ndarray,
+    classes: Sequence[str],
+    temperature: float,
+    threshold: ClassThreshold | None = None,
+    *,
+    own: bool = False,
 ) -> Confidence:
     """Compare probabilities with what is right.
 
@@ -140,6 +184,8 @@ def confidence_of(
         answers, labels: [N] the class that was answered, and the right one.
         classes: [C] of the model.
         temperature: of the probabilities.
+        threshold: of one of two classes.
+        own: whether it was chosen on these texts.
 
     Example:
         >>> probs, answers = np.array([[0.9, 0.1]] * 2), np.array(["a"] * 2)
@@ -159,14 +205,26 @@ def confidence_of(
         temperature,
         calibration(cool, right),
         kept(sure, right),
-        _threshold(classes, probs, labels),
+        None if threshold is None else _scored(threshold, probs[:, number[threshold.name]], labels, own),
     )
 
 
-def _threshold(classes: Sequence[str], probs: np.ndarray, labels: np.ndarray) -> tuple[str, Threshold] | None:
-    """From which probability on the rarer of two classes should be answered; None unless there are two."""
+def _scored(threshold: ClassThreshold, probs: np.ndarray, labels: np.ndarray, own: bool) -> ThresholdScores:
+    true = labels == threshold.name
+    f1, usual = (f1_from(probs, true, least) for least in (threshold.value, 0.5))
+    return ThresholdScores(*threshold, f1, usual, own)
+
+
+def threshold_of(classes: Sequence[str], probs: np.ndarray, labels: np.ndarray) -> ClassThreshold | None:
+    """The best threshold of the rarer of two classes; None unless there are two.
+
+    Args:
+        classes: [C] of the model.
+        probs: [N, C] of validation texts.
+        labels: [N] their classes.
+    """
     counts = [int((labels == name).sum()) for name in classes]
     if len(classes) != 2 or not all(counts):
         return None
     rare = int(np.argmin(counts))
-    return classes[rare], best_f1(probs[:, rare], labels == classes[rare])
+    return ClassThreshold(classes[rare], best_threshold(probs[:, rare], labels == classes[rare]))

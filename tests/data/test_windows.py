@@ -1,0 +1,105 @@
+"""Windows: parts in time, scales of the training part alone, and nothing of the future in a past."""
+
+import numpy as np
+import pytest
+
+from weft.data.series import SeriesTable, TimeSeries
+from weft.data.windows import Scale, SeriesWindows, covariates
+from weft.errors import ConfigError, DataError
+
+SPLIT, LOOKBACK, HORIZON = (11, 5, 7), 3, 2
+
+
+def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> SeriesWindows:
+    values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
+    none = np.zeros((rows, 0))
+    table = SeriesTable(
+        [TimeSeries("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False
+    )
+    return SeriesWindows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
+
+
+def two() -> SeriesTable:
+    """Two series with covariates; after the training part everything lies elsewhere."""
+    chance, found = np.random.default_rng(3), []
+    for name, rows in (("north", 23), ("south", 29)):
+        columns = chance.normal(size=(rows, 4)) + 100 * (np.arange(rows)[:, None] >= SPLIT[0])
+        values, known, past = columns[:, :1], columns[:, 1:3], columns[:, 3:]
+        found.append(TimeSeries(name, np.arange(rows), values, known, past, known[:0], ""))
+    return SeriesTable(found, ("y",), ("price", "offer"), ("rain",), True)
+
+
+def cut(table: SeriesTable, **more: object) -> SeriesWindows:
+    return SeriesWindows(table, split=SPLIT, lookback=LOOKBACK, horizon=HORIZON, calendar=False, **more)  # type: ignore[arg-type]
+
+
+def test_windows_stay_in_their_part_and_none_is_dropped() -> None:
+    found = windows()
+    starts = [found.of(part)[:, 1][found.of(part)[:, 0] == 0].tolist() for part in range(3)]
+    # Rows 0-9 train, 10-13 validation, 14-19 test; the future of a window lies in its part alone.
+    assert starts == [[3, 4, 5, 6, 7, 8], [10, 11, 12], [14, 15, 16, 17, 18]]
+    past, future, _ = found.take(np.array([[0, 14]]))
+    mean, std = np.arange(10).mean(), np.arange(10).std()
+    np.testing.assert_allclose(past[0] * std + mean, [11, 12, 13])
+    np.testing.assert_allclose(future[0] * std + mean, [14, 15])
+    assert found.take(np.array([[1, 14]]))[0].tolist() == [[0, 0, 0]]  # a constant series has scale 1
+
+
+def test_every_scale_is_that_of_the_training_part() -> None:
+    table = two()
+    found = cut(table, channels=True)
+    train = [
+        np.concatenate([one.values, one.known, one.past], 1)[: SPLIT[0]] for one in table.series
+    ]  # y, price, offer, rain
+    np.testing.assert_allclose(found.scale.mean, [part[:, 0].mean() for part in train])
+    np.testing.assert_allclose(found.scale.std, [part[:, 0].std() for part in train])
+    for scale, columns in ((found.known_scale, [1, 2]), (found.channels, [0, 3])):
+        pooled = np.concatenate(train)[:, columns]  # covariates share a scale over all series
+        np.testing.assert_allclose(scale.mean, pooled.mean(0))
+        np.testing.assert_allclose(scale.std, pooled.std(0))
+    for number, part in enumerate(train):
+        np.testing.assert_allclose(found.training_values(number), part[:, 0])
+
+
+def test_a_past_ends_before_its_future_and_what_is_known_goes_on() -> None:
+    table, (number, start) = two(), (1, 17)
+    found = cut(table, channels=True)
+    series, chosen = table.series[number], np.array([[number, start]])
+    past, future, known = found.take(chosen)
+    mean, std = found.scale.mean[number], found.scale.std[number]
+    np.testing.assert_allclose(past[0] * std + mean, series.values[14:17, 0])
+    np.testing.assert_allclose(future[0] * std + mean, series.values[17:19, 0])
+    np.testing.assert_allclose(known[0] * found.known_scale.std + found.known_scale.mean, series.known[14:19])
+    seen = found.seen(chosen)[0] * found.channels.std + found.channels.mean
+    np.testing.assert_allclose(seen, np.concatenate([series.values, series.past], 1)[14:17])
+    assert found.times(chosen[0]).tolist() == [14, 15, 16, 17, 18]
+
+
+def test_a_gap_is_filled_in_a_past_and_never_in_a_future() -> None:
+    table = two()
+    table.series[0].values[14] = np.nan
+    found = cut(table)
+    past, future, _ = found.take(np.array([[0, 16], [0, 13]]))
+    assert past[0, 1] == past[0, 0] and np.isfinite(past).all()
+    assert np.isnan(future).tolist() == [[False, False], [False, True]]
+
+
+def test_a_run_keeps_its_scales_of_covariates_and_the_numbers_of_its_series() -> None:
+    scales = Scale(np.array([7.0, 8.0]), np.array([2.0, 3.0])), Scale(np.array([5.0]), np.array([11.0]))
+    found = cut(two(), scales=scales, trained=["east", "south", "north"])
+    assert (found.known_scale, found.channels) == scales
+    assert found.numbers.tolist() == [2, 1]
+    assert cut(two(), trained=["east", "north"]).numbers.tolist() == [1, 0]  # a new series has the number 0
+
+
+def test_a_series_that_is_too_short_is_refused() -> None:
+    with pytest.raises(DataError, match="lookback 9"):
+        windows(lookback=9)
+    with pytest.raises(ConfigError, match="20"):
+        windows(split=(10, 5, 6))
+
+
+def test_the_calendar_is_numbers_around_zero() -> None:
+    times = np.array(["2024-01-01T00", "2024-12-31T12"], dtype="datetime64[s]")  # a Monday, a Tuesday
+    got = covariates(times, np.zeros((2, 0)), True)
+    np.testing.assert_allclose(got, [[-0.5, -0.5, -0.5, -0.5], [0, 1 / 6 - 0.5, 0.5, 0.5]])
