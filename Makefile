@@ -5,7 +5,7 @@
 #   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
-#   make bench   the speed table of README.md on this machine, into build/bench (fetches data and peers)
+#   make bench   Weft's speed beside transformers and OpenNMT-py here, into build/bench (fetches data and peers)
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 

@@ -39,7 +39,7 @@ extensions = [
     "executed",
     "docstrings",
     "equations",
-    "figures",
+    "inline_code",
     "languages",
     "live",
     "modules",
@@ -53,7 +53,7 @@ suppress_warnings = ["myst.header", "ref.python"]
 # Included pages may begin below the first level; some tasks have two classes of one name.
 
 # Markdown
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath", "smartquotes"]
 myst_heading_anchors = 4
 myst_update_mathjax = False
 
@@ -155,7 +155,3 @@ if tags.has("course"):  # noqa: F821  languages.py builds the course alone; othe
     root_doc = "course/index"
     html_theme_options |= {"navbar_center": []}
     html_sidebars = {"**": ["chapters"]}
-    if os.environ.get("WEFT_ENGLISH_SITE"):
-        intersphinx_mapping["english"] = ("..", os.environ["WEFT_ENGLISH_SITE"])
-    else:
-        suppress_warnings += ["ref.term"]  # the glossary is in the English site

@@ -8,7 +8,7 @@
     $$ c_t = f_t c_{t-1} + i_t g_t $$
     :::
 
-{eqn}`C5 LSTM` links to it from any page. tests/oracles/test_equations.py sees that code and tests exist.
+tests/oracles/test_equations.py sees that code and tests exist.
 """
 
 import re

@@ -2,19 +2,25 @@
 
 MyST-NB looks into the cache in build/jupyter-cache before it runs a page. This extension fills that cache
 from docs/_executed before a build and writes new outputs back after it. Only code cells are kept.
+Each of these pages begins with a link to its notebook.
 """
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
 import nbformat
+from docutils import nodes
 from jupyter_cache import get_cache
 from myst_nb.core import render, utils
 from notebooks import Page, clean
+from sphinx.addnodes import download_reference
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import _
+from sphinx.transforms import SphinxTransform
 
 RUNS = "---\nfile_format: mystnb\n"
 """How a page with code that runs begins."""
@@ -24,8 +30,26 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", fill)
     app.connect("env-updated", keep)
+    app.add_transform(Download)
     render.coalesce_streams = joined
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class Download(SphinxTransform):
+    """Puts the link to its notebook below the title of a page that runs."""
+
+    default_priority = 22  # after translation
+
+    def apply(self, **kwargs: object) -> None:
+        page = self.env.docname
+        title = self.document.next_node(nodes.title)
+        if title is None or not self.env.doc2path(page).read_text("utf-8").startswith(RUNS):
+            return
+        made = Path(self.app.outdir).parent / "jupyter_execute" / f"{page}.ipynb"
+        link = download_reference("", "", reftarget=f"/{os.path.relpath(made, self.app.srcdir)}")
+        words = _("Download this page as a notebook")
+        link += nodes.literal(words, words, classes=["xref", "download", "myst-nb"])
+        title.parent.insert(1, nodes.paragraph("", "", link))
 
 
 def fill(app: Sphinx) -> None:

@@ -7,7 +7,6 @@ A page shows English where a translation is missing. What is missing and what is
 sentence that the page no longer has) is printed for each language. Read next: ../diagrams/kit.py.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -133,13 +132,12 @@ def _tidy(app: "Sphinx", error: Exception | None) -> None:
 
 def build(site: Path) -> None:
     """Builds every language and puts it beside the English pages; stops at the first failure."""
-    inventory = site.resolve() / "objects.inv"
     BUILD.mkdir(parents=True, exist_ok=True)
     for language in translated():
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
         command += ["-t", "course", "-D", f"language={language}", "-d", str(BUILD / f"{language}-doctrees")]
         command += [str(DOCS), str(BUILD / language / "site")]
-        subprocess.run(command, check=True, env={**os.environ, "WEFT_ENGLISH_SITE": str(inventory)})
+        subprocess.run(command, check=True)
         shutil.rmtree(site / language, ignore_errors=True)
         shutil.copytree(BUILD / language / "site", site / language)
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
-from figures import filled
 from named import drawn
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -32,8 +31,7 @@ SOLUTIONS = DOCS / "course" / "solutions.py"
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,})(?:\{([\w:-]+)\})?[ ]*(.*)$")
 CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(
-    r"\{(?P<role>[\w:]+)\}`(?P<named>[^`]+)`"
-    r"|(?P<code>(?P<ticks>`+)[^`].*?(?P=ticks))"
+    r"(?P<code>(?P<ticks>`+)[^`].*?(?P=ticks))"
     r"|!\[(?P<alt>[^\]]*)\]\((?P<picture>[^)\s]+)\)"
     r"|\[(?P<words>[^\]]+)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL,
@@ -215,9 +213,7 @@ def picture(name: str, content: bytes, alt: str, page: Page) -> str:
 
 
 def inline(text: str, page: Page) -> str:
-    """Roles, links and pictures of running text; code and formulas stay, but for the macros of conf.py."""
-    text = re.sub(r"^\{nb-download\}.*\n?", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^\([\w-]+\)=\n", "", text, flags=re.MULTILINE)
+    """Links and pictures of running text; code and formulas stay, but for the macros of conf.py."""
     for macro, meaning in MACROS.items():
         text = re.sub(re.escape(macro) + r"(?![a-zA-Z])", lambda _, to=meaning: to, text)
     return INLINE.sub(lambda found: _inline(found, page), text)
@@ -231,20 +227,7 @@ def _inline(found: re.Match[str], page: Page) -> str:
             return found[0]
         path = (DOCS / page.name).parent / found["picture"]
         return picture(path.name, path.read_bytes(), found["alt"], page)
-    if found["target"]:
-        return link(found["words"], found["target"], page)
-    name, titled, target = found["named"].partition(" <")
-    if found["role"] == "eqn":
-        return link(name, posixpath.relpath("reference/equations.md", posixpath.dirname(page.name)), page)
-    if found["role"] == "term":
-        anchor = re.sub(r"\W+", "-", target.rstrip(">") if titled else name)
-        to = posixpath.relpath("reference/glossary.md", posixpath.dirname(page.name))
-        return link(name, f"{to}#term-{anchor}", page)
-    if found["role"] in ("ref", "doc") and titled:
-        return name
-    if found["role"].startswith("py:") or found["role"] == "source":
-        name = name.removeprefix("~").rpartition("." if name.startswith("~") else "::")[2]
-    return f"`{name}`"
+    return link(found["words"], found["target"], page)
 
 
 def link(words: str, target: str, page: Page) -> str:
@@ -304,9 +287,8 @@ def solutions() -> dict[str, str]:
 
 
 def text_of(path: Path) -> str:
-    """The Markdown of a page, with the figures that it quotes."""
-    text = filled(path.read_text("utf-8"), path.name)
-    return re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    """The Markdown of a page, without its header."""
+    return re.sub(r"\A---\n.*?\n---\n", "", path.read_text("utf-8"), flags=re.DOTALL)
 
 
 def read(path: Path) -> nbformat.NotebookNode:

@@ -13,7 +13,7 @@ var Scorer = {
 
   score: ([page, title, anchor, description, score, file, kind]) => {
     const inHeading = kind === "title" || score >= Scorer.partialTitle;
-    if (kind === "index") return Math.min(score, 70); // the glossary's terms
+    if (page === "reference/glossary" && kind === "title") return score + 55; // its terms
     if (kind === "object") {
       const named = score >= Scorer.objNameMatch + Scorer.objPrio[1] && !anchor.startsWith("#module-");
       return named ? score + 20 : score - 20;

@@ -4,7 +4,7 @@
     .. class-settings:: training weft.train.settings.TrainingSettings    one section, its name and its class
     .. part-settings:: weft.nn.cells.cell.Cell      every part that keeps this contract, with its settings
 
-Each setting is an object: {setting}`training.clip_norm` links to it. What a recipe may set is asked of
+Each setting is an object, to which inline_code.py links. What a recipe may set is asked of
 weft/config/build.py, which reads recipes.
 """
 

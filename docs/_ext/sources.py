@@ -1,7 +1,6 @@
 """Pages of source files, with a line to jump to: what [source] links to, and the code and tests of equations.
 
-`linkcode_resolve` answers sphinx.ext.linkcode. The role {source}`tests/test_tree.py::test_name` links to a
-file, or to a class, function or method in it.
+`linkcode_resolve` answers sphinx.ext.linkcode. Read next: inline_code.py: it links files that a page names.
 """
 
 import ast
@@ -12,7 +11,6 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxRole
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "_source"
@@ -20,21 +18,8 @@ FOLDER = "_source"
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
-    app.add_role("source", Source())
     app.connect("html-collect-pages", pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
-
-
-class Source(SphinxRole):
-    """A link to a source file."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The link."""
-        file, _, symbol = self.text.partition("::")
-        up = "../" * self.env.docname.count("/")
-        node = link(self.text.rpartition("/")[2], file, symbol, up)
-        self.env.note_dependency(str(ROOT / file))
-        return [node], []
 
 
 def link(shown: str, file: str, symbol: str, up: str) -> nodes.reference:

@@ -98,7 +98,9 @@ def test_a_cell_with_options_keeps_its_code(notebooks: ModuleType, tmp_path: Pat
 
 
 def test_links_outside_the_notebooks_go_to_the_site_or_are_words(notebooks: ModuleType) -> None:
-    text = "See [cells](../reference/equations.md#c5), {term}`nats <nat>`, {setting}`training.seed`, "
+    text = (
+        "See [cells](../reference/equations.md#c5), [nats](../reference/glossary.md#nat), `training.seed`, "
+    )
     text += "`[a](b.md)`."
     page = notebooks.Page("course/lstm")
     words = "See cells, nats, `training.seed`, `[a](b.md)`."
@@ -106,7 +108,7 @@ def test_links_outside_the_notebooks_go_to_the_site_or_are_words(notebooks: Modu
     page = notebooks.Page("course/lstm", "https://example.org/weft/")
     assert notebooks.inline(text, page) == (
         "See [cells](https://example.org/weft/reference/equations.html#c5), "
-        "[nats](https://example.org/weft/reference/glossary.html#term-nat), `training.seed`, `[a](b.md)`."
+        "[nats](https://example.org/weft/reference/glossary.html#nat), `training.seed`, `[a](b.md)`."
     )
 
 

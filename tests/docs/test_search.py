@@ -11,7 +11,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FOUND = {  # for "lstm": [page, title, anchor, description, Sphinx's score, file, kind], the best first
     "chapter": ["course/lstm", "The LSTM", "", None, 15, "", "text"],
-    "term": ["reference/glossary", "Glossary", "#term-LSTM", None, 100, "", "index"],
+    "term": ["reference/glossary", "Glossary > LSTM", "#lstm", None, 15, "", "title"],
     "notebook": ["course/scratch/lstm", "The LSTM by hand", "", None, 16, "", "text"],
     "guide": ["guides/recurrences", "Guide > LSTM", "#lstm", None, 15, "", "title"],
     "class": ["reference/api/cells", "weft.nn.cells.lstm.LSTM", "#LSTM", "", 16, "", "object"],
