@@ -18,6 +18,20 @@ def test_by_hand() -> None:
     assert masks.last(STATES, MASK).flatten().tolist() == [3, 4, 6]
     assert masks.mean(STATES, MASK).flatten().tolist() == [2, 4, 5.5]
     assert masks.reverse(STATES, MASK)[..., 0].tolist() == [[3, 2, 1], [4, 99, 99], [6, 5, 99]]
+    assert masks.strided(MASK, 2).tolist() == [[True, True], [True, False], [True, False]]
+
+
+def test_real_positions_may_lie_anywhere() -> None:
+    scattered = torch.tensor([[False, True, True], [True, False, True], [False, True, False]])
+    assert masks.last(STATES, scattered).flatten().tolist() == [3, 99, 6]
+    assert masks.mean(STATES, scattered).flatten().tolist() == [2.5, 51.5, 6]
+    assert masks.select(STATES, scattered).flatten().tolist() == [2, 3, 4, 99, 6]
+    rows = {"full": MASK[:1], "first": MASK, "scattered": scattered}
+    for name, mask in rows.items():
+        found = masks.facts(mask)
+        assert (found.arrangement, found.full, found.empty) == (name, name == "full", -1)
+        assert found.places.tolist() == [n for n, real in enumerate(mask.flatten().tolist()) if real]
+    assert masks.facts(torch.tensor([[True, False], [False, False]])).empty == 1
 
 
 def test_the_mean_of_no_position_is_zero() -> None:

@@ -134,6 +134,18 @@ def test_in_two_passes_its_own_words_are_those_after_the_true_ones(make) -> None
     )
 
 
+def test_step_by_step_each_place_has_a_draw_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, given = ready(rnn), batch()
+    true = torch.rand(ROWS, TARGET, generator=torch.Generator().manual_seed(7)) < 0.5
+    own, state = [given.target_in[:, 0]], model.start(given.source, given.source_mask)
+    for t in range(1, TARGET):
+        logp, state = model.step(own[-1], state)
+        own.append(torch.where(true[:, t], given.target_in[:, t], logp.argmax(-1)))
+    mixed = given._replace(target_in=torch.stack(own, 1))
+    monkeypatch.setattr(model, "_true", lambda *_: true)
+    assert numbers(model, given, feeding=0.5)[0] == pytest.approx(numbers(model, mixed)[0], rel=1e-10)
+
+
 def test_feeding_per_sequence_is_all_or_nothing() -> None:
     model, given = ready(rnn), batch()
     rows = [Batch(*(each[row : row + 1] for each in given)) for row in range(ROWS)]

@@ -127,6 +127,30 @@ def test_a_threshold_that_was_kept_needs_no_validation_texts(made: Path, tmp_pat
     assert line in before and line in weft("evaluate", run).out
 
 
+def test_runs_that_decide_together_have_a_threshold_of_their_own(made: Path, tmp_path: Path) -> None:
+    calibrated, twin = tmp_path / "calibrated", tmp_path / "twin"
+    for run in (calibrated, twin):
+        shutil.copytree(made, run)
+    assert weft("evaluate", calibrated, "--calibrate").code == 0
+    about = json.loads((calibrated / "calibration.json").read_text())
+    about["threshold"][1] = 0.001
+    (calibrated / "calibration.json").write_text(json.dumps(about))
+    assert "with the threshold 0.001, " in weft("evaluate", calibrated).out
+    opened = [open_run(run, device="cpu") for run in (calibrated, twin)]
+    valid = list(opened[0].task.data.texts("valid"))
+    texts, column = (
+        [one.text for one in valid],
+        opened[0].pipeline.reader.classes.index(about["threshold"][0]),
+    )
+    answers = [one.pipeline.predictor(one.model).classify(texts) for one in opened]
+    both = np.mean([[one.probs[column] for one in some] for some in answers], 0)
+    value = best_threshold(both, np.array([one.label == about["threshold"][0] for one in valid]))
+    scores = weft("evaluate", calibrated, "--ensemble", twin, "--json", tmp_path / "both.json")
+    assert scores.code == 0, scores.err
+    found = json.loads((tmp_path / "both.json").read_text())["threshold"]
+    assert found["value"] == pytest.approx(value, rel=1e-4)
+
+
 @pytest.mark.parametrize("crf", leading(["true", "false"]))
 def test_a_tagger_answers_with_calibrated_probabilities_of_the_same_tags(crf: str, tmp_path: Path) -> None:
     recipe, run = labelled.make_sentences(tmp_path / "toy"), tmp_path / "run"

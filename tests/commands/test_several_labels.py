@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import weft as package
 from tests.commands import labelled
@@ -16,7 +15,6 @@ from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
-from weft.tasks.classify.model import MultiLabelHead, nats, thresholds
 from weft.tasks.predictor import Place
 from weft.tasks.task import InspectionSettings
 
@@ -158,40 +156,6 @@ def test_a_bag_learns_several_labels_too(tmp_path: Path) -> None:
     changes = [*CHANGES, f"data.folder={tmp_path / 'toy'}", "model.bag={ngrams: 1}"]
     assert weft("train", recipe, "--run", tmp_path / "run", *changes).code == 0
     assert weft("predict", tmp_path / "run", stdin=b"a song today\n").out == "music|news\n"
-
-
-def test_the_loss_is_the_sum_of_binary_cross_entropies() -> None:
-    torch.manual_seed(2)
-    head = MultiLabelHead(3, 5).double()
-    h = torch.randn(2, 1, 3, dtype=torch.float64, requires_grad=True)
-    target = torch.tensor([[[1.0, 0, 0, 1, 0]], [[0, 0, 0, 0, 0]]])
-    mask = torch.ones(2, 1, dtype=torch.bool)
-    probs = (1 / (1 + np.exp(-(h.detach().numpy() @ head.weight.detach().numpy().T))))[:, 0]
-    there = target.numpy()[:, 0]
-    expected = -(there * np.log(probs) + (1 - there) * np.log(1 - probs))
-    loss = head.loss(h, target, mask)
-    assert loss.total.item() == pytest.approx(expected.sum(), abs=1e-10) and int(loss.count) == 2
-    np.testing.assert_allclose(nats(probs, there), expected.sum(-1), atol=1e-10)
-    np.testing.assert_allclose(head(h).exp().detach().numpy()[:, 0], probs, atol=1e-10)
-    assert head.best(h, mask).numpy()[:, 0].tolist() == (probs >= 0.5).tolist()
-    parameters = (head.weight, head.bias)
-    assert torch.autograd.gradcheck(lambda x, *_: head.loss(x, target, mask).total, (h, *parameters))
-    alone = [head.loss(h[n : n + 1], target[n : n + 1], mask[n : n + 1]).total for n in range(2)]
-    torch.testing.assert_close(sum(alone), loss.total)
-
-
-def test_thresholds_have_the_highest_f1_of_all() -> None:
-    chance = np.random.default_rng(4)
-    probs, target = chance.random((37, 3)), (chance.random((37, 3)) < [0.5, 0.1, 0.0]).astype(float)
-    found = thresholds(probs, target)
-    assert found[2] == 0.5  # nobody has it
-
-    def f1(column: int, limit: float) -> float:
-        given, there = probs[:, column] >= limit, target[:, column] > 0
-        return float(2 * (given & there).sum() / (given.sum() + there.sum()))
-
-    for column in range(2):
-        assert f1(column, found[column]) == max(f1(column, limit) for limit in probs[:, column])
 
 
 def test_labels_in_a_cell_are_sorted_and_each_once() -> None:

@@ -51,30 +51,6 @@ def folder_with(folder: Path, model: str) -> Path:
     return folder / "r.yaml"
 
 
-def test_a_class_has_the_probability_of_its_subclasses_and_so_has_its_loss() -> None:
-    head = SubclassHead(2, [1, 0, 1, 2]).double()
-    with torch.no_grad():
-        head.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0], [0.0, 0.0]]))
-        head.bias.copy_(torch.tensor([0.0, 0.5, 0.0, -1.0]))
-    h = torch.tensor([[[0.3, -0.2], [1.0, 2.0], [0.0, 0.0]]], dtype=torch.float64)
-    logits = torch.tensor([[0.3, 0.3, 0.8, -1.0], [1.0, 2.5, 0.0, -1.0]], dtype=torch.float64)
-    p = logits.exp() / logits.exp().sum(1, keepdim=True)
-    want = torch.stack([p[:, 1], p[:, 0] + p[:, 2], p[:, 3]], 1)
-    torch.testing.assert_close(head(h)[0, :2].exp(), want, rtol=1e-10, atol=0)
-    assert head.best(h, torch.ones(1, 3, dtype=torch.bool))[0, :2].tolist() == [1, 0]
-    mask = torch.tensor([[True, True, False]])
-    loss = head.loss(h, torch.tensor([[2, 4 + 0, 0]]), mask)  # a subclass; the class 0 alone; padding
-    right = -(p[0, 2] * want[0, 1]).log() / 2 - want[1, 0].log()
-    torch.testing.assert_close(loss.total, right, rtol=1e-10, atol=0)
-    assert int(loss.count) == 2
-    smooth = SubclassHead(2, [1, 0, 1, 2], smoothing=0.1).double()
-    smooth.load_state_dict(head.state_dict())
-    found = smooth.train().loss(h, torch.tensor([[2, 4, 0]]), mask).total
-    spread = (p.log().mean(1) + want.log().mean(1)).sum() / 2
-    torch.testing.assert_close(found, 0.9 * right - 0.1 * spread, rtol=1e-10, atol=0)
-    torch.testing.assert_close(smooth.eval().loss(h, torch.tensor([[2, 4, 0]]), mask).total, loss.total)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) -> None:
     recipe = folder_with(tmp_path, model)

@@ -66,3 +66,10 @@ def test_an_unknown_word_has_the_tag_of_its_longest_ending() -> None:
     assert floor.tag(["stalking", "ring", "Lome", "lome"]) == ["VERB", "VERB", "PROPN", "DET"]
     with pytest.raises(DataError, match="tagged word, got 0"):
         MostFrequentTag([])
+
+
+def test_the_endings_of_frequent_words_say_nothing_of_unknown_ones() -> None:
+    words = ["was"] * 4 + ["gas", "gas"]
+    lowest = MostFrequentTag([(words, ["AUX"] * 4 + ["NOUN"] * 2)], rare=3)
+    assert lowest.tag(["was", "gas", "bias"]) == ["AUX", "NOUN", "NOUN"]
+    assert MostFrequentTag([(words, ["AUX"] * 4 + ["NOUN"] * 2)], rare=4).tag(["bias"]) == ["AUX"]

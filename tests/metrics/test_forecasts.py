@@ -38,6 +38,16 @@ def test_scores_are_those_of_their_formulas() -> None:
     assert got["pinball in units"] == pytest.approx(np.mean(want))
 
 
+def test_a_baseline_is_scored_as_the_model_is_and_its_pinball_loss_is_its_absolute_error() -> None:
+    point = sums(BEST, CAME, np.array([2.0, 4.0])).sum(0)  # without quantiles, as baselines are
+    rows = sums(BEST, CAME, np.array([2.0, 4.0]), QUANTILES, (0.1, 0.5, 0.9)).sum(0)[None]
+    own = scores(rows, {"naive": point}, season=1, levels=(0.1, 0.5, 0.9), about="x")
+    for one in own[:4]:
+        assert one.baselines["naive"] == pytest.approx(one.value)  # the same points
+    pinball, coverage = own[4:]
+    assert pinball.baselines["naive"] == pytest.approx(6 / 3) and not coverage.baselines
+
+
 def test_a_point_forecast_has_neither_pinball_nor_coverage() -> None:
     rows = sums(BEST, CAME, np.array([2.0, np.nan]))
     own = scores(rows[1:].sum(0)[None], {}, season=1, levels=(), about="x")

@@ -18,7 +18,7 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.forecast.evaluation import without_model
+from weft.tasks.forecast.evaluation import PENALTIES, without_model
 from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import (
     FIRST,
@@ -68,6 +68,18 @@ def test_the_ridge_regression_without_a_model_is_penalised_least_squares() -> No
     np.testing.assert_allclose(
         forecast(new), np.c_[new - new[:, -1:], [1, 1]] @ want + new[:, -1:], atol=1e-8
     )
+
+
+def test_the_penalty_without_a_model_is_the_best_on_the_validation_part() -> None:
+    values = returning(211, share=0.2)
+    values[-42:] = np.random.default_rng(8).normal(size=42).cumsum()  # the test part would take another
+    found = windows(values, 7, 3)
+    *_, (name, _) = without_model(found, 1).items()
+    train, *others = (moments(found, found.of(part)) for part in (0, 1, 2))
+    kept = np.ones(len(train.inner), dtype=bool)
+    errors = [{one: part.errors(train.ridge(one, kept)).mean() for one in PENALTIES} for part in others]
+    best = [min(PENALTIES, key=lambda one: error[one]) for error in errors]
+    assert name == f"ridge regression (penalty {best[0]:g})" and best[0] != best[1]
 
 
 def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_walk() -> None:

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
 
 from tests.commands.shell import refused, weft
-from weft.tasks.forecast.forecaster import conformal
+from weft.data.series import SeriesTable, TimeSeries
+from weft.data.windows import SeriesWindows
+from weft.nn.forecasters.forecaster import Past
+from weft.tasks.forecast.forecaster import CalibratedForecast, conformal
+from weft.tasks.forecast.model import tensors
 
 
 def two(path: Path) -> Path:
@@ -48,6 +54,36 @@ def test_the_offsets_leave_their_share_below() -> None:
     errors[5:] = np.nan
     few = conformal(errors.repeat(3, 2), levels)
     np.testing.assert_array_equal(few[:, 2], errors[:5, :, 0].max(0))  # 0.9 of 6 is more than 5
+
+
+class Nothing(nn.Module):
+    """Forecasts 0, the mean of the training part."""
+
+    has_quantiles = False
+
+    def best(self, past: Past) -> Tensor:
+        return torch.zeros(len(past.values), 2)
+
+
+def test_bands_are_as_wide_as_the_validation_part_needs() -> None:
+    """The training part varies by 1, the validation part by 3, the test part by 30."""
+    chance, bounds = np.random.default_rng(5), (200, 600, 900)
+    values = chance.normal(size=(900, 1)) * np.repeat([1.0, 3.0, 30.0], np.diff([0, *bounds]))[:, None]
+    none = np.zeros((900, 0))
+    series = TimeSeries("", np.arange(900), values, none, none, none[:0], "")
+    windows = SeriesWindows(
+        SeriesTable([series], ("y",), (), (), False),
+        split=(200, 400, 300), lookback=5, horizon=2, calendar=False,
+    )  # fmt: skip
+    model = CalibratedForecast(Nothing(), windows)  # type: ignore[arg-type]
+    levels = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
+    past, _ = tensors(windows, windows.of(2)[:7], torch.device("cpu"))
+    found = model.quantiles(past, levels) * windows.scale.std[0] + windows.scale.mean[0]
+    for step in range(2):  # the futures of the windows of the validation part
+        known = values[200 + step : 599 + step, 0]
+        wanted = np.quantile(known, levels.numpy())
+        np.testing.assert_allclose(found[0, step].numpy(), wanted, atol=0.2)
+    assert (found == found[:1]).all()
 
 
 def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_path: Path) -> None:

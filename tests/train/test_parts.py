@@ -19,6 +19,7 @@ from weft.train.feeding import (
     InverseSigmoid,
     LinearFeeding,
     StepFeeding,
+    always_true,
 )
 from weft.train.optimisers import SGD, Adam, AdamW, Optimiser, can_fuse
 from weft.train.schedules import (
@@ -159,6 +160,22 @@ def test_plateau_waits_and_falls() -> None:
 )
 def test_feeding_equals_its_formula(part: Feeding, update: int, epoch: int, probability: float) -> None:
     assert part.probability(update, epoch) == pytest.approx(probability, abs=1e-12)
+
+
+def test_only_what_never_falls_below_one_is_teacher_forcing() -> None:
+    for part in (
+        ConstantFeeding(),
+        StepFeeding(after_epochs=2, after=1.0),
+        LinearFeeding(updates=5, floor=1.0),
+    ):
+        assert always_true(part)
+    for part in (
+        StepFeeding(after_epochs=2),
+        LinearFeeding(updates=5),
+        Exponential(),
+        ConstantFeeding(p=0.9),
+    ):
+        assert not always_true(part)
 
 
 def test_each_room_holds_its_parts() -> None:

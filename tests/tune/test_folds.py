@@ -9,6 +9,7 @@ import pytest
 from tests.commands.labelled import make_sentences, make_texts, texts
 from tests.commands.shell import refused, weft
 from weft.errors import DataError
+from weft.tasks.classify.task import ClassifyPipeline
 from weft.tune import folds as cross
 
 SHORT = "training.max_updates=4", "training.validate_every=2"
@@ -100,10 +101,20 @@ def test_the_interval_of_folds_allows_for_the_data_that_they_share(recipe: Path,
     assert said == f"loss {mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
 
 
-def test_by_time_the_oldest_part_is_never_tested(recipe: Path, tmp_path: Path) -> None:
+def test_by_time_the_oldest_part_is_never_tested(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, evaluate = [], ClassifyPipeline.evaluate
+
+    def scored(self: ClassifyPipeline, model: object, *, split: str = "test", **how: object) -> object:
+        asked.append(split)
+        return evaluate(self, model, split=split, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ClassifyPipeline, "evaluate", scored)
     answer = weft("folds", recipe, *SHORT, "data.folds=3", "data.time=day", "--output", tmp_path / "out")
     assert answer.code == 0, answer.err
     assert [row[:2] for row in rows(tmp_path / "out")[1:]] == [["1", "1"], ["1", "2"]]
+    assert asked == ["test", "test"]
 
 
 def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path) -> None:

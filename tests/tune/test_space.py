@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import labelled
 from tests.slow import leading
 from weft.config import read_recipe
 from weft.config.shipped import shipped
@@ -56,6 +57,16 @@ def test_a_range_contains_the_recipes_own_value_on_its_grid() -> None:
         "model.dropout": 0.7,
         "model.pool": '{"use": "queries"}',
     }
+
+
+def test_a_trial_ends_by_its_minutes_alone(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    given = ["training.max_updates=20", "training.max_epochs=3", "training.max_minutes=9"]
+    ready = plan(recipe, given, tmp_path / "study", trial_minutes=2.5)
+    training = check_recipe(ready.table({})).settings
+    ends = ("max_updates", "max_epochs", "max_tokens", "max_minutes", "max_cpu_minutes")
+    assert [getattr(training, name) for name in ends] == [0, 0, 0, 0, 2.5]
+    assert plan(recipe, given, tmp_path / "study").limits() == []
 
 
 def test_parameters_become_settings_and_settings_overrides() -> None:

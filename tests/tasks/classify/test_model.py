@@ -1,13 +1,14 @@
-"""The items of a bag: runs of words and of letters, how many are kept, and what each counts."""
+"""The heads; and the items of a bag: runs of words and letters, how many are kept, what each counts."""
 
 from collections import Counter
 from math import log, sqrt
 
 import numpy as np
 import pytest
+import torch
 
 from weft.errors import ConfigError
-from weft.tasks.classify.model import Bag
+from weft.tasks.classify.model import Bag, MultiLabelHead, SubclassHead, nats, thresholds
 from weft.tasks.classify.reader import BagItems
 
 TEXTS = ["cat cats", "a cat", "dog", "a cat cat"]
@@ -81,3 +82,61 @@ def test_the_other_weights(weight: str, want: list[float]) -> None:
 def test_letters_that_make_no_run_are_refused(letters: tuple[int, int]) -> None:
     with pytest.raises(ConfigError, match=r"letters: .*the shortest"):
         Bag(letters=letters)
+
+
+def test_the_loss_is_the_sum_of_binary_cross_entropies() -> None:
+    torch.manual_seed(2)
+    head = MultiLabelHead(3, 5).double()
+    h = torch.randn(2, 1, 3, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([[[1.0, 0, 0, 1, 0]], [[0, 0, 0, 0, 0]]])
+    mask = torch.ones(2, 1, dtype=torch.bool)
+    probs = (1 / (1 + np.exp(-(h.detach().numpy() @ head.weight.detach().numpy().T))))[:, 0]
+    there = target.numpy()[:, 0]
+    expected = -(there * np.log(probs) + (1 - there) * np.log(1 - probs))
+    loss = head.loss(h, target, mask)
+    assert loss.total.item() == pytest.approx(expected.sum(), abs=1e-10) and int(loss.count) == 2
+    np.testing.assert_allclose(nats(probs, there), expected.sum(-1), atol=1e-10)
+    np.testing.assert_allclose(head(h).exp().detach().numpy()[:, 0], probs, atol=1e-10)
+    assert head.best(h, mask).numpy()[:, 0].tolist() == (probs >= 0.5).tolist()
+    parameters = (head.weight, head.bias)
+    assert torch.autograd.gradcheck(lambda x, *_: head.loss(x, target, mask).total, (h, *parameters))
+    alone = [head.loss(h[n : n + 1], target[n : n + 1], mask[n : n + 1]).total for n in range(2)]
+    torch.testing.assert_close(sum(alone), loss.total)
+
+
+def test_thresholds_have_the_highest_f1_of_all() -> None:
+    chance = np.random.default_rng(4)
+    probs, target = chance.random((37, 3)), (chance.random((37, 3)) < [0.5, 0.1, 0.0]).astype(float)
+    found = thresholds(probs, target)
+    assert found[2] == 0.5  # nobody has it
+
+    def f1(column: int, limit: float) -> float:
+        given, there = probs[:, column] >= limit, target[:, column] > 0
+        return float(2 * (given & there).sum() / (given.sum() + there.sum()))
+
+    for column in range(2):
+        assert f1(column, found[column]) == max(f1(column, limit) for limit in probs[:, column])
+
+
+def test_a_class_has_the_probability_of_its_subclasses_and_so_has_its_loss() -> None:
+    head = SubclassHead(2, [1, 0, 1, 2]).double()
+    with torch.no_grad():
+        head.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0], [0.0, 0.0]]))
+        head.bias.copy_(torch.tensor([0.0, 0.5, 0.0, -1.0]))
+    h = torch.tensor([[[0.3, -0.2], [1.0, 2.0], [0.0, 0.0]]], dtype=torch.float64)
+    logits = torch.tensor([[0.3, 0.3, 0.8, -1.0], [1.0, 2.5, 0.0, -1.0]], dtype=torch.float64)
+    p = logits.exp() / logits.exp().sum(1, keepdim=True)
+    want = torch.stack([p[:, 1], p[:, 0] + p[:, 2], p[:, 3]], 1)
+    torch.testing.assert_close(head(h)[0, :2].exp(), want, rtol=1e-10, atol=0)
+    assert head.best(h, torch.ones(1, 3, dtype=torch.bool))[0, :2].tolist() == [1, 0]
+    mask = torch.tensor([[True, True, False]])
+    loss = head.loss(h, torch.tensor([[2, 4 + 0, 0]]), mask)  # a subclass; the class 0 alone; padding
+    right = -(p[0, 2] * want[0, 1]).log() / 2 - want[1, 0].log()
+    torch.testing.assert_close(loss.total, right, rtol=1e-10, atol=0)
+    assert int(loss.count) == 2
+    smooth = SubclassHead(2, [1, 0, 1, 2], smoothing=0.1).double()
+    smooth.load_state_dict(head.state_dict())
+    found = smooth.train().loss(h, torch.tensor([[2, 4, 0]]), mask).total
+    spread = (p.log().mean(1) + want.log().mean(1)).sum() / 2
+    torch.testing.assert_close(found, 0.9 * right - 0.1 * spread, rtol=1e-10, atol=0)
+    torch.testing.assert_close(smooth.eval().loss(h, torch.tensor([[2, 4, 0]]), mask).total, loss.total)
