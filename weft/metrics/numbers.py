@@ -27,6 +27,11 @@ class ForecastWindows:
         levels: [Q] of the quantiles.
         naive: [N] mean absolute error of repeating the last season in the window's training part, for MASE.
         naive_squared: [N] its mean squared error, for RMSSE.
+
+    Example:
+        >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive=np.array([1.0]))
+        >>> len(windows)
+        1
     """
 
     best: np.ndarray
@@ -190,6 +195,11 @@ class Mase(NumberMetric):
     Below 1 is better than repeating the last season was in the training part.
 
     Source: Hyndman & Koehler 2006.
+
+    Example:
+        >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive=np.array([2.0]))
+        >>> Mase()(windows, [[1.0, 4.0]]).value  # errors 0 and 2, over 2
+        0.5
     """
 
     name = "MASE"
@@ -205,6 +215,11 @@ class Rmsse(NumberMetric):
     """Root mean squared scaled error: sqrt(mean (y - f)² / naive squared error of the training part).
 
     Source: Makridakis, Spiliotis & Assimakopoulos 2022, the M5 competition, for naive errors of one step.
+
+    Example:
+        >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive_squared=np.array([8.0]))
+        >>> Rmsse()(windows, [[1.0, 4.0]]).value  # sqrt(4 / 8 / 2)
+        0.5
     """
 
     name = "RMSSE"
