@@ -46,14 +46,14 @@ def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
     assert scores["temperature"] == pytest.approx(want, rel=1e-4)
     before = json.loads(_scored(made, tmp_path / "before.json"))
     assert scores["calibration_before"]["error"] == pytest.approx(before["calibration"]["error"], abs=1e-4)
-    assert "before calibration (temperature" in answer.out
+    assert "before calibration (temperature" in answer.unfolded
     raised = plain ** (1 / want)
     np.testing.assert_allclose(probs(run), raised / raised.sum(1, keepdims=True), atol=1e-4)
 
 
 def _scored(run: Path, path: Path) -> str:
     answer = weft("evaluate", run, "--json", path)
-    assert answer.code == 0 and "before calibration (temperature" not in answer.out
+    assert answer.code == 0 and "before calibration (temperature" not in answer.unfolded
     return path.read_text()
 
 
@@ -171,7 +171,7 @@ def test_a_tagger_answers_with_calibrated_probabilities_of_the_same_tags(crf: st
     uncalibrated = json.loads(_scored(run, tmp_path / "before.json"))
 
     answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json")
-    assert answer.code == 0 and "before calibration (temperature" in answer.out
+    assert answer.code == 0 and "before calibration (temperature" in answer.unfolded
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["temperature"] == pytest.approx(want, rel=1e-4) and abs(want - 1) > 0.05
     assert scores["calibration_before"]["error"] == pytest.approx(

@@ -8,7 +8,7 @@ import pytest
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.figures.tuning import history_figure
-from weft.metrics.trainings import MeanOfTrainings
+from weft.metrics.intervals import MeanOfTrainings
 from weft.tune.plan import keep, plan
 from weft.tune.report import _compared, best_recipe
 from weft.tune.study import Study

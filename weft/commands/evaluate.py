@@ -147,9 +147,7 @@ def command(**given: Any) -> int:
     )
     found = found if given["score"] else found.with_metrics(metrics)
     click.echo(folded(found.text(full=given["full"]), columns(), indent=6))
-    if not given["full"] and found.details():
-        click.echo("more: --full")
-    if any(one.below_baseline() for one in found.scores):
+    if any(one.below_baseline() for one in found.scores[:2]):  # the main scores
         click.echo(_hint(opened, given["plugins"]))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))

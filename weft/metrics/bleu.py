@@ -45,7 +45,7 @@ class Bleu(WordMetric):
     name = "BLEU"
 
     def __init__(self, *, tokenize: str = "auto", lowercase: bool = False) -> None:
-        super().__init__(tokenize)
+        super().__init__(tokenize=tokenize)
         self.lowercase = lowercase
 
     @cached_property

@@ -6,14 +6,13 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.metrics.labels import Label, LabelMetric
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
-from weft.shapes import check_choice
 
 Average = Literal["macro", "micro", "weighted"]
 
@@ -42,7 +41,8 @@ class F1(LabelMetric):
     name = "F1"
 
     def __init__(self, *, average: Average = "macro", labels: Sequence[str] | None = None) -> None:
-        check_choice("average", average, Average)
+        if average not in get_args(Average):
+            raise ConfigError(f"f1: average: expected one of {', '.join(get_args(Average))}, got {average!r}")
         self.name = f"{average} F1"  # type: ignore[misc]
         self.average, self.labels = average, labels
 

@@ -59,7 +59,7 @@ class Meteor(WordMetric):
         beta: float = 3.0,
         gamma: float = 0.5,
     ) -> None:
-        super().__init__(tokenize)
+        super().__init__(tokenize=tokenize)
         check_choice("average", average, Average)
         self.average = average
         self.stem, self.alpha, self.beta, self.gamma = stem, alpha, beta, gamma

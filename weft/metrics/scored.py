@@ -163,14 +163,14 @@ class ComparedOutputs(NamedTuple):
         Raises:
             DataError: as `Metric.score`.
         """
-        known, metric = self._known(), self._fitted(metric)
+        note, metric = self.note(metric), self._fitted(metric)
         rows = {name: self._statistics(metric, lines) for name, lines in self.baselines.items()}
         found = of_rows(
             metric,
             self._statistics(metric, self.outputs),
             baselines={name: float(metric.value(one.sum(0))) for name, one in rows.items()},
-            items=fingerprint(map(str, known)),
-        )._replace(beside=rows, note=metric.note(known))
+            items=fingerprint(map(str, self._known())),
+        )._replace(beside=rows, note=note)
         return found.signed(ONE_OF_SEVERAL) if self._several else found
 
     def value(self, metric: Metric) -> float:

@@ -31,7 +31,7 @@ class SentenceBleu(WordMetric):
     name = "sentence BLEU"
 
     def __init__(self, *, tokenize: str = "auto", lowercase: bool = False) -> None:
-        super().__init__(tokenize)
+        super().__init__(tokenize=tokenize)
         self.lowercase = lowercase
 
     @cached_property

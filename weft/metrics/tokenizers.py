@@ -61,7 +61,7 @@ class WordMetric(Metric, ABC):
         ConfigError: an unknown tokeniser, or one that is not installed.
     """
 
-    def __init__(self, tokenize: str) -> None:
+    def __init__(self, *, tokenize: str) -> None:
         if tokenize not in TOKENIZERS:
             raise ConfigError(
                 f"{self.key}: tokenize: expected one of {', '.join(TOKENIZERS)}, got {tokenize!r}"

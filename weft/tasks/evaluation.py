@@ -104,7 +104,9 @@ class Evaluation(ABC):
 
     def text(self, *, full: bool = True) -> str:
         """The report as text: title, scores, notes, details if it is full, the verdict on the main score."""
-        details = self.details() if full else ()
+        details = self.details()
+        if not full:
+            details = ["  tables and speed: --full"] if details else []
         parts = [self.title, *report(self.scores), *self.notes(), *details, self.scores[0].verdict()]
         return "\n".join(parts)
 

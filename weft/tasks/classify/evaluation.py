@@ -17,6 +17,7 @@ from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
 from weft.metrics.naive_bayes import NaiveBayes, grams
+from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import TextClassifier
@@ -30,7 +31,7 @@ from weft.wording import plural
 
 @dataclass(frozen=True, kw_only=True)
 class LabelEvaluation(ClassEvaluation):
-    """The scores of a classifier: accuracy and macro F1."""
+    """The scores of a classifier: accuracy, macro F1, calibration error."""
 
     confidence: Confidence
     unseen: list[str]  # classes of these texts that training never saw
@@ -93,28 +94,21 @@ def evaluate(
     seconds = time.perf_counter() - begun
     outputs = ["" if one is None else one.label for one in decided]
     answered = np.array([one is not None for one in decided])
-    probs = np.stack([one.probs for one in decided if one is not None])  # [N, C]
+    every = [None if one is None else one.probs for one in decided]  # [C] each
     names = classes_of(labels, outputs)
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     compared = ComparedOutputs(outputs, labels, baselines=lowest, reads="labels")
+    sure = probabilities_of(classifier.classes, every, labels, train and train[1])
     return LabelEvaluation(
         title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
-        scores=[compared.scored(Accuracy()).counted("text"), compared.scored(F1())],
-        compared=[
-            compared,
-            probabilities_of(
-                classifier.classes,
-                (None if one is None else one.probs for one in decided),
-                labels,
-                None if train is None else train[1],
-            ),
-        ],
+        scores=[compared.scored(Accuracy()).counted("text"), compared.scored(F1()), sure.scored(Ece())],
+        compared=[compared, sure],
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
         confidence=confidence_of(
-            probs,
+            np.stack([one for one in every if one is not None]),
             np.array(outputs)[answered],
             np.array(labels)[answered],
             classifier.classes,

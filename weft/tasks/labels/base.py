@@ -309,6 +309,7 @@ def probabilities_of(
     probs: Iterable[np.ndarray | None],
     labels: Sequence[str] | Sequence[frozenset[str]],
     train: Sequence[str] | Sequence[frozenset[str]] | None,
+    groups: np.ndarray | None = None,
 ) -> ComparedOutputs:
     """Probabilities of classes that metrics can score, beside those that the frequencies in training give.
 
@@ -317,6 +318,7 @@ def probabilities_of(
         probs: [N] probabilities [C] of each item; None without an answer, which counts as knowing nothing.
         labels: [N] the right class, or the right labels where there may be several.
         train: those of the training examples; None if they are gone.
+        groups: [N] of items that resamples draw together.
     """
     known = [{one} if isinstance(one, str) else one for one in labels]
     names = [*classes, *sorted(set().union(*known) - set(classes))]  # what training never saw has 0
@@ -331,7 +333,7 @@ def probabilities_of(
         shares = np.array([counts[name] / len(train) for name in names])
         baselines["frequencies in training"] = np.tile(shares, (len(known), 1))
     references = true if several else true.argmax(1)
-    return ComparedOutputs(outputs, references, baselines=baselines, reads="probabilities")
+    return ComparedOutputs(outputs, references, baselines=baselines, reads="probabilities", groups=groups)
 
 
 ClassWeights = Literal["none", "balanced"] | Mapping[str, float]

@@ -135,12 +135,10 @@ class Confidence(NamedTuple):
     def lines(self, accuracy: float) -> list[str]:
         """Calibration, and advice about thresholds, beside the accuracy of all answers."""
         sure = self.calibration
-        line = (
-            f"  mean confidence {sure.confidence:.3f}, accuracy {accuracy:.3f}; "
-            f"calibration error {sure.error:.4f} (10 bins)"
-        )
+        line = f"  mean confidence {sure.confidence:.3f}, accuracy {accuracy:.3f}"
         if self.temperature != 1:
-            line += f"; {self.before.error:.4f} before calibration (temperature {self.temperature:.3g})"
+            line += f"; calibration error {self.before.error:.4f} before calibration "
+            line += f"(temperature {self.temperature:.3g})"
         shown = [f"{one.least:g}: {one.share:.1%} at {one.accuracy:.4f}" for one in self.kept if one.share]
         lines = [line, f"  answers with at least this probability, and their accuracy: {', '.join(shown)}"]
         if self.threshold is not None:

@@ -27,6 +27,7 @@ from weft.errors import DataError
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
+from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
 from weft.metrics.suffix import MostFrequentTag
@@ -49,7 +50,7 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.labels.base import ClassEvaluation, LabelBatch
+from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import Confidence, calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, separated, windows
@@ -388,7 +389,7 @@ class TagEvaluation(ClassEvaluation):
     wrong: list[str]
     names: list[ClassRow]
     compared: Sequence[ComparedOutputs]
-    offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels")
+    offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels", "probabilities")
 
     def notes(self) -> list[str]:
         """Tags never seen, calibration."""
@@ -452,6 +453,7 @@ def evaluate(
     labels = classes_of(*reversed(flat))
     known = [sentence.tags or [] for sentence in sentences]
     scores, compared = _scores(tagger.lexicon, sentences, answers, train)
+    sure = _sure(tagger.lexicon.tags, tagged, known, train)
     return TagEvaluation(
         title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
         f"{unanswered(wrong)}",
@@ -459,8 +461,8 @@ def evaluate(
             "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
             for one, tags in zip(sentences, answers, strict=True)
         ],
-        scores=scores,
-        compared=compared,
+        scores=[*scores, sure.scored(Ece())],
+        compared=[*compared, sure],
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
@@ -505,6 +507,22 @@ def _scores(
         unknown = unknown.renamed("tag accuracy, unknown words")
         scores.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
     return [*scores, labels.scored(F1()).signed(words)], [tags, labels]
+
+
+def _sure(
+    tags: Sequence[str],
+    tagged: Sequence[SentenceTags | None],
+    known: Sequence[Sequence[str]],
+    train: Sequence[ConlluSentence] | None,
+) -> ComparedOutputs:
+    """The probabilities of the tags of each word; resamples draw whole sentences."""
+    lengths = [len(one) for one in known]
+    every = (
+        [None] * length if one is None else one.every for one, length in zip(tagged, lengths, strict=True)
+    )
+    before = None if train is None else list(chain(*(sentence.tags or [] for sentence in train)))
+    groups = np.repeat(np.arange(len(known)), lengths)
+    return probabilities_of(tags, chain(*every), list(chain(*known)), before, groups)
 
 
 def tags_of(
