@@ -161,7 +161,7 @@ def with_interval(
     check_resamples(resamples)
     score, scale = metric.summary(statistics), _share(metric, statistics)
     if scale:
-        low, high = wilson(statistics[:, 0].mean(), len(statistics))
+        low, high = wilson(float(statistics[:, 0].mean()), len(statistics))
         return score._replace(signature=f"{score.signature}|ci:wilson", low=scale * low, high=scale * high)
     if len(statistics) < FEWEST:
         return score
@@ -216,7 +216,7 @@ def correlation_interval(value: float, count: int) -> tuple[float, float]:
 
     Example:
         >>> [round(end, 3) for end in correlation_interval(0.5, 100)]
-        [0.325, 0.641]
+        [0.326, 0.641]
     """
     if count <= 3 or abs(value) >= 1:
         return (-1.0, 1.0) if count <= 3 else (value, value)

@@ -23,8 +23,8 @@ class Ter(Metric):
     Source: Snover et al. 2006, "A Study of Translation Edit Rate with Targeted Human Annotation".
 
     Example:
-        >>> Ter()(["the cat on the mat sat"], ["the cat sat on the mat"]).value  # one shift of six words
-        16.666666666666668
+        >>> round(Ter()(["the cat on the mat sat"], ["the cat sat on the mat"]).value, 2)  # one shift, six words
+        16.67
     """
 
     name, higher_is_better = "TER", False
