@@ -23,7 +23,7 @@ class Ter(Metric):
     Source: Snover et al. 2006, "A Study of Translation Edit Rate with Targeted Human Annotation".
 
     Example:
-        >>> round(Ter()(["the cat on the mat sat"], ["the cat sat on the mat"]).value, 2)  # one shift, six words
+        >>> round(Ter()(["the cat on the mat sat"], ["the cat sat on the mat"]).value, 2)
         16.67
     """
 
