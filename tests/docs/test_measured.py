@@ -1,6 +1,7 @@
 """Scores that pages and recipes quote are those of a record in docs/measured, or are marked as older."""
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,7 @@ def records() -> dict[str, dict[str, Any]]:
 
 @cache
 def measured(recipe: str) -> frozenset[float]:
-    """Every number that may be quoted for a recipe: scores, also in percent, baselines and CPU time."""
+    """Every number that may be quoted for a recipe: scores, also in percent or nats, baselines, CPU time."""
     found: set[float] = set()
     of_seeds: dict[str, list[float]] = defaultdict(list)
     for record in records().values():
@@ -50,8 +51,9 @@ def measured(recipe: str) -> frozenset[float]:
         found |= {minutes, 60 * minutes}
         alike = [one for one in record["overrides"] if not one.startswith("training.seed=")]
         for name, score in record["evaluation"]["scores"].items():
-            found |= {score[key] for key in ("value", "low", "high") if score.get(key) is not None}
-            found |= set(score["baselines"].values())
+            quoted = {score[key] for key in ("value", "low", "high") if score.get(key) is not None}
+            quoted |= set(score["baselines"].values())
+            found |= quoted | ({math.log(one) for one in quoted} if name == "perplexity" else set())
             of_seeds[f"{alike} {record['evaluate']} {name}"].append(score["value"])
     for name, values in of_seeds.items():
         if len(values) > 1:
