@@ -100,8 +100,8 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(name: str, tmp_p
     assert answer.code == 0, answer.err
     assert not drawn or drawn[1].read_bytes().startswith(b"\x89PNG")
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
-    assert list(found)[:4] == ["title", "scores", "outputs", "unanswered"]
-    assert found["title"] and found["outputs"] > 0 and found["unanswered"] == 0
+    assert list(found)[:5] == ["title", "verdict", "scores", "outputs", "unanswered"]
+    assert found["title"] and found["verdict"] and found["outputs"] > 0 and found["unanswered"] == 0
     scores = found["scores"]
     assert scores
     for label, score in scores.items():

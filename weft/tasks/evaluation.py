@@ -111,9 +111,10 @@ class Evaluation(ABC):
         return "\n".join(parts)
 
     def json(self) -> str:
-        """The report as JSON, alike for all tasks: title, scores, two counts; then the task's `facts`."""
+        """The report as JSON: title, verdict, scores, two counts as in all tasks; then the `facts`."""
         counts = {"outputs": len(self.outputs), "unanswered": len(self.wrong)}
-        whole = {"title": self.title, "scores": as_json(self.scores), **counts, **self.facts()}
+        said = {"title": self.title, "verdict": self.scores[0].verdict()}
+        whole = {**said, "scores": as_json(self.scores), **counts, **self.facts()}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def frame(self) -> "pd.DataFrame":

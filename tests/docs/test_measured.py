@@ -1,0 +1,166 @@
+"""Scores that pages and recipes quote are those of a record in docs/measured, or are marked as older."""
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.config import read_recipe
+from weft.config.shipped import shipped
+from weft.metrics.intervals import mean_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+OWN_RUNS = {"memory", "recurrences", "scale", "texts"}
+"""Appendices that scripts write from runs of their own."""
+
+PUBLISHED = {"Best published", "Most like ours"}
+"""Columns with the figures of others."""
+
+MIXED = {"README", "peers", "results", "speed"}
+"""Pages that have tables of other things than scores, as the guides do."""
+
+OLDER, MARK = "before records were kept", "†"
+NAMES = sorted((one.stem for one in shipped()), key=len, reverse=True)
+NAME = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, NAMES))})(?![\w-])")
+NUMBER = re.compile(r"(?<![\w.,])\d*\.\d+(?![\w.]*\d)|(?<![\w.,])\d+(?= %)")
+
+
+@cache
+def records() -> dict[str, dict[str, Any]]:
+    return {
+        one.stem: json.loads(one.read_text("utf-8")) for one in sorted((DOCS / "measured").glob("*.json"))
+    }
+
+
+@cache
+def measured(recipe: str) -> frozenset[float]:
+    """Every number that may be quoted for a recipe: scores, also in percent or nats, baselines, CPU time."""
+    found: set[float] = set()
+    of_seeds: dict[str, list[float]] = defaultdict(list)
+    for record in records().values():
+        if record["recipe"] != recipe:
+            continue
+        minutes = record["training"]["cpu_minutes"]
+        found |= {minutes, 60 * minutes}
+        alike = [one for one in record["overrides"] if not one.startswith("training.seed=")]
+        for name, score in record["evaluation"]["scores"].items():
+            quoted = {score[key] for key in ("value", "low", "high") if score.get(key) is not None}
+            quoted |= set(score["baselines"].values())
+            found |= quoted | ({math.log(one) for one in quoted} if name == "perplexity" else set())
+            of_seeds[f"{alike} {record['evaluate']} {name}"].append(score["value"])
+    for name, values in of_seeds.items():
+        if len(values) > 1:
+            found |= set(mean_of(values, name=name)[:3])
+    return frozenset(found | {100 * one for one in found})
+
+
+def unknown(text: str, recipes: Iterable[str]) -> list[str]:
+    """Numbers of a text that no record of these recipes has when rounded alike."""
+    known = [one for recipe in recipes for one in measured(recipe)]
+    found = []
+    for number in NUMBER.findall(re.sub(r"`[^`]*`|\]\([^)]*\)", " ", text)):
+        digits = len(number.partition(".")[2])
+        if not any(f"{one:.{digits}f}" == f"{float(number):.{digits}f}" for one in known):
+            found.append(number)
+    return found
+
+
+def tables(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Each table of a page, with the text above it since the last heading."""
+    above, table = "", list[str]()
+    for line in [*page.splitlines(), ""]:
+        if line.startswith("|"):
+            table.append(line)
+            continue
+        if table:
+            yield above, table
+            table = []
+        above = line if line.startswith("#") else f"{above} {line}"
+
+
+def wrong(page: str, *, of_recipes: bool = False) -> list[str]:
+    """The rows of a page's tables with numbers that no record has.
+
+    of_recipes: read only tables whose head or first column says that they are about recipes.
+    """
+    found = []
+    for above, table in tables(page):
+        named = NAME.findall("\n".join(table))
+        head, _, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table]
+        about = " ".join([*head, *(row[0] for row in rows)])
+        if OLDER in above or (of_recipes and not re.search(f"recipe|{NAME.pattern}", about, re.IGNORECASE)):
+            continue
+        for row in rows:
+            if MARK in row[0]:
+                continue
+            cells = [
+                cell
+                for title, cell in zip(head, row, strict=True)
+                if title not in PUBLISHED and MARK not in title + cell
+            ]
+            numbers = unknown(" ".join(cells), NAME.findall(" ".join(row)) or named)
+            if numbers:
+                found.append(f"{', '.join(numbers)} in: {' | '.join(row)}")
+    return found
+
+
+def pages() -> list[str]:
+    appendix = [page for page in sorted((DOCS / "appendix").glob("*.md")) if page.stem not in OWN_RUNS]
+    guides = sorted((DOCS / "guides" / "tasks").glob("*.md"))
+    found = [ROOT / "README.md", DOCS / "results.md", *appendix, *guides]
+    return [page.relative_to(ROOT).as_posix() for page in found]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_score_in_a_table_is_of_a_record_or_marked_as_older(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    assert wrong(text, of_recipes="/guides/" in page or Path(page).stem in MIXED) == []
+    assert MARK not in text or OLDER in text, "the page says what its mark means"
+
+
+def test_every_header_of_a_recipe_quotes_its_record_or_says_that_it_is_older() -> None:
+    faults = {}
+    for recipe in shipped():
+        header = recipe.read_text("utf-8").partition("\ntask:")[0]
+        if OLDER in header or "\n# Not measured" in header:
+            continue
+        _, _, *lines, last = header.splitlines()
+        trainings = [one["training"] for one in records().values() if one["recipe"] == recipe.stem]
+        numbers = unknown(" ".join(lines), [recipe.stem, *NAME.findall(header)])
+        if numbers or not any(
+            one["machine"].partition(",")[0] in last and one["precision"] in last for one in trainings
+        ):
+            faults[recipe.stem] = numbers or last
+    assert faults == {}
+
+
+def test_records_are_of_the_recipes_as_they_are_today() -> None:
+    changed = [
+        name
+        for name, record in records().items()
+        if read_recipe(record["recipe"], record["overrides"]).plain() != record["settings"]
+    ]
+    assert changed == []
+
+
+def test_a_figure_that_no_record_has_is_found() -> None:
+    name, record = next(iter(records().items()))
+    recipe, minutes = record["recipe"], record["training"]["cpu_minutes"]
+    row = "| data | `{}`, {} | {} |"
+    head = "## Scores\n\n| Data | Recipe | Minutes |\n|---|---|---|\n"
+    assert wrong(head + row.format(recipe, "one seed", f"{minutes:.3f}")) == [], name
+    assert len(wrong(head + row.format(recipe, "one seed", "98765.4"))) == 1
+    assert wrong(head + row.format(recipe, "one seed", "98765.4 †")) == []
+    assert (
+        wrong(
+            f"## Scores\n\nMeasured {OLDER}.\n\n{head.partition('## Scores')[2]}" + row.format("x", "", "9.9")
+        )
+        == []
+    )
