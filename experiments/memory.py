@@ -86,9 +86,8 @@ def run(key: Mapping[str, Any]) -> dict[str, Any]:
     }
     for split, count in (("valid", 500), ("test", 500)):
         found = scores_of(Rememberer(trained, data), split, count)
-        result[split] = round(float(found.right.mean()), 4)
-        chance = found.certain.mean() if problem == "adding" else data.baseline(split)
-        result[f"{split} chance"] = round(float(chance), 4)
+        result[split] = round(float(found.right(found.answers).mean()), 4)
+        result[f"{split} chance"] = round(float(found.right(found.guess).mean()), 4)
     return result
 
 

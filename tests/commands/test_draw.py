@@ -68,7 +68,7 @@ def test_evaluate_prints_baselines_and_what_is_right(run: Path, tmp_path: Path) 
         "all right",
         "by the nearest template",
     ):
-        assert shown in answer.out
+        assert shown in answer.unfolded
 
 
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, weft
+from tests.shared import TOYS
 
 METRIC = '''
 import numpy as np
@@ -127,6 +128,31 @@ def test_the_tokenisation_of_bleu_can_be_set(trained: Path, toy: Path, tmp_path:
 def test_a_wrong_metric_is_one_sentence(trained: Path, asked: str, said: str) -> None:
     told = refused(weft("evaluate", trained, "--metric", asked))
     assert said in told and "--metric" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "has"),
+    [
+        ("memory", "mae", ""),
+        ("memory", "accuracy", "reads labels or texts, but a validation of the task memory has numbers"),
+        ("elmo", "bits", "reads nats, but a validation of the task elmo has no outputs with references"),
+        ("masked", "bleu", "reads texts, but a validation of the task masked has nats, labels"),
+        ("classify", "mcc", ""),
+    ],
+)
+def test_a_recipe_names_the_metrics_that_validations_can_score(
+    tmp_path: Path, name: str, metric: str, has: str
+) -> None:
+    toy = TOYS[name]
+    recipe = toy.make(tmp_path / "toy")
+    changes = (*toy.changes, f"training.metrics=[{metric}]", "training.max_updates=1")
+    answer = weft("train", recipe, "--run", tmp_path / "run", *changes)
+    if has:
+        assert f"{metric}: {has}; leave it out" in refused(answer) and not (tmp_path / "run").exists()
+    else:
+        assert answer.code == 0, answer.err
+        index = json.loads((tmp_path / "run" / "checkpoints.json").read_text("utf-8"))
+        assert metric in index["validations"][0]["scores"]
 
 
 def test_a_recipe_cannot_name_a_metric_twice(toy: Path) -> None:

@@ -15,7 +15,6 @@ from weft.data.memory_problems import (
     recall,
     selective,
     swaps,
-    without_looking,
 )
 
 
@@ -97,6 +96,5 @@ def test_the_ball_is_found_by_who_multiplies_the_permutations(cups: int) -> None
         place = np.einsum("bij,bj->bi", matrices[x[:, step]], place)
         assert (place.argmax(1) == y[:, step]).all()
     assert set(x.ravel()) == set(range(len(swaps(cups))))
-    assert (y == 0).mean() == pytest.approx(without_looking(13, cups), abs=0.02)
     if cups == 2:
         assert (y == x.cumsum(1) % 2).all()

@@ -1,5 +1,7 @@
 """Any metric scores outputs beside one reference or several."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,9 @@ from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.chrf import Chrf
 from weft.metrics.means import mean_of, ratio
+from weft.metrics.nats import Bits, Perplexity
 from weft.metrics.numbers import Mae
-from weft.metrics.scored import ComparedOutputs, of_lines, offered, scored
+from weft.metrics.scored import ComparedOutputs, DeferredOutputs, of_lines, offered, scored
 from weft.metrics.wer import Wer
 
 OUTPUTS = ["a b c", "d e", "f"]
@@ -100,3 +103,43 @@ def test_items_of_a_group_are_summed() -> None:
     found = compared.scored(Mae())
     assert found.statistics is not None and found.statistics.tolist() == [[3.0, 2.0], [0.0, 1.0]]
     assert found.value == 1.0
+
+
+def test_outputs_may_be_made_once_a_metric_reads_them() -> None:
+    made: list[int] = []
+
+    def make() -> ComparedOutputs:
+        made.append(1)
+        return ComparedOutputs(np.array([1.0, 4.0]), np.array([2.0, 2.0]), reads="numbers", about="seed:7")
+
+    deferred = DeferredOutputs("numbers", make)
+    assert offered([deferred], Mae()) == [deferred] and not made
+    assert deferred.value(Mae()) == deferred.scored(Mae()).value == 1.5 and made == [1, 1]
+    assert deferred.scored(Mae()).score.signature == "unit:value|seed:7"
+
+
+def test_nats_of_lines_are_compared_with_those_of_a_baseline_line_by_line() -> None:
+    tokens = np.full(12, 5.0)
+    nats = tokens * math.log(2) + np.tile([3.0, -3.0], 6)  # lines differ much more than models
+    compared = ComparedOutputs(nats, tokens, baselines={"KN5": nats + 1.0}, reads="nats")
+    for metric, value in ((Perplexity(), 2.0), (Bits(), 1.0)):
+        found = compared.scored(metric)
+        assert (found.value, found.score.size) == (pytest.approx(value), 60)
+        difference = found.difference("KN5")
+        assert difference[0] == pytest.approx(found.value - found.baselines["KN5"])
+        assert difference[1] < difference[2] < 0 and found.score.high > found.baselines["KN5"]
+        assert ": better than the best baseline (KN5 " in found.verdict()
+
+
+def test_a_mean_is_compared_with_a_baseline_of_the_same_items() -> None:
+    error, sums = ratio("error", "", higher_is_better=False), np.random.default_rng(1).random(50)
+    found = mean_of(error, sums, beside={"near": sums + 0.01}, baselines={"far": 0.9})
+    assert found.baselines == {"near": pytest.approx(sums.mean() + 0.01), "far": 0.9}
+    assert found.difference("near") == pytest.approx((-0.01, -0.01, -0.01))
+
+
+def test_items_are_told_apart_by_references_and_inputs() -> None:
+    one = ComparedOutputs(np.ones(2), np.array([1.0, 2.0]), ["a", "b"], reads="nats")
+    assert one.fingerprint() == one._replace(outputs=np.zeros(2)).fingerprint()
+    others = (one._replace(sources=["a", "c"]), one._replace(references=np.array([1.0, 3.0])))
+    assert len({one.fingerprint(), *(other.fingerprint() for other in others)}) == 3

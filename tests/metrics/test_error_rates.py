@@ -11,6 +11,7 @@ import pytest
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.intervals import compare_repeated, with_interval
 from weft.metrics.means import ratio
+from weft.metrics.spearman import Spearman
 
 TRUE = 0.7
 LEVELS = (0.01, 0.05, 0.1)
@@ -97,3 +98,18 @@ def test_intervals_of_skewed_items_cover_what_they_say(kind: str, count: int) ->
             covered += found.low <= 0.95 <= found.high
     least = 0.92 if count == 20 else 0.93  # 95 items of a hundred: k of 20 leaves no share nearer to 95 %
     assert 1 - covered / times <= most(1 - least, times) and covered / times <= most(0.97, times)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [30, 353])
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
+def test_intervals_of_rank_correlations_cover_what_they_say(correlation: float, count: int) -> None:
+    true, times, covered = 600 / math.pi * math.asin(correlation / 2), 600, 0
+    chance = np.random.default_rng(count)
+    for number in range(times):
+        a, other = chance.standard_normal((2, count))
+        b = correlation * a + math.sqrt(1 - correlation**2) * other
+        found = with_interval(Spearman(), Spearman().statistics(a, b), seed=number)
+        assert found.low is not None and found.high is not None
+        covered += found.low <= true <= found.high
+    assert 1 - covered / times <= most(0.05, times) and covered / times <= most(0.97, times)

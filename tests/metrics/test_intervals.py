@@ -16,7 +16,6 @@ from weft.metrics.intervals import (
     compare_repeated,
     compare_statistics,
     confidence,
-    correlation_interval,
     mean_of,
     mean_over_runs,
     student_quantile,
@@ -95,14 +94,6 @@ def test_too_few_or_equal_items_have_no_interval(good, references):
     assert ten.low < ten.value < ten.high
     alike = TagAccuracy().rows(["A B", "A"] * 9, ["A B", "A"] * 9)
     assert with_interval(TagAccuracy(), alike).low is None
-
-
-def test_spearmans_interval_is_bonett_and_wrights():
-    # tanh(artanh 0.6 ± 1.96 sqrt((1 + 0.18) / 27)): 0.693147 ± 0.409739
-    assert correlation_interval(0.6, 30) == pytest.approx(
-        (math.tanh(0.283408), math.tanh(1.102886)), abs=2e-5
-    )
-    assert correlation_interval(0.6, 3) == (-1.0, 1.0)
 
 
 def test_a_system_against_itself_is_no_difference(good, references):

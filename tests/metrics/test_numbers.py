@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.metrics.numbers import R2, Crps, ForecastWindows, Mae, Mase, Rmse, Rmsle, Rmsse, Wape
+from weft.metrics.numbers import (
+    R2,
+    Crps,
+    ForecastWindows,
+    Mae,
+    Mase,
+    Mse,
+    Pinball,
+    Rmse,
+    Rmsle,
+    Rmsse,
+    Smape,
+    Wape,
+)
 
 TRUE = np.array([[3.0, 5.0], [2.0, np.nan]])
 BEST = np.array([[4.0, 3.0], [2.0, 9.0]])  # errors 1, 2, 0; the last value was not measured
@@ -14,12 +27,15 @@ def test_scores_are_those_of_their_formulas() -> None:
     known = ForecastWindows(BEST, naive=np.array([2.0, 4.0]), naive_squared=np.array([4.0, 16.0]))
     wanted = {
         Mae(): 3 / 3,
+        Mse(): 5 / 3,
         Rmse(): (5 / 3) ** 0.5,
+        Smape(): 100 * (2 / 7 + 4 / 8 + 0) / 3,
         Wape(): 100 * 3 / 10,
         Rmsle(): ((np.log(5 / 4) ** 2 + np.log(4 / 6) ** 2) / 3) ** 0.5,
         R2(): 1 - 5 / ((1 / 3) ** 2 + (5 / 3) ** 2 + (4 / 3) ** 2),  # mean 10 / 3
         Mase(): (1 / 2 + 2 / 2 + 0) / 3,
         Rmsse(): ((1 / 4 + 4 / 4 + 0) / 3) ** 0.5,
+        Pinball(): 3 / 3,  # of a median: the absolute error
         Crps(): 3 / 10,
     }
     for metric, value in wanted.items():
@@ -27,7 +43,7 @@ def test_scores_are_those_of_their_formulas() -> None:
         assert metric.higher_is_better == isinstance(metric, R2)
 
 
-def test_crps_of_quantiles_is_twice_the_mean_pinball_loss_over_the_size() -> None:
+def test_pinball_and_crps_of_quantiles_are_twice_the_mean_loss_by_value_and_by_size() -> None:
     quantiles = np.stack([BEST - 1, BEST, BEST + 2], -1)
     levels = (0.1, 0.5, 0.9)
 
@@ -35,8 +51,22 @@ def test_crps_of_quantiles_is_twice_the_mean_pinball_loss_over_the_size() -> Non
         return max(level * (true - quantile), (level - 1) * (true - quantile))
 
     wanted = np.mean([[2 * loss(true, best + by, level) for by, level in zip((-1, 0, 2), levels, strict=True)]
-                      for true, best in ((3, 4), (5, 3), (2, 2))]) * 3 / 10  # fmt: skip
-    assert Crps()(ForecastWindows(BEST, quantiles, levels), TRUE).value == pytest.approx(wanted)
+                      for true, best in ((3, 4), (5, 3), (2, 2))])  # fmt: skip
+    assert Pinball()(ForecastWindows(BEST, quantiles, levels), TRUE).value == pytest.approx(wanted)
+    assert Crps()(ForecastWindows(BEST, quantiles, levels), TRUE).value == pytest.approx(wanted * 3 / 10)
+
+
+def test_series_that_never_changed_have_no_scaled_error() -> None:
+    some = ForecastWindows(BEST, naive=np.array([np.nan, 4.0]), naive_squared=np.array([np.nan, 16.0]))
+    none = ForecastWindows(BEST, naive=np.full(2, np.nan), naive_squared=np.full(2, np.nan))
+    for metric in (Mase(), Rmsse()):
+        assert metric(some, TRUE).value == 0 and np.isnan(metric(none, TRUE).value)
+    assert Smape()([0.0, 2.0], [0.0, 2.0]).value == 0
+
+
+def test_a_forecast_that_is_no_number_makes_the_score_none() -> None:
+    for metric in (Mae(), Mse(), Smape(), Crps()):
+        assert np.isnan(metric([np.nan, 1.0], [2.0, 1.0]).value), metric
 
 
 def test_they_are_those_of_other_libraries() -> None:
@@ -63,7 +93,9 @@ def test_they_are_those_of_other_libraries() -> None:
         assert Mase()(*given).value == pytest.approx(theirs("mase", seasonality=season, train_df=train))
         assert Rmsse()(*given).value == pytest.approx(theirs("rmsse", seasonality=season, train_df=train))
     assert Mae()(best, true).value == pytest.approx(theirs("mae"))
+    assert Mse()(best, true).value == pytest.approx(theirs("mse"))
     assert Rmse()(best, true).value == pytest.approx(theirs("rmse"))
+    assert Smape()(best, true).value == pytest.approx(200 * theirs("smape"))
     assert Wape()(best, true).value == pytest.approx(100 * theirs("nd"))
     assert Rmsle()(best, true).value == pytest.approx(metrics.root_mean_squared_log_error(true, best))
     assert R2()(best, true).value == pytest.approx(metrics.r2_score(true, best))
@@ -75,5 +107,7 @@ def test_they_are_those_of_other_libraries() -> None:
 def test_what_a_score_lacks_is_said() -> None:
     with pytest.raises(DataError, match=r"mase: expected ForecastWindows with naive, got none"):
         Mase()(BEST, TRUE)
+    with pytest.raises(DataError, match=r"rmsse: expected ForecastWindows with naive_squared, got none"):
+        Rmsse()(BEST, TRUE)
     with pytest.raises(DataError, match=r"shape of the references, \[2, 2\], got \[2\]"):
         Mae()(BEST[:, 0], TRUE)

@@ -51,6 +51,43 @@ def test_it_beats_the_last_value_and_says_so(run: Path, tmp_path: Path) -> None:
     assert "none dropped" in answer.out
 
 
+def test_metrics_of_numbers_score_it_in_units_beside_the_baselines(run: Path, tmp_path: Path) -> None:
+    asked = [
+        word for name in ("mae", "rmse", "mase", "smape", "pinball", "rmsse") for word in ("--metric", name)
+    ]
+    answer = weft("evaluate", run, *asked, "--json", tmp_path / "x.json")
+    assert answer.code == 0, answer.err
+    scores = json.loads((tmp_path / "x.json").read_text("utf-8"))["scores"]
+    for own, more in {
+        "MAE in units": "MAE (mae)",
+        "RMSE in units": "RMSE",
+        "MASE": "MASE (mase)",
+        "sMAPE": "sMAPE (smape)",
+        "pinball in units": "pinball (pinball)",
+    }.items():
+        for key in ("value", "low", "high", "size"):
+            assert scores[own][key] == pytest.approx(scores[more][key]), own
+        assert scores[own]["baselines"] == pytest.approx(scores[more]["baselines"])
+        assert "|none dropped|blocks of 12 origins|" in scores[more]["signature"]
+    assert scores["RMSSE"]["baselines"].keys() == scores["MSE"]["baselines"].keys()
+    said = refused(weft("evaluate", run, "--metric", "bleu"))
+    assert said.endswith("reads texts, but the task forecast has numbers, forecasts; leave it out"), said
+
+
+def test_a_metric_of_numbers_chooses_the_checkpoint(run: Path, tmp_path: Path) -> None:
+    few = "training.max_updates=2", "training.validate_every=1", "training.metrics=[wape, mase]"
+    answer = weft("train", run / "recipe.yaml", "--run", tmp_path / "run", *few, "training.metric=mase")
+    assert answer.code == 0, answer.err
+    index = json.loads((tmp_path / "run" / "checkpoints.json").read_text("utf-8"))
+    assert (index["metric"], index["better"]) == ("mase", "lower")
+    assert index["validations"][0]["scores"].keys() == {"mse", "mae", "wape", "mase"}
+    evaluated = weft("evaluate", tmp_path / "run", "--split", "valid", "--json", tmp_path / "x.json")
+    assert evaluated.code == 0, evaluated.err
+    best = min(one["scores"]["mase"] for one in index["validations"])
+    scores = json.loads((tmp_path / "x.json").read_text("utf-8"))["scores"]
+    assert scores["MASE"]["value"] == pytest.approx(best, rel=1e-6) and "WAPE" in scores
+
+
 def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) -> None:
     new = toys.table(tmp_path / "new.csv", 60)
     answer = weft("predict", run, new, "--scores", "--plot", tmp_path / "pictures", "--plot-limit", "1")

@@ -93,7 +93,7 @@ def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_p
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     widths = [float(row["q0.9"]) - float(row["q0.1"]) for row in rows]
     assert all(4 < width < 12 for width in widths[:3]) and all(0.1 < width < 0.5 for width in widths[3:])
-    answer = weft("evaluate", run, "--full", "--set", "conformal=true", "--json", tmp_path / "x.json")
+    answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json", "--full")
     assert answer.code == 0, answer.err
     found = json.loads((tmp_path / "x.json").read_text())
     coverage = found["scores"]["coverage"]

@@ -218,14 +218,3 @@ def cups_and_ball(
         ball = np.where(ball == first, second, np.where(ball == second, first, ball))
         y[:, step] = ball
     return x, y
-
-
-def without_looking(length: int, cups: int) -> float:
-    """Share of right answers if the ball is always said to be under cup 0, in the mean over T steps.
-
-    Example:
-        >>> without_looking(20, 2)
-        0.5
-    """
-    kept = 1 - cups / len(swaps(cups))  # per step, of the advantage over 1 / cups
-    return 1 / cups + (1 - 1 / cups) * float(np.mean(kept ** np.arange(1, length + 1)))

@@ -208,22 +208,6 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
-def correlation_interval(value: float, count: int) -> tuple[float, float]:
-    """The 95 % interval of Spearman's correlation of `count` pairs; [-1, 1] for three pairs or fewer.
-
-    Source: Bonett & Wright 2000, "Sample Size Requirements for Estimating Pearson, Kendall and Spearman
-        Correlations", eq. 6.
-
-    Example:
-        >>> [round(end, 3) for end in correlation_interval(0.5, 100)]
-        [0.326, 0.641]
-    """
-    if count <= 3 or abs(value) >= 1:
-        return (-1.0, 1.0) if count <= 3 else (value, value)
-    half = Z * math.sqrt((1 + value**2 / 2) / (count - 3))
-    return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
-
-
 # Two systems
 
 

@@ -59,7 +59,8 @@ def mean_of(
     sums: np.ndarray,
     counts: np.ndarray | None = None,
     *,
-    baselines: Mapping[str, float],
+    beside: Mapping[str, np.ndarray] = {},
+    baselines: Mapping[str, float] = {},
     items: str = "",
     size: int | None = None,
 ) -> ScoreWithBaselines:
@@ -69,11 +70,16 @@ def mean_of(
         metric: made by `ratio`.
         sums: [N], for example nats per line.
         counts: [N], for example tokens per line; 1 each by default.
-        baselines: the score of each baseline.
+        beside: the sums [N] of baselines that answer each item, by name.
+        baselines: the scores of others.
         items: see Scored.
         size: the reported size, if it is not the number of items.
     """
-    sums = np.asarray(sums, np.float64)
-    rows = np.stack([sums, np.ones(len(sums)) if counts is None else np.asarray(counts, np.float64)], 1)
-    found = of_rows(metric, rows, baselines=baselines, items=items)
+    known = np.ones(len(sums)) if counts is None else counts
+
+    def rows(values: np.ndarray) -> np.ndarray:
+        return np.stack([values, known], 1).astype(np.float64)
+
+    lowest = {name: rows(values) for name, values in beside.items()}
+    found = of_rows(metric, rows(sums), beside=lowest, baselines=baselines, items=items)
     return found if size is None else found._replace(score=found.score._replace(size=size))

@@ -17,12 +17,13 @@ from weft.errors import DataError
 from weft.rooms import guide, name_of, wrong_result
 from weft.wording import plural
 
-ItemKind = Literal["texts", "labels", "tags", "probabilities", "numbers", "nats"]
+ItemKind = Literal["texts", "labels", "tags", "probabilities", "numbers", "forecasts", "nats"]
 """What outputs and references are.
 
 texts: lines. labels: for each item a class, a list of them (the tags of a sentence) or a set. tags: the tags
 of a sentence in a line. probabilities: outputs [N, C], references [N] class numbers or [N, C] bool. numbers:
-arrays [N] or [N, H], or `ForecastWindows` (numbers.py). nats: outputs [N] nats, references [N] tokens.
+arrays [N] or [N, H], or `ForecastWindows` (numbers.py). forecasts: `ForecastWindows` with naive errors, for
+MASE and RMSSE. nats: outputs [N] nats, references [N] tokens.
 """
 
 

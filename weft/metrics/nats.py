@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.metrics.metric import Metric
+from weft.metrics.metric import Metric, MetricScore
 
 
 class NatsMetric(Metric):
@@ -19,6 +19,10 @@ class NatsMetric(Metric):
     def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> np.ndarray:
         """[N, 2]: nats and tokens."""
         return np.stack([np.asarray(one, np.float64) for one in (hypotheses, references)], 1)
+
+    def summary(self, statistics: np.ndarray) -> MetricScore:
+        """The size is the number of tokens."""
+        return super().summary(statistics)._replace(size=int(statistics[:, 1].sum()))
 
     def signature(self) -> str:
         return "unit:token"

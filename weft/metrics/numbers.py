@@ -2,19 +2,18 @@
 
 Outputs and references are arrays [N] or [N, H], H steps ahead; values that were not measured are NaN. Outputs
 may also be `ForecastWindows`, with quantiles and the naive errors that some scores need.
-Read next: forecasts.py, the scores that `weft evaluate` always prints; series.py, their baselines.
+Read next: forecasts.py, the baselines of forecasts; spearman.py, the correlation of ranks.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from weft.errors import DataError
-from weft.metrics.metric import Metric
-from weft.metrics.series import pinball
+from weft.metrics.metric import ItemKind, Metric
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class ForecastWindows:
         quantiles: [N, H, Q] ascending, if any.
         levels: [Q] of the quantiles.
         naive: [N] mean absolute error of repeating the last season in the window's training part, for MASE.
-        naive_squared: [N] its mean squared error, for RMSSE.
+        naive_squared: [N] its mean squared error, for RMSSE. Both are NaN where the series never changed.
 
     Example:
         >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive=np.array([1.0]))
@@ -43,11 +42,22 @@ class ForecastWindows:
     def __len__(self) -> int:
         return len(self.best)
 
+    def pinball(self, true: np.ndarray) -> np.ndarray:
+        """[N, H] mean over levels τ of 2 max(τ e, (τ - 1) e), with the errors e of the quantiles.
+
+        It approximates the CRPS. A point forecast counts as its own quantile at level 0.5.
+        """
+        quantiles, levels = self.quantiles, self.levels
+        if quantiles is None:
+            quantiles, levels = self.best[..., None], (0.5,)
+        error, tau = true[..., None] - quantiles, np.asarray(levels)
+        return 2 * np.maximum(tau * error, (tau - 1) * error).mean(-1)  # type: ignore[no-any-return]
+
 
 class NumberMetric(Metric):
     """A score of numbers: sums over the values that were measured."""
 
-    reads = ("numbers",)
+    reads: ClassVar[tuple[ItemKind, ...]] = ("numbers",)
     higher_is_better = False
 
     def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> np.ndarray:
@@ -62,13 +72,16 @@ class NumberMetric(Metric):
                 f"{self.key}: expected forecasts of the shape of the references, {list(true.shape)}, "
                 f"got {list(found.best.shape)}"
             )
-        known = np.isfinite(true).astype(np.float64)
-        sums = [np.broadcast_to(one, true.shape) * known for one in self.terms(found, np.nan_to_num(true))]
-        return np.stack([one.reshape(len(true), -1).sum(1) for one in (*sums, known)], 1)
+        known = np.isfinite(true)
+        sums = [np.where(known, one, 0.0) for one in (*self.terms(found, true), known)]
+        return np.stack([one.reshape(len(true), -1).sum(1) for one in sums], 1)
 
     @abstractmethod
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
-        """What is summed for each value: arrays that broadcast to [N, H] or [N]; the count is added."""
+        """What is summed for each measured value: arrays that broadcast to [N, H] or [N]; the count is added.
+
+        `true` is NaN where nothing was measured.
+        """
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         """The mean of the first term."""
@@ -78,17 +91,32 @@ class NumberMetric(Metric):
     def signature(self) -> str:
         return "unit:value"
 
-    def needed(self, given: np.ndarray | None, name: str, true: np.ndarray) -> np.ndarray:
-        """A naive error beside the values [N, 1] or [N].
+
+class ScaledMetric(NumberMetric):
+    """An error over the naive one of the training part; NaN if no series ever changed there."""
+
+    reads = ("forecasts",)
+
+    def over(self, error: np.ndarray, naive: np.ndarray | None, name: str) -> Sequence[np.ndarray]:
+        """The scaled errors, and where they are known.
 
         Raises:
-            DataError: it was not given.
+            DataError: no naive error was given.
         """
-        if given is None:
+        if naive is None:
             raise DataError(
                 f"{self.key}: expected ForecastWindows with {name}, got none; see weft.metrics.numbers"
             )
-        return given.reshape(-1, *[1] * (true.ndim - 1))
+        naive = naive.reshape(-1, *[1] * (error.ndim - 1))
+        known = naive > 0
+        return [np.where(known, error / np.where(known, naive, 1), 0), known]
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        known = totals[..., 1]
+        return np.where(known > 0, totals[..., 0] / np.maximum(known, 1), np.nan)
+
+    def signature(self) -> str:
+        return "unit:naive error of the training part"
 
 
 class Mae(NumberMetric):
@@ -103,6 +131,20 @@ class Mae(NumberMetric):
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
         return [np.abs(found.best - true)]
+
+
+class Mse(NumberMetric):
+    """Mean squared error: mean (y - f)².
+
+    Example:
+        >>> Mse()([1.0, 2.0], [1.0, 4.0]).value
+        2.0
+    """
+
+    name = "MSE"
+
+    def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
+        return [np.square(found.best - true)]
 
 
 class Rmse(NumberMetric):
@@ -140,6 +182,26 @@ class Wape(NumberMetric):
     def value(self, totals: np.ndarray) -> np.ndarray:
         found: np.ndarray = 100 * totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
         return found
+
+    def signature(self) -> str:
+        return "unit:%"
+
+
+class Smape(NumberMetric):
+    """Symmetric mean absolute percentage error: 100 mean 2 |y - f| / (|y| + |f|), 0 where both are 0.
+
+    Source: Makridakis 1993, "Accuracy Measures: Theoretical and Practical Concerns"; as in M4.
+
+    Example:
+        >>> Smape()([1.0, 0.0], [3.0, 0.0]).value
+        50.0
+    """
+
+    name = "sMAPE"
+
+    def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
+        size = np.abs(found.best) + np.abs(true)
+        return [200 * np.abs(found.best - true) / np.where(size > 0, size, 1)]
 
     def signature(self) -> str:
         return "unit:%"
@@ -189,7 +251,7 @@ class R2(NumberMetric):
         return found
 
 
-class Mase(NumberMetric):
+class Mase(ScaledMetric):
     """Mean absolute scaled error: |y - f| over the naive error of the training part, mean over values.
 
     Below 1 is better than repeating the last season was in the training part.
@@ -197,41 +259,54 @@ class Mase(NumberMetric):
     Source: Hyndman & Koehler 2006.
 
     Example:
-        >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive=np.array([2.0]))
-        >>> Mase()(windows, [[1.0, 4.0]]).value  # errors 0 and 2, over 2
-        0.5
+        >>> found = ForecastWindows(np.array([[1.0, 2.0]]), naive=np.array([4.0]))
+        >>> Mase()(found, [[1.0, 4.0]]).value
+        0.25
     """
 
     name = "MASE"
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
-        return [np.abs(found.best - true) / self.needed(found.naive, "naive", true)]
-
-    def signature(self) -> str:
-        return "unit:naive error of the training part"
+        return self.over(np.abs(found.best - true), found.naive, "naive")
 
 
-class Rmsse(NumberMetric):
+class Rmsse(ScaledMetric):
     """Root mean squared scaled error: sqrt(mean (y - f)² / naive squared error of the training part).
 
     Source: Makridakis, Spiliotis & Assimakopoulos 2022, the M5 competition, for naive errors of one step.
 
     Example:
-        >>> windows = ForecastWindows(np.array([[1.0, 2.0]]), naive_squared=np.array([8.0]))
-        >>> Rmsse()(windows, [[1.0, 4.0]]).value  # sqrt(4 / 8 / 2)
+        >>> found = ForecastWindows(np.array([[1.0, 2.0]]), naive_squared=np.array([8.0]))
+        >>> Rmsse()(found, [[1.0, 4.0]]).value
         0.5
     """
 
     name = "RMSSE"
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
-        return [np.square(found.best - true) / self.needed(found.naive_squared, "naive_squared", true)]
+        return self.over(np.square(found.best - true), found.naive_squared, "naive_squared")
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         return np.sqrt(super().value(totals))  # type: ignore[no-any-return]
 
-    def signature(self) -> str:
-        return "unit:naive error of the training part"
+
+class Pinball(NumberMetric):
+    """The mean pinball loss of quantiles, doubled, so that a median has its absolute error.
+
+    A point forecast counts as its own quantile at level 0.5.
+
+    Source: Koenker & Bassett 1978, "Regression Quantiles".
+
+    Example:
+        >>> found = ForecastWindows(np.array([5.0]), np.array([[5.0, 2.0]]), (0.1, 0.9))
+        >>> round(Pinball()(found, [3.0]).value, 6)  # 2 too high at 0.1, and 1 too low at 0.9
+        2.7
+    """
+
+    name = "pinball"
+
+    def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
+        return [found.pinball(true)]
 
 
 class Crps(NumberMetric):
@@ -250,10 +325,7 @@ class Crps(NumberMetric):
     name = "scaled CRPS"
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
-        quantiles, levels = found.quantiles, found.levels
-        if quantiles is None:
-            quantiles, levels = found.best[..., None], (0.5,)
-        return [pinball(quantiles, true, levels), np.abs(true)]
+        return [found.pinball(true), np.abs(true)]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)

@@ -7,7 +7,7 @@ Read next: intervals.py, the intervals; means.py.
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,6 +139,7 @@ class ComparedOutputs(NamedTuple):
         reads: what outputs and references are.
         groups: [N] numbers of items that resamples draw together, such as the block of a window; by default
             each item is drawn alone.
+        about: how the outputs were made, added to every signature.
 
     Example:
         >>> from weft.metrics import Accuracy
@@ -154,6 +155,7 @@ class ComparedOutputs(NamedTuple):
     baselines: Mapping[str, Any] = {}
     reads: ItemKind = "texts"
     groups: np.ndarray | None = None
+    about: str = ""
 
     def scored(self, metric: Metric) -> ScoreWithBaselines:
         """The score of the outputs, with its interval and the scores of the baselines.
@@ -164,14 +166,14 @@ class ComparedOutputs(NamedTuple):
             DataError: as `Metric.score`.
         """
         note, metric = self.note(metric), self._fitted(metric)
-        rows = {name: self._statistics(metric, lines) for name, lines in self.baselines.items()}
         found = of_rows(
             metric,
             self._statistics(metric, self.outputs),
-            baselines={name: float(metric.value(one.sum(0))) for name, one in rows.items()},
-            items=fingerprint(map(str, self._known())),
-        )._replace(beside=rows, note=note)
-        return found.signed(ONE_OF_SEVERAL) if self._several else found
+            beside={name: self._statistics(metric, lines) for name, lines in self.baselines.items()},
+            items=self.fingerprint(),
+        )._replace(note=note)
+        found = found.signed(ONE_OF_SEVERAL) if self._several else found
+        return found.signed(self.about) if self.about else found
 
     def value(self, metric: Metric) -> float:
         """The score of the outputs, without interval and baselines."""
@@ -181,6 +183,15 @@ class ComparedOutputs(NamedTuple):
     def note(self, metric: Metric) -> str:
         """What a reader must know about the score of a metric; empty if there is nothing."""
         return metric.note(self._known())
+
+    def fingerprint(self) -> str:
+        """A short hash of the references, and of the inputs if the references are no texts."""
+        references = self.references
+        if self.reads == "texts":
+            return fingerprint(one for several in references for one in several)
+        if isinstance(references, np.ndarray):
+            references = [hashlib.sha256(references.tobytes()).hexdigest()]
+        return fingerprint([*map(str, references), *(self.sources or ())])
 
     @property
     def _several(self) -> bool:
@@ -217,12 +228,40 @@ class ComparedOutputs(NamedTuple):
         return rows[[first + int(values[first : first + count].argmax()) for first, count in spans]]
 
 
+class DeferredOutputs:
+    """ComparedOutputs that are made once a metric reads them, as they are large or take time.
+
+    Args:
+        reads: as in ComparedOutputs.
+        make: makes them; called for each metric.
+    """
+
+    def __init__(self, reads: ItemKind, make: Callable[[], ComparedOutputs]) -> None:
+        self.reads = reads
+        self._make = make
+
+    def scored(self, metric: Metric) -> ScoreWithBaselines:
+        """See ComparedOutputs."""
+        return self._make().scored(metric)
+
+    def value(self, metric: Metric) -> float:
+        """See ComparedOutputs."""
+        return self._make().value(metric)
+
+    def note(self, metric: Metric) -> str:
+        """See ComparedOutputs."""
+        return self._make().note(metric)
+
+
+Compared = ComparedOutputs | DeferredOutputs
+
+
 def grouped(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """[groups, K]: rows [N, K] summed by group number."""
     return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)
 
 
-def offered(compared: Iterable[ComparedOutputs], metric: Metric) -> list[ComparedOutputs]:
+def offered(compared: Iterable[Compared], metric: Metric) -> list[Compared]:
     """Those of the compared outputs that a metric reads, of its preferred kind.
 
     Raises:
@@ -279,10 +318,25 @@ def scored(
 
 
 def of_rows(
-    metric: Metric, statistics: np.ndarray, *, baselines: Mapping[str, float], items: str = ""
+    metric: Metric,
+    statistics: np.ndarray,
+    *,
+    beside: Mapping[str, np.ndarray] = {},
+    baselines: Mapping[str, float] = {},
+    items: str = "",
 ) -> ScoreWithBaselines:
-    """Like `scored`, from statistics [N, K] and the scores of the baselines."""
-    return ScoreWithBaselines(with_interval(metric, statistics), baselines, metric, statistics, items)
+    """Like `scored`, from statistics [N, K].
+
+    Args:
+        metric: of the statistics.
+        statistics: [N, K] of the outputs.
+        beside: those of baselines that answer each item.
+        baselines: scores of others.
+        items: see ScoreWithBaselines.
+    """
+    values = {name: float(metric.value(rows.sum(0))) for name, rows in beside.items()}
+    score = with_interval(metric, statistics)
+    return ScoreWithBaselines(score, {**values, **baselines}, metric, statistics, items, beside)
 
 
 def fingerprint(lines: Iterable[str]) -> str:

@@ -73,8 +73,9 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric
     for metric in settings.metrics:
-        if not set(metric.reads) & set(task.evaluation.offers):
-            raise table.value["metrics"].refuse(unread(metric, f"the task {name}", task.evaluation.offers))
+        if not set(metric.reads) & set(task.validation_offers):
+            where = f"a validation of the task {name}"
+            raise table.value["metrics"].refuse(unread(metric, where, task.validation_offers))
     better = settings.better(task.better)
     if settings.metric not in better:
         metric = table.value["metric"] if settings.metric != TrainingSettings.metric else recipe

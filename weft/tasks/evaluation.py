@@ -17,7 +17,7 @@ from torch import nn
 from weft.errors import ConfigError, library
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import ItemKind, Metric
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, as_json, offered, report
+from weft.metrics.scored import Compared, ScoreWithBaselines, as_json, offered, report
 from weft.nn.heads.head import Loss
 from weft.wording import plural
 
@@ -73,7 +73,7 @@ class Evaluation(ABC):
     shows: ClassVar[str] = ""
     length: str = ""
     offers: ClassVar[tuple[ItemKind, ...]] = ()
-    compared: Sequence[ComparedOutputs] = ()
+    compared: Sequence[Compared] = ()
     wrong: Sequence[str] = ()
 
     @property
@@ -195,7 +195,7 @@ class Validation(NamedTuple):
 
     scores: dict[str, float]
     samples: Sequence[Sample]
-    compared: Sequence[ComparedOutputs] = ()
+    compared: Sequence[Compared] = ()
     notes: Sequence[str] = ()
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":

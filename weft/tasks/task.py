@@ -20,6 +20,7 @@ from torch import nn
 
 from weft.data.report import Report
 from weft.errors import ConfigError, within
+from weft.metrics.metric import ItemKind
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.setting_types import check_fields
@@ -270,6 +271,11 @@ class Task(ABC):
     def decoding_space(cls, recipe: Recipe) -> Space:
         """Settings of the section `decoding` to try on a trained model, which need no training."""
         return {}
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        """The kinds of outputs that validations offer to `training.metrics`; all of `evaluate`, or fewer."""
+        return self.evaluation.offers
 
     @property
     def loss_unit(self) -> str:

@@ -66,8 +66,8 @@ class TrainingSettings:
         save_every: updates between checkpoints; every validation also saves one.
         metric: score that selects the best checkpoint; as long as it is 0, the lowest loss does. For a task
             without a validation loss the default is its first score.
-        metrics: more scores of validations and of `weft evaluate`, for tasks that compare outputs with
-            reference texts; `metric` may name one of them.
+        metrics: more scores of validations and of `weft evaluate`, such as wape for forecasts; `metric` may
+            name one of them. The page on metrics says what each task offers them.
         keep_best: number of best checkpoints to keep, besides the newest two.
         patience: end training after this many validations in a row without a new best score; 0 for never.
         average: number of checkpoints to average at the end; the mean becomes the final model if it scores

@@ -21,7 +21,7 @@ from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.calibration import fitted, heated
-from weft.metrics.f1 import ClassRow, by_class
+from weft.metrics.f1 import by_class
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
@@ -204,40 +204,42 @@ class ClassifyTraining(Training):
         found = TextClassifier(model, self._reader, self._data).attempts_at(texts)
         decided, wrong = separated(found, (Place("validation", line) for line in lines))
         outputs = ["" if one is None else one.label for one in decided]
-        loss, rows = self._judged(decided, outputs)
+        loss, compared = self._losses(decided), self._compared(decided, outputs)
+        several = self._reader.separator is not None
+        rows = by_class(
+            compared[0].outputs, compared[0].references, self._reader.classes if several else None
+        )
         scores = {
             "loss": float(loss.mean()) if len(loss) else float("nan"),
             "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
         samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
-        probs = [None if one is None else one.probs for one in decided]
-        sides = _sides(outputs, self._reader.separator), _sides(labels, self._reader.separator)
-        compared = [
-            ComparedOutputs(*sides, reads="labels"),
-            probabilities_of(self._reader.classes, probs, sides[1], None),
-        ]
         return Validation(scores, samples, compared, first(wrong))
 
-    def _judged(
+    def _compared(
         self, decided: Sequence[LabelDecision | None], outputs: Sequence[str]
-    ) -> tuple[np.ndarray, list[ClassRow]]:
-        """The nats of each text that was read, and a row of scores for each class."""
+    ) -> list[ComparedOutputs]:
+        """Labels, or sets of them where a text may have several; and the probabilities of classes."""
+        reader, ours, theirs = self._reader, list[Any](outputs), list[Any](self._valid.labels)
+        if reader.separator is not None:
+            ours, theirs = (
+                [frozenset(names_of(line, reader.separator)) for line in lines] for lines in (ours, theirs)
+            )
+        probs = (None if one is None else one.probs for one in decided)
+        labels = ComparedOutputs(ours, theirs, reads="labels")
+        return [labels, probabilities_of(reader.classes, probs, theirs, None)]
+
+    def _losses(self, decided: Sequence[LabelDecision | None]) -> np.ndarray:
+        """The nats of each text that was read."""
         labels, reader = self._valid.labels, self._reader
         read = [(one.probs, label) for one, label in zip(decided, labels, strict=True) if one is not None]
         targets = reader.targets([label for _, label in read]).numpy()
         if reader.separator is not None:
-            ours, theirs = _sides(outputs, reader.separator), _sides(labels, reader.separator)
-            loss = nats(np.array([probs for probs, _ in read]), targets) if read else np.zeros(0)
-            return loss, by_class(ours, theirs, reader.classes)
+            return nats(np.array([probs for probs, _ in read]), targets) if read else np.zeros(0)
         # a class that training never saw has no probability and no part in the loss
         probs = [float(probs[n]) for (probs, _), n in zip(read, targets, strict=True) if n >= 0]
-        return -np.log(np.maximum(probs, 1e-30)), by_class(outputs, labels)
-
-
-def _sides(lines: Sequence[str], separator: str | None) -> Any:
-    """The class of each text; its labels as a set where a text may have several."""
-    return lines if separator is None else [frozenset(names_of(line, separator)) for line in lines]
+        return -np.log(np.maximum(probs, 1e-30))  # type: ignore[no-any-return]
 
 
 class ClassifyPipeline(TextLabelPipeline[LabelledExample]):

@@ -12,10 +12,13 @@ import torch
 from PIL import Image
 
 from weft.data.images import data_uri
-from weft.data.shapes import read_caption, recognise
+from weft.data.shapes import Scene, read_caption, recognise
 from weft.errors import ConfigError
+from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.metric import ItemKind
+from weft.metrics.numbers import Mse
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.models import Generator
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
@@ -242,7 +245,9 @@ class DrawEvaluation(Evaluation):
     texts: list[str]
     ceiling: float | None  # share right of the true pictures cut into tiles; 1 if the palette is lossless
     seconds: float
+    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "true and drawn pictures"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("nats", "numbers", "labels")
 
     def details(self) -> list[str]:
         """The best score that the palette allows, and the speed."""
@@ -284,28 +289,29 @@ def evaluate(
     tiles = painter.tiles.encode(found.pixels)
     counts = np.bincount(painter.tiles.encode(known.pixels).ravel(), minlength=len(painter.tiles)) + 1.0
     frequency = -np.log(counts[FIRST:] / counts[FIRST:].sum())[tiles - FIRST]  # [N, tiles] nats
-    logp = scores_of(
+    likely = scores_of(
         painter.model,
         [row.tolist() for row in tiles],
         lambda numbers, rows: collate_pairs([sources[n] for n in numbers], rows),
     )
-    nats, written = -np.array(logp).T
-    truth, items = found.pixels / 255.0, fingerprint(texts)
-    away = np.square(drawn / 255.0 - truth).reshape(len(drawn), -1).mean(1)
-    mean = float(np.square((known.pixels / 255.0).mean(0) - truth).mean())
-    tile = ratio("nats a tile", "unit:tile of the true pictures, <eos> counted", higher_is_better=False)
-    error = ratio("squared error of a pixel", "channels from 0 to 1", higher_is_better=False)
-    lowest = {"tiles by frequency": float(frequency.mean())}
+    logp, tokens = np.array(likely).T
+    # the number of tiles is known: frequencies pay nothing for <eos>
+    lowest, about = {"tiles by frequency": frequency.sum(1)}, "unit:tile of the true pictures, <eos> counted"
+    likelihood = ComparedOutputs(-logp, tokens, texts, lowest, "nats", about=about)
+    pixels = pixels_of(drawn, found.pixels, known.pixels)._replace(sources=texts)
+    labels = labels_of(drawn, texts, [captions[0] for captions in known.captions])
+    tile = ratio("nats a tile", about, higher_is_better=False)
     scores = [
-        mean_of(tile, nats, -written, baselines=lowest, items=items),
-        mean_of(error, away, baselines={"the mean picture": mean}, items=items),
-        *_right(drawn, texts, [captions[0] for captions in known.captions], items),
+        mean_of(tile, -logp, tokens, beside=lowest, items=likelihood.fingerprint()),
+        pixels.scored(Mse()).renamed("squared error of a pixel"),
+        *(one.scored(Accuracy()).counted("picture").renamed(f"{name} right") for name, one in labels.items()),
     ]
     ceiling = judged(painter.tiles.decode(tiles, painter.shape), texts).get("all")
     return DrawEvaluation(
         title=f"{title}, {plural(len(texts), 'picture')}, {painter.decoding.describe()}",
         outputs=[data_uri(picture) for picture in drawn],
         scores=scores,
+        compared=[likelihood, pixels, *([labels["all"]] if labels else [])],
         drawn=drawn,
         truth=found.pixels,
         texts=texts,
@@ -314,37 +320,45 @@ def evaluate(
     )
 
 
-def _right(
-    drawn: np.ndarray, texts: Sequence[str], known: Sequence[str], items: str
-) -> list[ScoreWithBaselines]:
-    """Share of generated shapes as the caption says, next to always drawing the most frequent one."""
-    hits = _hits(drawn, texts)
-    often = [read_caption(text) for text in known]
-    found = []
-    for name, right in hits.items():
-        asked = Counter(one if name == "all" else getattr(one, name) for one in often)
-        usual = asked.most_common(1)[0][0]
-        wanted = [read_caption(text) for text in texts]
-        share = float(np.mean([(one if name == "all" else getattr(one, name)) == usual for one in wanted]))
-        most = f"most frequent {'drawing' if name == 'all' else name}"
-        metric = ratio(f"{name} right", "by the nearest template", higher_is_better=True)
-        found.append(mean_of(metric, right, baselines={most: share}, items=items))
+def pixels_of(drawn: np.ndarray, truth: np.ndarray, known: np.ndarray | None = None) -> ComparedOutputs:
+    """Pixels [N, P] from 0 to 1, beside the mean of known pictures, if there are any."""
+    own, true = (one.reshape(len(one), -1) / 255.0 for one in (drawn, truth))
+    lowest = {}
+    if known is not None:
+        lowest["the mean picture"] = np.broadcast_to((known / 255.0).mean(0).ravel(), true.shape)
+    return ComparedOutputs(own, true, None, lowest, "numbers", about="channels from 0 to 1")
+
+
+def labels_of(
+    drawn: np.ndarray, texts: Sequence[str], known: Sequence[str] = ()
+) -> dict[str, ComparedOutputs]:
+    """The colour, shape and place of drawn shapes by the nearest template, and all of them, as labels.
+
+    Args:
+        drawn: [N, height, width, 3] uint8.
+        texts: [N] captions; those of generated shapes, otherwise nothing is returned.
+        known: captions of the training pictures, whose most frequent labels are the baselines.
+    """
+    asked, often = ([read_caption(text) for text in each] for each in (texts, known))
+    if not texts or any(one is None for one in asked):
+        return {}
+    seen, found = [recognise(picture) for picture in drawn], {}
+    for name in ("colour", "shape", "place", "all"):
+        said, wanted, usual = ([_label(one, name) for one in scenes] for scenes in (seen, asked, often))
+        called = f"most frequent {'drawing' if name == 'all' else name}"
+        lowest = {called: [Counter(usual).most_common(1)[0][0]] * len(said)} if usual else {}
+        about = "by the nearest template"
+        found[name] = ComparedOutputs(said, wanted, None, lowest, "labels", about=about)
     return found
+
+
+def _label(scene: Scene | None, name: str) -> str:
+    """The colour, shape or place of a scene, or all of them; empty without one."""
+    if scene is None:
+        return ""
+    return scene.caption if name == "all" else str(getattr(scene, name))
 
 
 def judged(pictures: np.ndarray, texts: Sequence[str]) -> dict[str, float]:
     """Share of pictures that match their generated captions; empty for other captions."""
-    return {name: float(right.mean()) for name, right in _hits(pictures, texts).items()}
-
-
-def _hits(pictures: np.ndarray, texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Whether each picture [N] has the colour, the shape and the place of its caption, and all three."""
-    asked = [read_caption(text) for text in texts]
-    if not texts or any(one is None for one in asked):
-        return {}
-    pairs = list(zip([recognise(picture) for picture in pictures], asked, strict=True))
-    hits = {
-        name: np.array([one is not None and getattr(one, name) == getattr(want, name) for one, want in pairs])
-        for name in ("colour", "shape", "place")
-    }
-    return {**hits, "all": np.array([one == want for one, want in pairs])}
+    return {name: one.value(Accuracy()) for name, one in labels_of(pictures, texts).items()}

@@ -17,8 +17,18 @@ from torch import nn
 from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
 from weft.errors import DataError
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.metric import ItemKind
+from weft.metrics.numbers import Mse
 from weft.models import Generator
-from weft.tasks.draw.predictor import DrawEvaluation, Painter, evaluate, inspect_painting, judged
+from weft.tasks.draw.predictor import (
+    DrawEvaluation,
+    Painter,
+    evaluate,
+    inspect_painting,
+    labels_of,
+    pixels_of,
+)
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
@@ -117,19 +127,19 @@ class DrawTraining(Training):
         painter = Painter(model, self._vocabulary, self._tiles, shape, self._task.decoding)
         sources = [row[: self._data.max_length] for row in self._vocabulary.encode_batch(texts)]
         drawn = np.stack(list(painter.draw(sources[:DRAWN])))
-        truth = self._valid.pixels[:DRAWN]
+        compared = [pixels_of(drawn, self._valid.pixels[:DRAWN])]
         scores = {
             "loss": loss_of_pairs(model, sources, [row.tolist() for row in tiles]),
-            "error": float(np.square(drawn / 255.0 - truth / 255.0).mean()),
+            "error": compared[0].value(Mse()),
         }
-        right = judged(drawn, texts[:DRAWN])
-        if right:
-            scores["right"] = right["all"]
+        if right := labels_of(drawn, texts[:DRAWN]):
+            scores["right"] = right["all"].value(Accuracy())
+            compared.append(right["all"])
         shown = [
             Sample(texts[n], self._valid.names[n], "see weft predict RUN --plot DIR")
             for n in samples_of(len(drawn))
         ]
-        return Validation(scores, shown)
+        return Validation(scores, shown, compared)
 
 
 class DrawPipeline(Seq2SeqPipeline[Captions]):
@@ -232,6 +242,11 @@ class DrawTask(Seq2SeqTask):
 
     data: DrawData
     model_config: DrawModel
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        """Only of generated captions is it known what a picture should show."""
+        return ("numbers",) if self.data.generated is None else ("numbers", "labels")
 
     def about(self) -> str:
         return f"pictures for captions of {self.data.describe('train')}"

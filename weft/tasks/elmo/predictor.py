@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError
-from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import fingerprint
+from weft.metrics.nats import Perplexity
+from weft.metrics.scored import ComparedOutputs
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
@@ -24,7 +24,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw
-from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
+from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts, ProseData, words_of
 from weft.tasks.running_text.data import sentences as split_sentences
 from weft.text.portable import portable_cutter
@@ -398,22 +398,22 @@ def evaluate(
         length: where lines were cut.
     """
     some = text.parts
-    lowest = {"word frequencies": perplexity(_unigram(lexicon, some))}
-    signature = (
-        f"unit:word with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"
-    )
-    counts = np.array([len(words) + 1 for words in some])
-    scores, sides, logp = [], [], []
+    lowest = {"word frequencies": _unigram(lexicon, some)}
+    about = f"words with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"
+    counts, sources = np.array([len(words) + 1 for words in some]), [" ".join(words) for words in some]
+    compared, sides, logp = [], [], []
     for side, rows in zip(("forward", "backward"), _by_word(model, lexicon, some), strict=True):
-        metric = ratio(f"{side} perplexity", signature, higher_is_better=False, form="perplexity")
-        sums, size = np.array([row.sum() for row in rows]), int(counts.sum())
-        items = fingerprint(" ".join(words) for words in some)
+        sums, how = np.array([row.sum() for row in rows]), f"direction:{side}|{about}"
+        compared.append(ComparedOutputs(sums, counts, sources, lowest, "nats", about=how))
         logp.append([-sum(line) for line in text.joined(rows)])
-        scores.append(mean_of(metric, sums, counts, baselines=lowest, items=items, size=size))
         read = [np.arange(len(row))[:: 1 if side == "forward" else -1] for row in rows]
         sides.append(Side(side, np.concatenate(read), np.concatenate(rows)))
     outputs = [f"{forward:.4f}\t{backward:.4f}" for forward, backward in zip(*logp, strict=True)]
-    return ContextEvaluation(title, outputs, scores, sides, "words read before it")
+    scores = [
+        each.scored(Perplexity()).renamed(f"{side.name} perplexity")
+        for each, side in zip(compared, sides, strict=True)
+    ]
+    return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared)
 
 
 def _by_word(
@@ -434,14 +434,14 @@ def _by_word(
     return ahead, back
 
 
-def _unigram(lexicon: Lexicon, some: list[list[str]]) -> float:
-    """Nats a word by the frequencies of the training text; the end of a line is as frequent as here."""
+def _unigram(lexicon: Lexicon, some: list[list[str]]) -> np.ndarray:
+    """[N] nats by the word frequencies of the training text; the end of a line is as frequent as here."""
     total = sum(lexicon.counts) + 1
     counts = dict(zip(lexicon.words, lexicon.counts, strict=True))
     words = sum(map(len, some))
     ends = len(some) / (words + len(some))
-    found = -len(some) * math.log(ends)
-    for sentence in some:
-        for word in sentence:
-            found -= math.log((1 - ends) * counts.get(word, 1) / total)
-    return found / (words + len(some))
+
+    def nats_of(word: str) -> float:
+        return -math.log((1 - ends) * counts.get(word, 1) / total)
+
+    return np.array([sum(map(nats_of, sentence)) - math.log(ends) for sentence in some])

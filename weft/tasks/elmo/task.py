@@ -14,6 +14,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
+from weft.metrics.metric import ItemKind
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
 from weft.setting_types import Bounds, DropoutRate, Features, check_fields
@@ -195,6 +196,10 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         "forward and backward are perplexities per word with the full softmax, including the end (or the "
         "beginning) of each line; all unknown words are one word; loss is the mean of both in nats."
     )
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        return ()
 
     def about(self) -> str:
         return f"words in context, on {self.data.describe('train')}"

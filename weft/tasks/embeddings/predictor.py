@@ -16,10 +16,11 @@ import torch
 from weft.data.questions import Analogy, Questions, WordPair
 from weft.data.vectors import write_vectors
 from weft.errors import DataError
-from weft.metrics.intervals import correlation_interval, wilson
-from weft.metrics.metric import MetricScore
-from weft.metrics.scored import ScoreWithBaselines, report
-from weft.metrics.spearman import spearman
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.means import ratio
+from weft.metrics.metric import ItemKind
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows, report
+from weft.metrics.spearman import Spearman
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
@@ -269,7 +270,9 @@ class WordsEvaluation(Evaluation):
     sections: dict[str, tuple[int, int]]  # for analogies: right, covered
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
+    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "map of words"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
     def text(self, *, full: bool = True) -> str:
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
@@ -333,16 +336,15 @@ def _pairs(vectors: WordVectors, pairs: list[WordPair], title: str) -> WordsEval
         [[np.log(1 + counts.get(vectors.data.word(word), 0)) for word in pair[:2]] for pair in kept]
     )
     lowest = {
-        "random vectors (seed 1)": 100 * spearman(random, gold),
-        "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
+        "random vectors (seed 1)": random,
+        "alike in frequency": -np.abs(seen[:, 0] - seen[:, 1]),
     }
-    value, signature = spearman(ours, gold), _signature(vectors, "cosine")
-    low, high = correlation_interval(value, len(kept))
-    score = MetricScore("Spearman x 100", 100 * value, signature, len(kept), low=100 * low, high=100 * high)
+    compared = ComparedOutputs(ours, gold, None, lowest, "numbers", about=_signature(vectors, "cosine"))
     return WordsEvaluation(
         title=title,
         outputs=[f"{a}\t{b}\t{cosine:.4f}" for (a, b, _), cosine in zip(kept, ours, strict=True)],
-        scores=[ScoreWithBaselines(score, lowest)],
+        scores=[compared.scored(Spearman())],
+        compared=[compared],
         asked=len(pairs),
         covered=len(kept),
         sections={},
@@ -364,20 +366,23 @@ def _analogies(vectors: WordVectors, asked: list[Analogy], title: str) -> WordsE
     covered = Counter(one.section for one in kept)
     hits = Counter(one.section for one, hit in zip(kept, right, strict=True) if hit)
     shown = [vectors.words[number] for number in dict.fromkeys(numbers.ravel().tolist())][:80]
-    lowest = {
-        "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
-        "a word drawn by chance": 100 / len(vectors.words),
-    }
-    low, high = wilson(float(right.mean()), len(kept))
-    value, signature = 100 * float(right.mean()), _signature(vectors, "3CosAdd")
-    score = MetricScore(
-        "analogies right, percent", value, signature, len(kept), low=100 * low, high=100 * high
+    outputs, closest, wanted = (
+        [vectors.words[number] for number in chosen] for chosen in (answers, near, numbers[:, 3])
     )
-    pairs = zip(kept, answers, strict=True)
+    nearest, signature = "the word nearest to the third", _signature(vectors, "3CosAdd")
+    compared = ComparedOutputs(outputs, wanted, None, {nearest: closest}, "labels", about=signature)
+    score = of_rows(
+        ratio("analogies right, percent", signature, higher_is_better=True, form="percent"),
+        Accuracy().rows(outputs, wanted),
+        beside={nearest: Accuracy().rows(closest, wanted)},
+        baselines={"a word drawn by chance": 100 / len(vectors.words)},
+        items=compared.fingerprint(),
+    )
     return WordsEvaluation(
         title=title,
-        outputs=["\t".join((*one.words[:3], vectors.words[answer])) for one, answer in pairs],
-        scores=[ScoreWithBaselines(score, lowest)],
+        outputs=["\t".join((*one.words[:3], answer)) for one, answer in zip(kept, outputs, strict=True)],
+        scores=[score],
+        compared=[compared],
         asked=len(asked),
         covered=len(kept),
         sections={section: (hits[section], count) for section, count in covered.items()},

@@ -17,6 +17,7 @@ from weft.data.check import check_pairs
 from weft.data.questions import read_questions
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError
+from weft.metrics.metric import ItemKind
 from weft.native.library import keep_freed
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
@@ -254,6 +255,10 @@ class EmbeddingsTask(Task):
     def __init__(self, *, data: WordsData, model: WordsModel) -> None:
         self.data = data
         self.model_config = model
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        return ()
 
     @property
     def loss_unit(self) -> str:

@@ -1,7 +1,9 @@
 """Scores of forecasts next to forecasts without a model, and the error at each step ahead."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,10 +13,18 @@ from weft.data.times import clock_of
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import ForecastRecord
-from weft.metrics.forecasts import SUMS, Blocks, blocks_of, naive_error, scores, sums
-from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import ScoreWithBaselines, fingerprint, grouped
-from weft.metrics.series import Baselines, Errors, ErrorSums, repeated, seasonal
+from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, repeated, seasonal
+from weft.metrics.metric import ItemKind
+from weft.metrics.numbers import ForecastWindows, Mae, Mase, Mse, NumberMetric, Pinball, Rmse, Smape
+from weft.metrics.scored import (
+    Compared,
+    ComparedOutputs,
+    DeferredOutputs,
+    ScoreWithBaselines,
+    fingerprint,
+    grouped,
+    of_rows,
+)
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, moments, tensors
@@ -23,31 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+NAMED = f"levels:{','.join(map(str, LEVELS))}"
 SHOWN = 10  # series whose errors are printed
-
-
-class UnitScores(NamedTuple):
-    """Scores in the units of the data.
-
-    Fields:
-        scored: over all series, with intervals and baselines.
-        series: the value of each score, for each series by name.
-    """
-
-    scored: list[ScoreWithBaselines]
-    series: Mapping[str, Mapping[str, float]]
-
-    def lines(self) -> list[str]:
-        """A line for each of the first series."""
-        if len(self.series) < 2:
-            return []
-        found = [
-            f"  {name}: " + ", ".join(f"{key} {value:.4g}" for key, value in own.items())
-            for name, own in list(self.series.items())[:SHOWN]
-        ]
-        rest = len(self.series) - SHOWN
-        return [*found, f"  and {rest:,} more series, see --json"] if rest > 0 else found
-
+MODEL = "the model"
 
 Scorable = ForecastNetwork | ForecastEnsemble | CalibratedForecast
 
@@ -58,51 +46,198 @@ class ForecastEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # step ahead and squared error
-    scores: list[ScoreWithBaselines]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
-    model: Errors
-    baselines: dict[str, Errors]
+    scores: list[ScoreWithBaselines]  # scaled MSE and MAE, those in units; with quantiles also pinball losses
+    by_step: Mapping[str, np.ndarray]  # [H] scaled squared errors of MODEL and of each baseline
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
-    units: UnitScores
+    series: Mapping[str, Mapping[str, float]]  # the scores in units of each series by name
     example: ForecastRecord  # a window from the middle, with the true values
+    compared: Sequence[Compared]
     shows: ClassVar[str] = "errors by steps ahead, and one window"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "forecasts")
 
     def details(self) -> list[str]:
-        """Errors in the units of the data."""
-        return list(self.units.lines())
+        """A line for each of the first series."""
+        if len(self.series) < 2:
+            return []
+        found = [
+            f"  {name}: " + ", ".join(f"{key} {value:.4g}" for key, value in own.items())
+            for name, own in list(self.series.items())[:SHOWN]
+        ]
+        rest = len(self.series) - SHOWN
+        return [*found, f"  and {rest:,} more series, see --json"] if rest > 0 else found
 
     def facts(self) -> dict[str, Any]:
         """Errors by step, for the model and the baselines."""
-
-        def plain(errors: Errors) -> dict[str, object]:
-            return {"mse": errors.squared, "mae": errors.absolute, "by_step": errors.by_step.tolist()}
-
+        mse, mae = self.scores[:2]
+        found = {
+            name: {
+                "mse": mse.baselines.get(name, mse.value),
+                "mae": mae.baselines.get(name, mae.value),
+                "by_step": errors.tolist(),
+            }
+            for name, errors in self.by_step.items()
+        }
         return {
-            **plain(self.model),
+            **found.pop(MODEL),
             "windows": self.windows,
             "coverage": self.coverage,
-            "baselines": {name: plain(errors) for name, errors in self.baselines.items()},
-            "series": self.units.series,
+            "baselines": found,
+            "series": self.series,
         }
 
     def figure(self, name: str) -> "Figure":
         """Errors by steps ahead next to the baselines, and one window."""
         from weft.figures.series import errors_figure  # imports matplotlib
 
-        errors = {name: self.model, **self.baselines}
-        by_step = {called: one.by_step for called, one in errors.items()}
+        by_step = {name if one == MODEL else one: errors for one, errors in self.by_step.items()}
         return errors_figure(by_step, self.example, title=self.title)
 
 
-def mean_squared(model: Scorable, windows: SeriesWindows, chosen: np.ndarray) -> Errors:
-    """Errors of a model on some windows."""
-    device = next(model.parameters()).device
-    sums = ErrorSums(windows.horizon)
-    for at in range(0, len(chosen), ROWS):
-        past, future = tensors(windows, chosen[at : at + ROWS], device)
-        with torch.no_grad():
-            sums.add(model.best(past).double().cpu().numpy(), future)
-    return sums.errors()
+class _Coverage(NumberMetric):
+    """100 times the share of values between the first and the last quantile, which has an aim of its own."""
+
+    name, higher_is_better = "coverage", True
+
+    def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
+        if found.quantiles is None:
+            return [np.zeros(true.shape)]
+        return [100.0 * ((true >= found.quantiles[..., 0]) & (true <= found.quantiles[..., -1]))]
+
+
+class WantedScore(NamedTuple):
+    """A score of forecasts.
+
+    Fields:
+        scaled: of values that the training part scales, or in units of the data.
+        about: how it was computed, for its signature.
+    """
+
+    name: str
+    metric: NumberMetric
+    scaled: bool
+    about: str = ""
+
+
+class ForecastSums(NamedTuple):
+    """Statistics of forecasts, by the name of who forecasts: MODEL or a baseline.
+
+    Fields:
+        rows: [N, K] of each wanted score.
+        by_step: [H, 2] sum of the scaled squared errors of each step ahead, and their number.
+        truth: [N] sums of the true values, which identify windows.
+    """
+
+    rows: Sequence[Mapping[str, np.ndarray]]
+    by_step: Mapping[str, np.ndarray]
+    truth: np.ndarray
+
+
+HOW = "scaled by the training part"
+SCALED = WantedScore("MSE", Mse(), True, HOW), WantedScore("MAE", Mae(), True, HOW)
+
+
+@dataclass(frozen=True)
+class ScoredWindows:
+    """Windows to forecast with a model and without one, some at a time: all at once may take gigabytes.
+
+    Args:
+        model: in evaluation mode.
+        windows: of the series.
+        chosen: [N, 2].
+        season: rows per season, for the naive errors.
+        baselines: forecasts without a model.
+    """
+
+    model: Scorable
+    windows: SeriesWindows
+    chosen: np.ndarray
+    season: int
+    baselines: Baselines = field(default_factory=dict)
+
+    @property
+    def levels(self) -> Sequence[float]:
+        """Of the quantiles; empty for a point forecaster."""
+        return LEVELS if self.model.has_quantiles else ()
+
+    def parts(self, levels: Sequence[float]) -> Iterator[tuple[ComparedOutputs, ComparedOutputs]]:
+        """Some windows at a time: scaled by the training part, and in units of the data."""
+        model, windows, device = self.model, self.windows, next(self.model.parameters()).device
+        every = range(len(windows.names))
+        naive = np.array([naive_errors(windows.training_values(number), self.season) for number in every])
+        for at in range(0, len(self.chosen), ROWS):
+            chosen = self.chosen[at : at + ROWS]
+            past, future = tensors(windows, chosen, device)
+            with torch.no_grad():
+                best, quantiles = model.best(past).double().cpu().numpy(), None
+                if levels:
+                    found = model.quantiles(past, torch.tensor(levels, device=device))
+                    quantiles = found.double().cpu().numpy()
+            before = windows.take(chosen)[0]
+            lowest = {name: ForecastWindows(forecast(before)) for name, forecast in self.baselines.items()}
+            scaled = ComparedOutputs(
+                ForecastWindows(best, quantiles, levels), future, None, lowest, "numbers"
+            )
+            number = chosen[:, 0]
+            mean, std = (side[number][:, None] for side in windows.scale)
+            yield scaled, _in_units(scaled, mean, std, naive[number].T)
+
+    def sums(self, wanted: Sequence[WantedScore], levels: Sequence[float] = ()) -> ForecastSums:
+        """Forecast every window once, and score it."""
+        rows: list[dict[str, list[np.ndarray]]] = [defaultdict(list) for _ in wanted]
+        by_step: dict[str, Any] = defaultdict(float)
+        truth = []
+        for scaled, units in self.parts(levels):
+            truth.append(np.nansum(scaled.references, 1))
+            for own, one in zip(rows, wanted, strict=True):
+                compared = scaled if one.scaled else units
+                for name, forecasts in _by_name(compared):
+                    own[name].append(one.metric.rows(forecasts, compared.references))
+            for name, forecasts in _by_name(scaled):
+                by_step[name] += Mse().rows(forecasts.best.T, scaled.references.T)
+        whole = [{name: np.concatenate(each) for name, each in own.items()} for own in rows]
+        return ForecastSums(whole, by_step, np.concatenate(truth))
+
+    def compared(self, groups: np.ndarray | None = None, about: str = "") -> list[Compared]:
+        """All forecasts in units of the data, made once a metric reads them."""
+        said = "|".join([about, f"season:{self.season}", *([NAMED] if self.levels else [])])
+
+        @cache
+        def make() -> ComparedOutputs:
+            every = [units for _, units in self.parts(self.levels)]
+            parts = [dict(_by_name(one)) for one in every]
+            whole = {name: _joined([one[name] for one in parts]) for name in parts[0]}
+            true = np.concatenate([one.references for one in every])
+            return ComparedOutputs(whole.pop(MODEL), true, None, whole, "numbers", groups, said)
+
+        return [DeferredOutputs(kind, make) for kind in ForecastEvaluation.offers]
+
+
+def _by_name(compared: ComparedOutputs) -> list[tuple[str, ForecastWindows]]:
+    return [(MODEL, compared.outputs), *compared.baselines.items()]
+
+
+def _in_units(
+    scaled: ComparedOutputs, mean: np.ndarray, std: np.ndarray, naive: np.ndarray
+) -> ComparedOutputs:
+    """ForecastWindows in units of the data, from means and deviations [B, 1] and naive errors [2, B]."""
+
+    def of(one: ForecastWindows) -> ForecastWindows:
+        quantiles = None if one.quantiles is None else one.quantiles * std[..., None] + mean[..., None]
+        return ForecastWindows(one.best * std + mean, quantiles, one.levels, *naive)
+
+    found = {name: of(one) for name, one in _by_name(scaled)}
+    return ComparedOutputs(found.pop(MODEL), scaled.references * std + mean, None, found, "numbers")
+
+
+def _joined(parts: Sequence[ForecastWindows]) -> ForecastWindows:
+    def whole(name: str) -> Any:
+        arrays = [getattr(one, name) for one in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return ForecastWindows(
+        whole("best"), whole("quantiles"), parts[0].levels, whole("naive"), whole("naive_squared")
+    )
 
 
 def evaluate(
@@ -123,105 +258,75 @@ def evaluate(
 
     Raises:
         ConfigError: the data has no such series.
-
-    Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
-        from a stationary sequence" (blocks that do not overlap).
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
     chosen = windows.of(part)
     shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
-    found = _summed(model, windows, chosen, without_model(windows, season), season)
+    forecasts = ScoredWindows(model, windows, chosen, season, without_model(windows, season))
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
-    units = _in_units(found, windows, chosen, blocks, season=season, quantiles=model.has_quantiles)
-    inside, values = (found.each[:, SUMS.index(one)].sum() for one in ("inside", "values"))
+    about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
+    wanted = _wanted(season, quantiles=model.has_quantiles)
+    found = forecasts.sums(wanted, forecasts.levels)
+    scores = _scores(wanted, found, blocks, about)
+    by_step = {name: sums[:, 0] / np.maximum(1, sums[:, 1]) for name, sums in found.by_step.items()}
+    coverage = [one.value / 100 for one in scores if one.score.name == "coverage"]
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
-        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(found.errors.by_step)],
-        [*_scores(found, blocks, quantiles=model.has_quantiles), *units.scored],
-        found.errors,
-        found.lowest,
+        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(by_step[MODEL])],
+        scores,
+        by_step,
         len(chosen),
-        float(inside / max(1.0, values)) if model.has_quantiles else None,
-        units,
+        coverage[0] if coverage else None,
+        _by_series(wanted, found, chosen, windows.names),
         _example(model, windows, shown[len(shown) // 2]),
+        forecasts.compared(blocks.numbers, about),
     )
 
 
-class _Sums(NamedTuple):
-    """The sums of the errors of a model and of the baselines on N windows."""
-
-    errors: Errors  # of the model, scaled by the training part as all but the sums in units
-    each: np.ndarray  # [N, len(SUMS)]
-    truth: np.ndarray  # [N] sums of the true values, which identify windows
-    lowest: dict[str, Errors]  # of the baselines
-    units: np.ndarray  # [N, len(SUMS)] in the units of the data
-    lowest_units: dict[str, np.ndarray]  # [len(SUMS)] of the baselines
-
-
-def _summed(
-    model: Scorable, windows: SeriesWindows, chosen: np.ndarray, plain: Baselines, season: int
-) -> _Sums:
-    """Forecast every window once with the model and with each of the baselines."""
-    device, levels = next(model.parameters()).device, LEVELS if model.has_quantiles else ()
-    naive = np.array([naive_error(windows.training_values(n), season) for n in range(len(windows.names))])
-    errors, lowest = ErrorSums(windows.horizon), {name: ErrorSums(windows.horizon) for name in plain}
-    lowest_units = {name: np.zeros(len(SUMS)) for name in plain}
-    each, truth, units = [], [], []
-    for at in range(0, len(chosen), ROWS):
-        part = chosen[at : at + ROWS]
-        past, future = tensors(windows, part, device)
-        mean, std = (side[part[:, 0]][:, None] for side in windows.scale)
-        came, scale, q, own_q = future * std + mean, naive[part[:, 0]], None, None
-        with torch.no_grad():
-            best = model.best(past).double().cpu().numpy()
-            if levels:
-                q = model.quantiles(past, torch.tensor(levels, device=device)).double().cpu().numpy()
-                own_q = q * std[..., None] + mean[..., None]
-        errors.add(best, future)
-        each.append(sums(best, future, np.ones(len(best)), q, levels))
-        truth.append(np.nan_to_num(future).sum(1))
-        units.append(sums(best * std + mean, came, scale, own_q, levels))
-        before = windows.take(part)[0]
-        for name, forecast in plain.items():
-            guess = forecast(before)
-            lowest[name].add(guess, future)
-            lowest_units[name] += sums(guess * std + mean, came, scale).sum(0)
-    found = {name: one.errors() for name, one in lowest.items()}
-    rows = (np.concatenate(one) for one in (each, truth, units))
-    return _Sums(errors.errors(), next(rows), next(rows), found, next(rows), lowest_units)
+def _wanted(season: int, *, quantiles: bool) -> list[WantedScore]:
+    found = [
+        *SCALED,
+        WantedScore("MAE in units", Mae(), False),
+        WantedScore("RMSE in units", Rmse(), False),
+        WantedScore("sMAPE", Smape(), False),
+        WantedScore("MASE", Mase(), False, f"season:{season}"),
+    ]
+    if quantiles:
+        expected = f"between:{LEVELS[0]}..{LEVELS[-1]}|expected:{100 * (LEVELS[-1] - LEVELS[0]):.0f}"
+        found.insert(2, WantedScore("pinball", Pinball(), True, f"{HOW}|{NAMED}"))
+        found.append(WantedScore("pinball in units", Pinball(), False, NAMED))
+        found.append(WantedScore("coverage", _Coverage(), False, expected))
+    return found
 
 
-def _in_units(
-    found: _Sums, windows: SeriesWindows, chosen: np.ndarray, blocks: Blocks, *, season: int, quantiles: bool
-) -> UnitScores:
-    about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
-    how: dict[str, Any] = {"season": season, "levels": LEVELS if quantiles else (), "about": about}
-    by_series = {}
-    for number, total in enumerate(grouped(found.units, chosen[:, 0])):
-        if total[SUMS.index("values")]:
-            by_series[windows.names[number]] = {
-                one.score.name: one.value for one in scores(total[None], {}, **how)
-            }
-    return UnitScores(scores(grouped(found.units, blocks.numbers), found.lowest_units, **how), by_series)
-
-
-def _scores(measured: _Sums, blocks: Blocks, *, quantiles: bool) -> list[ScoreWithBaselines]:
-    """MSE, MAE and, with quantiles, the pinball loss, all scaled by the training part."""
-    summed = grouped(measured.each, blocks.numbers)
-    signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
-    signature += f"|none dropped|{blocks.about}"
-    items = fingerprint([blocks.about, *(f"{value:.6g}" for value in measured.truth)])
-    values = summed[:, SUMS.index("values")]
-    # A forecast without quantiles has the absolute error as its pinball loss at every level.
-    rows = [("MSE", "squared", "squared", ""), ("MAE", "absolute", "absolute", "")]
-    rows += [("pinball", "pinball", "absolute", f"levels:{','.join(map(str, LEVELS))}|")] if quantiles else []
+def _scores(
+    wanted: Sequence[WantedScore], found: ForecastSums, blocks: Blocks, about: str
+) -> list[ScoreWithBaselines]:
+    """The scores that are known, with intervals over blocks."""
+    items = fingerprint([blocks.about, *(f"{value:.6g}" for value in found.truth)])
     scores = []
-    for name, own, lowest, said in rows:
-        metric = ratio(name, said + signature, higher_is_better=False)
-        beside = {key: float(getattr(one, lowest)) for key, one in measured.lowest.items()}
-        scores.append(mean_of(metric, summed[:, SUMS.index(own)], values, baselines=beside, items=items))
+    for one, rows in zip(wanted, found.rows, strict=True):
+        if not rows[MODEL][:, 1].any():  # MASE of series that never change
+            continue
+        beside = {name: grouped(each, blocks.numbers) for name, each in rows.items()}
+        own = beside.pop(MODEL)
+        beside = {} if one.name == "coverage" else beside  # baselines have no quantiles
+        score = of_rows(one.metric, own, beside=beside, items=items).renamed(one.name)
+        scores.append(score.signed("|".join(filter(None, (one.about, about)))))
     return scores
+
+
+def _by_series(
+    wanted: Sequence[WantedScore], found: ForecastSums, chosen: np.ndarray, names: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """The scores in units of each series that has any."""
+    values: dict[str, dict[str, float]] = defaultdict(dict)
+    for one, rows in zip(wanted, found.rows, strict=True):
+        for name, total in zip(names, grouped(rows[MODEL], chosen[:, 0]), strict=False):
+            if not one.scaled and total[1]:
+                values[name][one.name] = float(one.metric.value(total))
+    return dict(values)
 
 
 PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
@@ -237,13 +342,13 @@ def without_model(windows: SeriesWindows, season: int) -> Baselines:
     sums = moments(windows, train)
     kept = np.ones(len(sums.inner), dtype=bool)
     weights = {penalty: sums.ridge(penalty, kept) for penalty in PENALTIES}
-    errors = {penalty: ErrorSums(windows.horizon) for penalty in PENALTIES}
+    errors = dict.fromkeys(PENALTIES, 0.0)
     chosen = valid if len(valid) else train
     for at in range(0, len(chosen), ROWS):
         past, future, _ = windows.take(chosen[at : at + ROWS])
         for penalty, weight in weights.items():
-            errors[penalty].add(_linear(past, weight), future)
-    best = min(PENALTIES, key=lambda penalty: errors[penalty].errors().squared)
+            errors[penalty] += Mse().rows(_linear(past, weight), future)[:, 0].sum()
+    best = min(PENALTIES, key=errors.__getitem__)
     return {
         "last value repeated": lambda past: repeated(past, windows.horizon),
         f"last season ({season}) repeated": lambda past: seasonal(past, windows.horizon, season),
@@ -252,7 +357,7 @@ def without_model(windows: SeriesWindows, season: int) -> Baselines:
 
 
 def _linear(past: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Forecasts [B, H] from pasts [B, L] less their last value and a one, with weights [L + 1, H]."""
+    """ForecastWindows [B, H] from pasts [B, L] less their last value and a one, with weights [L + 1, H]."""
     last = past[:, -1:]
     return np.concatenate([past - last, np.ones_like(last)], 1) @ weight + last  # type: ignore[no-any-return]
 

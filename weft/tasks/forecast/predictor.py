@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Forecasts(Answer):
+class ForecastAnswer(Answer):
     """The next rows of series.
 
     Args:
@@ -244,10 +244,10 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     def count(self, value: SeriesInput) -> int:
         return len(value.series)
 
-    def answers(self, inputs: Sequence[SeriesInput]) -> Iterator[Forecasts]:
+    def answers(self, inputs: Sequence[SeriesInput]) -> Iterator[ForecastAnswer]:
         for asked in inputs:
             found = [self.forecaster.forecast(one, quantiles=self._quantiles) for one in asked.series]
-            yield Forecasts(found, quantiles=self._scores, plain=asked.plain)
+            yield ForecastAnswer(found, quantiles=self._scores, plain=asked.plain)
 
     def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The first forecast with the table's header before it; a series without a forecast has no rows."""

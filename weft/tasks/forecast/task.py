@@ -1,6 +1,6 @@
 """Forecasting: predicts the future of a series from its past, as numbers or as distributions.
 
-Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/series.py, baselines.
+Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/forecasts.py, baselines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.forecast.data import FORMS, ROLES, SeriesData, check, read_facts, series_facts, short
-from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate, mean_squared
+from weft.tasks.forecast.evaluation import MODEL, SCALED, ForecastEvaluation, ScoredWindows, evaluate
 from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble, check_columns, check_joins
 from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
@@ -128,9 +128,13 @@ class ForecastTraining(Training):
     def validate(self, model: nn.Module) -> Validation:
         """Errors over all validation windows."""
         assert isinstance(model, ForecastNetwork)
-        chosen = self._windows.of(PARTS["valid"])
-        errors = mean_squared(model, self._windows, chosen)
-        return Validation({"mse": errors.squared, "mae": errors.absolute}, self._samples(model, chosen))
+        windows, chosen = self._windows, self._windows.of(PARTS["valid"])
+        forecasts = ScoredWindows(model, windows, chosen, self._data.season_of(windows.table))
+        scores = {
+            one.metric.key: float(one.metric.value(rows[MODEL].sum(0)))
+            for one, rows in zip(SCALED, forecasts.sums(SCALED).rows, strict=True)
+        }
+        return Validation(scores, self._samples(model, chosen), forecasts.compared())
 
     def _samples(self, model: ForecastNetwork, chosen: np.ndarray) -> list[Sample]:
         """Validation samples in the units of the data."""

@@ -94,11 +94,8 @@ class ImagesTraining(Training):
         }
         shown = samples_of(len(outputs))
         samples = [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown]
-        compared = [
-            ComparedOutputs(outputs, found.labels, reads="labels"),
-            probabilities_of(names, probs, found.labels, None),
-        ]
-        return Validation(scores, samples, compared)
+        labels = ComparedOutputs(outputs, found.labels, reads="labels")
+        return Validation(scores, samples, [labels, probabilities_of(names, probs, found.labels, None)])
 
 
 class ImagesPipeline(Pipeline):

@@ -7,7 +7,7 @@ and the baseline.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -16,7 +16,9 @@ import numpy as np
 from weft.errors import DataError
 from weft.figures.records import Bucket
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.metric import ItemKind
+from weft.metrics.nats import Perplexity
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
@@ -68,7 +70,9 @@ class ProseEvaluation(Evaluation):
     unknown: int
     buckets: list[Bucket]
     seconds: float
+    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats per token by how often it was seen"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 
     def notes(self) -> list[str]:
         missing = "  baseline: none, because the training text that it counts is missing"
@@ -150,16 +154,19 @@ def evaluate(
         mixture = _mixture(parts, decoding, used, other)
     context, vocabulary = _context(model, stream, data, decoding), _vocabulary(stream, data, size)
     signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
-    scores = _scored(stream, own, known[1:], signature)
+    compared = _compared(stream, own, known[1:], signature)
+    scores = _scored(stream, compared, signature)
     if mixture is not None:
-        both = _scored(stream, mixture, known, signature)[0]
+        both = _compared(stream, mixture, known, signature).scored(Perplexity())
         scores.append(both.renamed(f"perplexity of a mixture ({mixture.name})"))
     return ProseEvaluation(
-        title=f"{title}, {plural(stream.lines, 'line')}",
+        title=f"{title}, {plural(stream.lines, 'line')}"
+        + ("" if ngrams else ", no baseline because the training text that it counts is missing"),
         context=context,
         vocabulary=vocabulary,
         outputs=[f"{logp:.4f}" for logp in stream.by_line(own.logp)],
         scores=scores,
+        compared=[compared],
         model=own,
         lines=stream.lines,
         words=stream.words,
@@ -170,24 +177,30 @@ def evaluate(
     )
 
 
-def _scored(
-    stream: Stream, own: TextLikelihood, others: list[TextLikelihood], signature: str
-) -> list[ScoreWithBaselines]:
+def _compared(
+    stream: Stream, own: TextLikelihood, others: Sequence[TextLikelihood], signature: str
+) -> ComparedOutputs:
+    """The nats of each line under a model and under others."""
+    nats = {one.name: -stream.by_line(one.logp) for one in others}
+    end = "with </s>|" if stream.last is None else ""
+    tokens = stream.by_line(np.ones(stream.size))
+    return ComparedOutputs(
+        -stream.by_line(own.logp), tokens, baselines=nats, reads="nats", about=f"{end}{signature}"
+    )
+
+
+def _scored(stream: Stream, compared: ComparedOutputs, signature: str) -> list[ScoreWithBaselines]:
     """Perplexity, nats per word and bits per character, each next to the other models' values."""
-    nats = -stream.by_line(own.logp)
-    tokens = stream.by_line(np.ones(len(own.logp)))
     end = " with </s>" if stream.last is None else ""
-    items = fingerprint([str(stream.lines), *map(str, stream.each.ravel())])
-    found = []
-    for name, unit, count, scale, form in (
-        ("perplexity", f"token{end}", tokens, 1.0, "perplexity"),
-        ("nats per word", f"word{end}", stream.each[:, 0], 1.0, "mean"),
-        ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2), "mean"),
+    found = [compared.scored(Perplexity())]
+    for name, unit, count, scale in (
+        ("nats per word", f"word{end}", stream.each[:, 0], 1.0),
+        ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2)),
     ):
-        metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False, form=form)  # type: ignore[arg-type]
-        size = int(count.sum())
-        lowest = {one.name: float(metric.value(np.array([-one.logp.sum() * scale, size]))) for one in others}
-        found.append(mean_of(metric, nats * scale, count, baselines=lowest, items=items, size=size))
+        metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False)
+        lowest = {key: nats * scale for key, nats in compared.baselines.items()}
+        size, items = int(count.sum()), compared.fingerprint()
+        found.append(mean_of(metric, compared.outputs * scale, count, beside=lowest, items=items, size=size))
     return found
 
 

@@ -20,6 +20,7 @@ from weft.data.batching import Batches
 from weft.data.plain import PlainText, check_plain_texts
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError, within
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -217,7 +218,9 @@ class LanguageTraining(Training):
         data = self._data
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
         loss = float(-logp.mean())
-        return Validation({"loss": loss, "perplexity": math.exp(min(loss, 700.0))}, self._samples(model))
+        nats, tokens = -self._valid.by_line(logp), self._valid.by_line(np.ones(len(logp)))
+        scores = {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+        return Validation(scores, self._samples(model), [ComparedOutputs(nats, tokens, reads="nats")])
 
     def _samples(self, model: Generator) -> list[Sample]:
         """The first half of some lines of the validation text, continued greedily."""

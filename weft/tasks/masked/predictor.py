@@ -6,17 +6,19 @@ perplexity and accuracy on hidden tokens, beside token frequencies.
 
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.errors import DataError
-from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import fingerprint
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.metric import ItemKind
+from weft.metrics.nats import Perplexity
+from weft.metrics.scored import ComparedOutputs
 from weft.nn.positions import most_positions
 from weft.tasks import predictor
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
@@ -31,7 +33,7 @@ from weft.tasks.inspection import (
 )
 from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, hide
 from weft.tasks.predictor import Answer, Json, Place, Raw
-from weft.tasks.running_text.base import ContextEvaluation, Side, perplexity
+from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts
 from weft.tasks.seq2seq.inspection import name_in
 from weft.text.portable import portable
@@ -374,14 +376,16 @@ class HiddenScores(NamedTuple):
     """The chosen tokens, one after the other.
 
     Fields:
-        each, hit: [N] nats, and 1.0 where the likeliest token is right.
+        each: [N] nats.
+        wanted, said: [N] the token, and the likeliest one, which may be a special token.
         line, near: [N] the number of its line, and how many tokens it is from the nearer end.
         place, best: [N] its place in the line, and the likeliest piece.
         lines: number of lines.
     """
 
     each: np.ndarray
-    hit: np.ndarray
+    wanted: np.ndarray
+    said: np.ndarray
     line: np.ndarray
     near: np.ndarray
     place: np.ndarray
@@ -396,16 +400,36 @@ class HiddenScores(NamedTuple):
     @property
     def right(self) -> float:
         """The share of the tokens whose likeliest token is right."""
-        return float(self.hit.mean())
+        return float((self.said == self.wanted).mean())
 
     @property
     def tokens(self) -> int:
         """Number of chosen tokens."""
         return len(self.each)
 
-    def by_line(self, values: np.ndarray) -> np.ndarray:
-        """[lines] the sum over the chosen tokens of each."""
-        return np.bincount(self.line, values, self.lines)
+    def nats_of_lines(self, counts: np.ndarray | None = None, about: str = "") -> ComparedOutputs:
+        """The nats of the chosen tokens of each line, beside those of token frequencies, if any are given."""
+        tokens, lowest = np.bincount(self.line, minlength=self.lines), {}
+        if counts is not None:
+            each = -np.log(counts[self.wanted] / counts.sum())
+            lowest["token frequencies"] = np.bincount(self.line, each, self.lines)
+        nats = np.bincount(self.line, self.each, self.lines)
+        return ComparedOutputs(nats, tokens, None, lowest, "nats", about=about)
+
+    def pieces_of_lines(
+        self, vocabulary: Vocabulary, common: int | None = None, about: str = ""
+    ) -> ComparedOutputs:
+        """The pieces said for the chosen tokens of each line, beside a common one, if it is given."""
+        names = [*vocabulary.pieces(range(len(vocabulary))), MASK]
+
+        def listed(tokens: np.ndarray) -> list[list[str]]:
+            found: list[list[str]] = [[] for _ in range(self.lines)]
+            for line, token in zip(self.line.tolist(), tokens.tolist(), strict=True):
+                found[line].append(names[token])
+            return found
+
+        lowest = {} if common is None else {"most frequent token": listed(np.full_like(self.said, common))}
+        return ComparedOutputs(listed(self.said), listed(self.wanted), None, lowest, "labels", about=about)
 
     def filled(self, lines: list[list[int]]) -> list[list[int]]:
         """The lines with the likeliest piece in each chosen place."""
@@ -425,7 +449,7 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
     """
     order = sorted(range(len(lines)), key=lambda n: len(lines[n]))
     device = next(model.parameters()).device
-    parts: list[list[np.ndarray]] = [[] for _ in range(6)]
+    parts: list[list[np.ndarray]] = [[] for _ in range(7)]
     for at in range(0, len(order), ROWS):
         numbers = order[at : at + ROWS]
         some = [lines[n] for n in numbers]
@@ -434,12 +458,13 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
             h, _ = model.predictor.features(batch.source, batch.source_mask)
             logp = model.predictor.head(h[batch.chosen])
             pieces = logp[:, SPECIALS:size].argmax(1) + SPECIALS
-        wanted = batch.target[batch.chosen]
+        target = batch.target[batch.chosen]
         row, place = (where.cpu().numpy() for where in batch.chosen.nonzero(as_tuple=True))
         lengths = np.array([len(line) for line in some])[row]
         found = (
-            -logp.gather(1, wanted[:, None])[:, 0].double().cpu().numpy(),
-            (logp.argmax(1) == wanted).double().cpu().numpy(),
+            -logp.gather(1, target[:, None])[:, 0].double().cpu().numpy(),
+            target.cpu().numpy(),
+            logp.argmax(1).cpu().numpy(),
             np.array(numbers)[row],
             np.minimum(place - 1, lengths - place),
             place - 1,
@@ -447,8 +472,15 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
         )
         for part, one in zip(parts, found, strict=True):
             part.append(one)
-    each, hit, line, near, places, best = (np.concatenate(part) for part in parts)
-    return HiddenScores(each, hit, line, near, places, best, len(lines))
+    each, wanted, said, line, near, place, best = map(np.concatenate, parts)
+    return HiddenScores(each, wanted, said, line, near, place, best, len(lines))
+
+
+@dataclass(frozen=True)
+class GapEvaluation(ContextEvaluation):
+    """The scores of hidden tokens."""
+
+    offers: ClassVar[tuple[ItemKind, ...]] = ("nats", "labels")
 
 
 def evaluate(
@@ -459,7 +491,7 @@ def evaluate(
     title: str,
     unit: str,
     length: int,
-) -> ContextEvaluation:
+) -> GapEvaluation:
     """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text.
 
     The outputs are the lines with these tokens predicted.
@@ -472,28 +504,20 @@ def evaluate(
         unit: the kind of the vocabulary.
         length: where lines were cut.
     """
-    lines = text.parts
-    found = score(model, lines, len(vocabulary))
-    counts = Counter(token for line in lines for token in line)
-    total = sum(counts.values())
-    entropy = -sum(count / total * math.log(count / total) for count in counts.values())
-    signature = (
-        f"unit:{unit}|kinds:{len(vocabulary)}|chosen:{SHARE}|80/10/10|seed:1|lines of at most {length}"
+    lines, size = text.parts, len(vocabulary)
+    found = score(model, lines, size)
+    counts = np.bincount([token for line in lines for token in line], minlength=size)
+    about = f"kind:{unit}|kinds:{size}|chosen:{SHARE}|80/10/10|seed:1|lines of at most {length}"
+    nats = found.nats_of_lines(counts, about)._replace(sources=[*map(vocabulary.decode, lines)])
+    pieces = found.pieces_of_lines(vocabulary, int(counts.argmax()), about)
+    return GapEvaluation(
+        title,
+        [vocabulary.decode(line) for line in text.joined(found.filled(lines))],
+        [
+            nats.scored(Perplexity()).renamed("perplexity of the chosen tokens"),
+            pieces.scored(Accuracy()).counted("token").signed(f"tokens:{found.tokens}"),
+        ],
+        [Side("masked", found.near, found.each)],
+        "tokens to the nearer end of the line",
+        [nats, pieces],
     )
-    nats = ratio("perplexity of the chosen tokens", signature, higher_is_better=False, form="perplexity")
-    accuracy = ratio("accuracy", signature, higher_is_better=True)
-    outputs = [vocabulary.decode(line) for line in text.joined(found.filled(lines))]
-    lowest = {"token frequencies": perplexity(entropy)}
-    common = {"most frequent token": max(counts.values()) / total}
-    sums, hits = found.by_line(found.each), found.by_line(found.hit)
-    many, size, items = (
-        found.by_line(np.ones_like(found.each)),
-        found.tokens,
-        fingerprint(map(vocabulary.decode, lines)),
-    )
-    scores = [
-        mean_of(nats, sums, many, baselines=lowest, items=items, size=size),
-        mean_of(accuracy, hits, many, baselines=common, items=items, size=size),
-    ]
-    sides = [Side("masked", found.near, found.each)]
-    return ContextEvaluation(title, outputs, scores, sides, "tokens to the nearer end of the line")

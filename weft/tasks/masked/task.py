@@ -15,6 +15,7 @@ from torch import nn
 from weft.data.batching import Batches, NumberedEpochs
 from weft.data.plain import PlainText, no_words
 from weft.errors import within
+from weft.metrics.scored import DeferredOutputs
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne
@@ -22,13 +23,16 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
-from weft.tasks.masked.predictor import MASK, GapFiller, evaluate, export_filler, inspect_gaps, score
-from weft.tasks.running_text.base import (
-    ContextEvaluation,
-    RunningTextPipeline,
-    RunningTextTask,
-    vocabulary_of,
+from weft.tasks.masked.predictor import (
+    MASK,
+    GapEvaluation,
+    GapFiller,
+    evaluate,
+    export_filler,
+    inspect_gaps,
+    score,
 )
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import Parts, ProseData, check_lines
 from weft.tasks.task import (
     ContextSource,
@@ -110,7 +114,9 @@ class MaskedTraining(Training):
             tokens = [SOS, *line[:middle], len(vocabulary), *line[middle + 1 :], EOS]
             (answer,) = filler.answers([tokens])
             samples.append(Sample(gap, vocabulary.decode(line), answer.filled(1).text))
-        return Validation({"loss": found.nats, "accuracy": found.right}, samples)
+        pieces = DeferredOutputs("labels", lambda: found.pieces_of_lines(vocabulary))
+        scores = {"loss": found.nats, "accuracy": found.right}
+        return Validation(scores, samples, [found.nats_of_lines(), pieces])
 
 
 class MaskedPipeline(RunningTextPipeline):
@@ -146,7 +152,7 @@ class MaskedPipeline(RunningTextPipeline):
         asked = GapSettings.of(settings)
         return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ContextEvaluation:
+    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> GapEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
         assert isinstance(model, MaskedLanguageModel)
         source = self.task.data
@@ -188,7 +194,7 @@ class MaskedTask(RunningTextTask[MaskedModel]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
-    evaluation: ClassVar = ContextEvaluation
+    evaluation: ClassVar = GapEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     prediction_settings: ClassVar = GapSettings
     note: ClassVar[str] = (

@@ -24,7 +24,6 @@ from weft.data.memory_problems import (
     recall,
     selective,
     swaps,
-    without_looking,
 )
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Whole, check_fields
@@ -67,10 +66,6 @@ class Problem(ABC):
     def wrong(self, sizes: Sizes) -> str:
         """What is wrong with the sizes, as 'setting: expected …'; empty if nothing."""
         return "" if sizes[0] >= 1 else f"length: expected at least 1, got {sizes[0]}"
-
-    def baseline(self, sizes: Sizes) -> float:
-        """The share that is right without memory."""
-        return 1 / SYMBOLS
 
 
 class Copying(Problem):
@@ -201,9 +196,6 @@ class Cups(Problem):
             return f"symbols: expected 2 to {SYMBOLS} cups, got {sizes[1]}"
         return super().wrong(sizes)
 
-    def baseline(self, sizes: Sizes) -> float:
-        return without_looking(*sizes)
-
 
 PROBLEMS: dict[str, Problem] = {
     "copying": Copying(),
@@ -297,12 +289,6 @@ class MemoryData:
             x, y = PROBLEMS[self.problem].draw(stream, numbers, (length, self.symbols))
         mask = torch.ones(x.shape[:2], dtype=torch.bool)
         return LabelBatch(torch.from_numpy(x), mask, torch.from_numpy(y), int(y.size))
-
-    def baseline(self, split: str) -> float:
-        """The score without memory: the error of always answering 1, or the accuracy of guessing."""
-        if self.problem == "adding":
-            return 1 / 6
-        return PROBLEMS[self.problem].baseline((self.length_of(split), self.symbols))
 
     def describe(self, split: str) -> str:
         """The data of a split, for a title."""

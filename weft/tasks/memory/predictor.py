@@ -18,8 +18,11 @@ from torch import Tensor
 
 from weft.data.memory_problems import SYMBOLS
 from weft.errors import ConfigError
-from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.means import ratio
+from weft.metrics.metric import ItemKind
+from weft.metrics.numbers import Mse
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
@@ -205,25 +208,49 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
 NEAR = 0.04
 """A sum is right if its absolute error is smaller (Hochreiter & Schmidhuber 1997, experiment 4)."""
 
+WITHOUT, GUESS = "without remembering", "a guess"
+"""Names of baselines: the answer 1 for every sum; the first letter everywhere."""
+
 
 class MemoryScores(NamedTuple):
     """Answers of a model, and their errors.
 
     Fields:
+        outputs, references: as text.
+        answers, truth: [N] sums, or [N, M] symbols.
         errors: [N] squared error of a sum, or nats per position.
-        right: [N] 1.0 for a sum within NEAR, or the share of right symbols.
-        certain: [N] 1.0 where the answer 1 is within NEAR of the sum.
         places: [N, M] steps since the first number of a sum, or the number of the symbol, from 1.
-        values: [N, M] squared error of the sum, or 1.0 where that symbol is right.
     """
 
     outputs: list[str]
     references: list[str]
+    answers: np.ndarray
+    truth: np.ndarray
     errors: np.ndarray
-    right: np.ndarray
-    certain: np.ndarray
     places: np.ndarray
-    values: np.ndarray
+
+    @property
+    def guess(self) -> np.ndarray:
+        """What is answered without memory: 1 for every sum, the mean; else the first letter everywhere."""
+        return np.ones_like(self.truth) if self.truth.ndim == 1 else np.zeros_like(self.truth)
+
+    def right(self, answers: np.ndarray) -> np.ndarray:
+        """1.0 for sums within NEAR and for right symbols, else 0.0."""
+        return (np.abs(answers - self.truth) < NEAR).astype(np.float64)
+
+    def compared(self, about: str = "") -> ComparedOutputs:
+        """The sums as numbers, or the letters as labels, beside those without memory."""
+        if self.truth.ndim == 1:
+            lowest = {WITHOUT: self.guess}
+            return ComparedOutputs(self.answers, self.truth, None, lowest, "numbers", None, about)
+        guesses = [[LETTERS[0]] * len(line) for line in self.references]
+        return ComparedOutputs(
+            [list(line) for line in self.outputs],
+            [list(line) for line in self.references],
+            baselines={GUESS: guesses},
+            reads="labels",
+            about=about,
+        )
 
 
 @dataclass(frozen=True)
@@ -234,14 +261,16 @@ class MemoryEvaluation(Evaluation):
     outputs: list[str]
     scores: list[ScoreWithBaselines]  # MSE and sums within NEAR; for symbols, accuracy
     places: np.ndarray  # [N, M] see MemoryScores
-    values: np.ndarray  # [N, M]
+    values: np.ndarray  # [N, M] squared errors of sums, or 1.0 for right symbols
+    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "score by how long something is remembered"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
     def figure(self, name: str) -> "Figure":
         """The score of sums by the distance of their first number, or of symbols by their place."""
         from weft.figures.by_place import by_place  # imports matplotlib
 
-        adding = self.values.shape[1] == 1 and self.scores[0].score.name == "MSE"
+        adding = self.scores[0].score.name == "MSE"
         x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"
         y = "squared error" if adding else "share right"
         flat = np.ravel(self.places), np.ravel(self.values)
@@ -253,32 +282,26 @@ def measure(rememberer: Rememberer, split: str, count: int) -> MemoryScores:
     """Answer the first `count` examples of a split."""
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
-    baseline = data.baseline(split)
     outputs, references = [], []
-    parts: list[list[np.ndarray]] = [[] for _ in range(5)]
+    parts: list[list[np.ndarray]] = [[] for _ in range(4)]
     for at in range(0, count, data.batch_rows):
         batch = data.batch(split, np.arange(at, min(at + data.batch_rows, count))).to(device)
         with torch.no_grad():
             answers = rememberer.answer(batch.source, batch.source_mask)
             if data.problem == "adding":
                 truth = batch.target
-                values = error = (answers - truth).square()
-                right = ((answers - truth).abs() < NEAR).double()
-                certain = ((1 - truth).abs() < NEAR).double()
-                places = batch.source.shape[1] - batch.source[..., 1].argmax(1)
+                error = (answers - truth).square()
+                places = batch.source.shape[1] - batch.source[..., 1].argmax(1, keepdim=True)
             else:
                 truth = batch.target[:, -rememberer.asked(batch.source) :]
                 logp = model(batch.source, batch.source_mask)
                 error = -logp.gather(2, batch.target[..., None]).squeeze(2).mean(1)
-                values = (answers == truth).double()
-                right, certain = values.mean(1), torch.full_like(error, baseline)
                 places = torch.arange(1, truth.shape[1] + 1, device=device).expand_as(truth)
         outputs += rememberer.write(answers)
         references += rememberer.write(truth)
-        for part, one in zip(parts, (error, right, certain, places, values), strict=True):
-            part.append(one.double().cpu().numpy().reshape(len(truth), -1))
-    errors, rights, certains, where, each = (np.concatenate(part) for part in parts)
-    return MemoryScores(outputs, references, errors[:, 0], rights[:, 0], certains[:, 0], where, each)
+        for part, one in zip(parts, (answers, truth, error, places), strict=True):
+            part.append(one.double().cpu().numpy())
+    return MemoryScores(outputs, references, *map(np.concatenate, parts))
 
 
 def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:
@@ -289,18 +312,13 @@ def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation
     what = f"delay:{length}" if data.problem == "copying" else f"length:{length}"
     what += "" if data.problem == "adding" else f"|symbols:{data.symbols}"
     signature = f"problem:{data.problem}|{what}|seed:{data.seed}|split:{split}"
-    items = fingerprint(found.references)
+    compared, values = found.compared(signature), found.right(found.answers)
     if data.problem == "adding":
-        error = ratio("MSE", signature, higher_is_better=False)
         within = ratio(f"within {NEAR} of the sum", signature, higher_is_better=True)
-        share = float(found.certain.mean())
-        scores = [
-            mean_of(
-                error, found.errors, baselines={"without remembering": data.baseline(split)}, items=items
-            ),
-            mean_of(within, found.right, baselines={"the answer 1": share}, items=items),
-        ]
+        own, lowest = (np.stack([right, np.ones(count)], 1) for right in (values, found.right(found.guess)))
+        items = compared.fingerprint()
+        scores = [compared.scored(Mse()), of_rows(within, own, beside={WITHOUT: lowest}, items=items)]
+        values = found.errors
     else:
-        accuracy = ratio("accuracy", signature, higher_is_better=True)
-        scores = [mean_of(accuracy, found.right, baselines={"a guess": data.baseline(split)}, items=items)]
-    return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, found.values)
+        scores = [compared.scored(Accuracy()).counted("symbol")]
+    return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, values, [compared])

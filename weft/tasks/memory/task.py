@@ -15,6 +15,7 @@ from torch import nn
 from weft.data.memory_problems import NUM_SIGNS
 from weft.data.report import Report
 from weft.errors import ConfigError
+from weft.metrics.metric import ItemKind
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
@@ -96,8 +97,9 @@ class MemoryTraining(Training):
         found = measure(Rememberer(model, self._data), "valid", self._data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
-        scores = {"loss": float(found.errors.mean()), "accuracy": float(found.right.mean())}
-        return Validation(scores, samples)
+        accuracy = float(found.right(found.answers).mean())
+        scores = {"loss": float(found.errors.mean()), "accuracy": accuracy}
+        return Validation(scores, samples, [found.compared()])
 
 
 class MemoryPipeline(Pipeline):
@@ -165,6 +167,10 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         "share of sums off by less than 0.04; for the others, loss is nats per position and "
         "accuracy the share of right answers (1/8 by guessing, or 1 in the number of cups)."
     )
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        return ("numbers",) if self.data.problem == "adding" else ("labels",)
 
     @property
     def loss_unit(self) -> str:

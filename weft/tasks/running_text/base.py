@@ -17,7 +17,8 @@ from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
-from weft.metrics.scored import ScoreWithBaselines
+from weft.metrics.metric import ItemKind
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
@@ -130,7 +131,9 @@ class ContextEvaluation(Evaluation):
     scores: list[ScoreWithBaselines]
     sides: list[Side]
     beside: str  # what Side.words counts
+    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats by length of the context"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 
     @property
     def lowest(self) -> dict[str, float]:

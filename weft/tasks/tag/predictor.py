@@ -528,7 +528,7 @@ def _sure(
 def tags_of(
     answers: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
-    guessed: Mapping[str, Sequence[Sequence[str]]],
+    guessed: Mapping[str, Sequence[Sequence[str]]] = {},
     chosen: Sequence[Sequence[bool]] | None = None,
 ) -> ComparedOutputs:
     """The tags of all words, or of the chosen ones, as lines."""

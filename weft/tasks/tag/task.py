@@ -279,8 +279,8 @@ class TagTraining(Training):
             )
             for n in samples_of(len(valid))
         ]
-        compared = [tags_of(answers, references, {}), ComparedOutputs(answers, references, reads="labels")]
-        return Validation(scores, samples, compared, first(wrong))
+        labels = ComparedOutputs(answers, references, reads="labels")
+        return Validation(scores, samples, [tags_of(answers, references), labels], first(wrong))
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
