@@ -22,6 +22,7 @@ from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.calibration import fitted
 from weft.metrics.f1 import by_class
+from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs
 from weft.metrics.span_f1 import are_spans, by_type
 from weft.models import Labeller
@@ -436,6 +437,11 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     }
     suffixes: ClassVar[Sequence[str]] = (".conllu", ".conll", ".iob", ".iob2")
     least: ClassVar[int] = 2
+
+    @property
+    def validation_offers(self) -> tuple[ItemKind, ...]:
+        """Without probabilities, which a validation does not compute."""
+        return ("tags", "labels")
 
     def about(self) -> str:
         """The column and the file."""
