@@ -140,9 +140,13 @@ class Text(NamedTuple):
         return Pairs(piece[:, :1], mask[:, :1], piece[:, :-1], piece[:, 1:], mask)
 
 
-def english_letters() -> Text:
-    """English help texts, letter by letter; letters seen less than 20 times are one."""
-    train, valid = "\n".join(sentences("en")), "\n".join(sentences("en", "valid"))
+def english_letters(held_out: str = "valid") -> Text:
+    """English help texts, letter by letter; letters seen less than 20 times are one.
+
+    Args:
+        held_out: "valid", to choose learning rates by, or "test", for verdicts.
+    """
+    train, valid = "\n".join(sentences("en")), "\n".join(sentences("en", held_out))
     known = {letter: n for n, (letter, count) in enumerate(Counter(train).most_common(), 1) if count >= 20}
     as_numbers = [torch.tensor([known.get(letter, 0) for letter in text]) for text in (train, valid)]
     return Text(as_numbers[0], as_numbers[1], len(known) + 1)
@@ -151,6 +155,14 @@ def english_letters() -> Text:
 def writer(decoder: Decoder, width: int, letters: int) -> Generator:
     """A language model of letters."""
     return Generator(Tokens(letters, width), decoder, Categorical(decoder.size, letters))
+
+
+@torch.no_grad()
+def started_plain(encoder: RecurrentEncoder) -> RecurrentEncoder:
+    """The encoder with W_hh drawn from N(0, 1/H): Weft's cells start orthogonal, which is a remedy itself."""
+    for cell in encoder.stack.forwards:
+        nn.init.normal_(cell.weight_h, std=cell.size**-0.5)
+    return encoder
 
 
 @torch.no_grad()

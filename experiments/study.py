@@ -1,9 +1,9 @@
 """What every experiment shares: parts declared before the run, paired differences, verdicts, a JSON file and a picture.
 
 A claim consists of parts. A part says that one quantity is larger than another; it is declared before anything is
-measured. Its verdict follows from the differences, paired by seed: it holds if the 95 % interval of their mean
-(Student's t) lies above zero, is contradicted if the interval lies below zero, and is undecided otherwise or with
-fewer than five seeds. A part that is a theorem is checked numerically instead.
+measured. Its p-value comes from the differences, paired by seed (Student's t), and is corrected for the tries of its
+claim and, by Holm, for all parts of docs/claims.md. So a verdict depends on all claims: a JSON file has what was
+measured, and `judged` gives the verdicts. A part that is a theorem is checked numerically instead.
 Read next: problems.py, the data; 06_scale.py, the shortest experiment; verdicts.py, which writes docs/claims.md.
 """
 
@@ -14,10 +14,10 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -30,13 +30,23 @@ from torch import nn
 
 from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
-from weft.metrics.intervals import student_quantile
+from weft.metrics.intervals import holm, student_quantile, student_tail
 from weft.nn.kernels import rules
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAFTS, PUBLISHED = ROOT / "build" / "claims", ROOT / "docs" / "pictures" / "claims"
-FEWEST_SEEDS, FIRST_SEED = 5, 11
-"""Seeds below 11 are for writing an experiment; its published result comes from seeds that nobody looked at."""
+FEWEST_SEEDS, FIRST_SEED, CHOOSING = 5, 11, (1, 2)
+"""Seeds below 11 are for writing an experiment and choosing learning rates; its published result comes from seeds
+that nobody looked at."""
+
+Name = TypeVar("Name", str, int)
+
+LEVEL = 0.05
+"""The chance that any part of docs/claims.md is judged wrongly."""
+
+NOT_SHOWN = "not shown at this scale"
+VERDICTS = ("contradicted", NOT_SHOWN, "undecided", "holds", "theorem")
+"""A claim has the first of these that one of its parts has; one of theorems alone holds."""
 
 SERIES = cycler(
     color=BARS,
@@ -50,18 +60,23 @@ class Part(NamedTuple):
     """One statement of a claim: the first quantity of a comparison is larger than the second.
 
     says: the statement; unit: of the difference; least: the difference that it must exceed, below zero where
-    the statement allows a small loss; theorem: whether it can be proved, so that it is only checked.
+    the statement allows a small loss; theorem: whether it can be proved, so that it is only checked; beyond: what
+    the claim is about and these runs do not have, so that they cannot contradict it.
     """
 
     says: str
     unit: str = ""
     least: float = 0.0
     theorem: bool = False
+    beyond: str = ""
 
 
 @dataclass
 class Study:
-    """One experiment in progress: `repeat`, then `compare` or `check` each part, then `finish`."""
+    """One experiment in progress: `repeat`, then `compare` or `check` each part, then `finish`.
+
+    tries: how many designs of this experiment have been run for a verdict, this one included.
+    """
 
     number: int
     claim: str
@@ -69,9 +84,27 @@ class Study:
     seeds: range
     quick: bool
     out: Path
+    tries: int = 1
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
     begun: float = field(default_factory=time.process_time)
+
+    def best_rates(
+        self,
+        what: str,
+        names: Iterable[Name],
+        rates: Sequence[float],
+        error: Callable[[Name, float, int], float],
+    ) -> dict[Name, float]:
+        """For each name the learning rate with the lowest mean `error(name, rate, seed)`; no verdict uses its seeds."""
+        best: dict[Name, float] = {}
+        for name in names:
+            means = {rate: float(np.mean([error(name, rate, seed) for seed in CHOOSING])) for rate in rates}
+            best[name] = min(rates, key=lambda rate: np.nan_to_num(means[rate], nan=math.inf))
+            tried = ", ".join(f"{rate:g}: {mean:.4g}" for rate, mean in means.items())
+            print(f"  {what}, {name}, error by rate: {tried}", flush=True)
+        self.numbers[f"learning rates, {what}"] = ", ".join(f"{name} {rate:g}" for name, rate in best.items())
+        return best
 
     def repeat(self, once: Callable[[int, bool], Mapping[str, Any]]) -> dict[str, np.ndarray]:
         """Call `once(seed, quick)` for each seed; its results by name, stacked as [seeds, ...]."""
@@ -83,17 +116,15 @@ class Study:
         return {name: np.array([one[name] for one in results], float) for name in results[0]}
 
     def compare(self, name: str, larger: ArrayLike, smaller: ArrayLike) -> None:
-        """Judge a part by the values of all seeds of the two quantities."""
+        """Keep the values of all seeds of a part's two quantities."""
         pairs = np.broadcast_arrays(np.asarray(larger, float), np.asarray(smaller, float))
-        mean, half = interval(pairs[0] - pairs[1])
-        verdict = judged(mean, half, self.parts[name].least) if len(pairs[0]) >= FEWEST_SEEDS else "undecided"
         means = [rounded(float(one.mean())) for one in pairs]
-        self._keep(name, verdict, means=means, difference=rounded(mean), half=rounded(half))
+        self._keep(name, means=means, differences=[rounded(float(one), 6) for one in pairs[0] - pairs[1]])
 
     def check(self, name: str, error: float, tolerance: float) -> None:
         """Check a theorem: the largest error that was met, and what rounding explains."""
         assert error <= tolerance, f"{self.parts[name].says} The program has a bug: {error} > {tolerance}"
-        self._keep(name, "theorem", error=rounded(error), tolerance=tolerance)
+        self._keep(name, error=rounded(error), tolerance=tolerance)
 
     def measured(self, name: str, values: ArrayLike) -> None:
         """Report mean and interval of another quantity, which no verdict depends on."""
@@ -103,24 +134,26 @@ class Study:
     def finish(self, figure: Figure) -> None:
         """Print the verdicts; write the JSON file and the picture."""
         assert self.found.keys() == self.parts.keys(), "every declared part needs a result"
-        verdict = overall([one["verdict"] for one in self.found.values()])
-        for one in self.found.values():
-            print(f"  {one['verdict']:<12} {one['says']} {result(one)}")
-        for name, value in self.numbers.items():
-            print(f"  {name}: {value}")
         spent = round(time.process_time() - self.begun)
-        print(f"Claim {self.number}: {verdict}. ({spent} CPU seconds{', quick' if self.quick else ''})")
         found = {
             "claim": self.claim,
-            "verdict": verdict,
             "parts": list(self.found.values()),
             "numbers": self.numbers,
             "command": f"python experiments/{Path(sys.argv[0]).name}",
             "seeds": list(self.seeds),
+            "tries": self.tries,
             "quick": self.quick,
             "cpu_seconds": spent,
             "machine": machine(),
         }
+        one = judged(published() | {self.number: found})[self.number]
+        for part in one["parts"]:
+            p = f", corrected p {probability(part)}" if part["p"] is not None else ""
+            print(f"  {part['verdict']}: {part['says']} {result(part)}{p}")
+        for name, value in self.numbers.items():
+            print(f"  {name}: {value}")
+        quick = ", quick" if self.quick else ""
+        print(f"Claim {self.number}: {one['verdict']}. ({spent} CPU seconds{quick})")
         self.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         (self.out / f"{self.number:02}.json").write_text(text, "utf-8")
@@ -128,16 +161,18 @@ class Study:
             save(figure, self.out / f"{self.number:02}.{suffix}")
         print(f"Written to {self.out}")
 
-    def _keep(self, name: str, verdict: str, **numbers: Any) -> None:
+    def _keep(self, name: str, **numbers: Any) -> None:
         assert name not in self.found, f"{name}: judged twice"
-        self.found[name] = {**self.parts[name]._asdict(), "verdict": verdict, **numbers}
+        self.found[name] = {**self.parts[name]._asdict(), **numbers}
 
 
-def begin(doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6, first: int = FIRST_SEED) -> Study:
+def begin(
+    doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6, first: int = FIRST_SEED, tries: int = 1
+) -> Study:
     """Read number and claim from the script's docstring, the rest from the command line."""
     title, claim = (doc or "").split("\n")[0].split(": ", 1)
     parser = argparse.ArgumentParser(description=f"{title}: {claim}")
-    parser.add_argument("--quick", action="store_true", help="one seed and few updates, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="seed 1 and few updates, to see that it runs")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"number of seeds ({seeds})")
     parser.add_argument("--first", type=int, default=first, help=f"the first seed ({first})")
     parser.add_argument(
@@ -151,9 +186,9 @@ def begin(doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6, first: 
         parser.error("--publish: a quick run has no result to publish; leave out --quick")
     torch.set_num_threads(1)
     print(f"{title}: {claim}")
-    taken = range(asked.first, asked.first + (1 if asked.quick else asked.seeds))
+    taken = range(1, 2) if asked.quick else range(asked.first, asked.first + asked.seeds)
     out = PUBLISHED if asked.publish else asked.out
-    return Study(int(title.split()[-1]), claim, parts, taken, asked.quick, out)
+    return Study(int(title.split()[-1]), claim, parts, taken, asked.quick, out, tries)
 
 
 def plant(seed: int) -> np.random.Generator:
@@ -171,18 +206,53 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), half
 
 
-def judged(mean: float, half: float, least: float) -> str:
-    """The verdict on a part, from the interval of its difference."""
-    if mean - half > least:
-        return "holds"
-    return "contradicted" if mean + half < least else "undecided"
+def p_value(differences: Sequence[float], least: float) -> float:
+    """How probable so large a distance of the mean from `least` is by chance: Student's t, two-sided."""
+    count = len(differences)
+    if count < FEWEST_SEEDS:
+        return 1.0
+    distance, spread = abs(float(np.mean(differences)) - least), float(np.std(differences, ddof=1))
+    if spread == 0:
+        return float(distance == 0)
+    return student_tail(distance / spread * math.sqrt(count), count - 1)
 
 
-def overall(verdicts: Collection[str]) -> str:
+def published() -> dict[int, dict[str, Any]]:
+    """What docs/pictures/claims has of each claim."""
+    return {int(path.stem): json.loads(path.read_text("utf-8")) for path in sorted(PUBLISHED.glob("*.json"))}
+
+
+def judged(found: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The same claims with the verdicts; all their measured parts are one family for Holm's correction."""
+    raw = [
+        one["tries"] * p_value(part["differences"], part["least"])
+        for one in found.values()
+        for part in one["parts"]
+        if not part["theorem"]
+    ]
+    corrected = iter(holm(raw))
+    claims = {}
+    for number, one in found.items():
+        parts = [_judged(part, None if part["theorem"] else next(corrected)) for part in one["parts"]]
+        claims[number] = {**one, "parts": parts, "verdict": overall(part["verdict"] for part in parts)}
+    return claims
+
+
+def overall(verdicts: Iterable[str]) -> str:
     """The verdict on a claim, which says that all its parts are true."""
-    if "contradicted" in verdicts:
-        return "contradicted"
-    return "undecided" if "undecided" in verdicts else "holds"
+    return min((*verdicts, "holds"), key=VERDICTS.index)
+
+
+def _judged(part: Mapping[str, Any], p: float | None) -> dict[str, Any]:
+    if p is None:
+        verdict = "theorem"
+    elif p < LEVEL and np.mean(part["differences"]) > part["least"]:
+        verdict = "holds"
+    elif part["beyond"]:
+        verdict = NOT_SHOWN
+    else:
+        verdict = "contradicted" if p < LEVEL else "undecided"
+    return {**part, "p": p, "verdict": verdict}
 
 
 def result(part: Mapping[str, Any]) -> str:
@@ -191,8 +261,14 @@ def result(part: Mapping[str, Any]) -> str:
         return f"largest error {part['error']:.1g}"
     larger, smaller = part["means"]
     least = f", limit {part['least']:g}" if part["least"] else ""
-    difference = shown(part["difference"], part["half"])
+    difference = shown(*interval(np.array(part["differences"])))
     return f"{difference} {part['unit']} ({larger:.4g} against {smaller:.4g}{least})"
+
+
+def probability(part: Mapping[str, Any]) -> str:
+    """A part's p-value, corrected for all claims."""
+    p = part["p"]
+    return "" if p is None else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
 def shown(mean: float, half: float) -> str:
@@ -288,6 +364,6 @@ def machine() -> str:
     return ", ".join([*parts, f"torch {torch.__version__}"])
 
 
-def rounded(value: float) -> float:
-    """Four significant figures are enough to print and to compare."""
-    return float(f"{value:.4g}")
+def rounded(value: float, figures: int = 4) -> float:
+    """To so many significant figures; four are enough to print."""
+    return float(f"{value:.{figures}g}")

@@ -4,12 +4,11 @@ The words come from the docstrings of the scripts, the numbers from docs/picture
 """
 
 import ast
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-from study import PUBLISHED, ROOT, result, table
+from study import NOT_SHOWN, ROOT, judged, probability, published, result, table
 
 PAGE = ROOT / "docs" / "claims.md"
 HEAD = """# Fourteen claims, measured
@@ -30,30 +29,41 @@ To run the test of claim 6, for example: `python experiments/06_scale.py`. The r
 
 A claim is split into parts, which are written in its script and fixed before anything is measured. Each part says
 that one quantity is larger than another. Both are measured with the same seeds, at least five, which were not used
-while the script was written. The verdict on a part follows from the 95 % interval of the mean paired difference
-(Student's t):
+while the script was written. Where the quality of different models is compared (claims 1 to 4, 8 and 14), each has the best
+of several learning rates, chosen on other seeds and, for text, on other text. The paired differences give a mean, its
+95 % interval and a p-value (Student's t, two-sided).
 
-- above zero: the part **holds**;
-- below zero: it is **contradicted**;
-- around zero: it is **undecided**, which does not mean that the quantities are equal.
+The page has {measured} measured parts. If each were tested at 5 %, two or three could be judged wrongly by chance. So the
+p-values are corrected by Holm's method over all {measured} ([chapter 16](course/evaluating.md) teaches it), and where a
+claim was tried more than once, its p-values are multiplied by the number of tries first. The verdict on a part follows
+from the corrected p-value:
+
+- below 0.05, the difference above zero: the part **holds**;
+- below 0.05, the difference below zero: it is **contradicted**;
+- otherwise it is **undecided**, which does not mean that the quantities are equal.
+
+With that, the chance that even one of the {measured} is judged wrongly is at most about 5 %. The intervals in the tables are not
+corrected, so an interval may lie above zero although the part is undecided.
+
+The models are small and trained for seconds. Some claims are about large models, long training or a GPU; their scripts
+say so before the run. Such a part may hold here, but these runs cannot contradict it: if it does not hold, it is **not
+shown at this scale**, which says nothing about the claim where it is meant.
 
 If a part allows a small loss, that number replaces zero and is stated. A part that can be proved is called a
-**theorem**; its script only checks that the code agrees. A claim is true only if all its parts are: it is
-contradicted if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
-
-Each interval is right 95 times in 100, so two or three of the {measured} measured parts may be judged wrongly by
-chance. The models are small and trained for seconds: a verdict applies to this scale only. In the pictures, bands and
-bars are 95 % intervals of the mean over seeds, and small dots are single seeds.
+**theorem**; its script only checks that the code agrees. A claim is true only if all its parts are. So it is
+contradicted if one part is; if none is, it is not shown at this scale if one part is not; then undecided if one part
+is; and else it holds. In the pictures, bands and bars are 95 % intervals of the mean over seeds, and small dots are
+single seeds.
 
 Machine: {machine}; one core, shared with other work.
 """
 
 
-def page(folder: Path = PUBLISHED) -> str:
+def page() -> str:
     """The page's text."""
     scripts = sorted((ROOT / "experiments").glob("[0-9]*.py"))
     words = [paragraphs(path) for path in scripts]
-    found = [json.loads((folder / f"{path.name[:2]}.json").read_text("utf-8")) for path in scripts]
+    found = list(judged(published()).values())
     votes = [vote(n, text["Claim"], one) for n, (text, one) in enumerate(zip(words, found, strict=True), 1)]
     measured = sum(not part["theorem"] for one in found for part in one["parts"])
     machines = "; ".join(dict.fromkeys(one["machine"] for one in found))
@@ -66,10 +76,12 @@ def page(folder: Path = PUBLISHED) -> str:
 
 
 def paragraphs(script: Path) -> dict[str, str]:
-    """The named paragraphs of a script's docstring: Claim, Tested, Picture, Limits, Source."""
+    """The named paragraphs of a script's docstring: Claim, Tested, Picture, Tries, Limits, Source."""
     text = ast.get_docstring(ast.parse(script.read_text("utf-8"))) or ""
     blocks = [" ".join(block.split()) for block in text.split("\n\n")]
-    named = [re.fullmatch(r"(Claim|Tested|Picture|Limits|Source)(?: \d+)?: (.+)", block) for block in blocks]
+    named = [
+        re.fullmatch(r"(Claim|Tested|Picture|Tries|Limits|Source)(?: \d+)?: (.+)", block) for block in blocks
+    ]
     return {one[1]: one[2] for one in named if one}
 
 
@@ -99,13 +111,16 @@ def tally(one: dict[str, Any]) -> str:
 def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
     """A claim's part of the page."""
     lines = [f"## Claim {number}", "", f"*{words['Claim']}* **{one['verdict'].capitalize()}.**", ""]
-    rows = [(part["says"], result(part), part["verdict"]) for part in one["parts"]]
+    rows = [(part["says"], result(part), probability(part), part["verdict"]) for part in one["parts"]]
     escaped = [[cell.replace("|", r"\|") for cell in row] for row in rows]
     lines += [
         f"Tested: {words['Tested']}",
         "",
-        *table(["Part", "Difference and 95 % interval", "Verdict"], escaped),
+        *table(["Part", "Difference and 95 % interval", "Corrected p", "Verdict"], escaped),
     ]
+    beyond = dict.fromkeys(part["beyond"] for part in one["parts"] if part["verdict"] == NOT_SHOWN)
+    if beyond:
+        lines += ["", f"Not shown at this scale: the claim is about {'; '.join(beyond)}."]
     lines += [
         "",
         f"```{{figure}} pictures/claims/{number:02}.svg",
@@ -119,6 +134,8 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
             "",
             "Also measured: " + "; ".join(f"{name}: {value}" for name, value in one["numbers"].items()) + ".",
         ]
+    if "Tries" in words:
+        lines += ["", f"Tries: {words['Tries']} The p-values are multiplied by {one['tries']} for that."]
     lines += ["", f"Limits: {words['Limits']} Source: {words['Source']}"]
     seeds = f"seeds {one['seeds'][0]} to {one['seeds'][-1]}"
     lines += ["", f"`{one['command']}`, {seeds}, CPU time {one['cpu_seconds']} s.", ""]

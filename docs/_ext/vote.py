@@ -12,7 +12,7 @@ from sphinx.locale import _
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
-VERDICTS = ("holds", "contradicted", "undecided")
+VERDICTS = ("holds", "contradicted", "undecided", "not shown at this scale")
 
 
 class Vote(Live):
@@ -27,6 +27,7 @@ class VoteDirective(SphinxDirective):
     """A claim and its verdict."""
 
     required_arguments = 1
+    final_argument_whitespace = True
     has_content = True
     option_spec = {"title": directives.unchanged_required}  # noqa: RUF012
 

@@ -42,16 +42,11 @@ class Place(NamedTuple):
 def reach(place: Place) -> dict[str, list[float]]:
     """How far the gradient of trained networks reaches, on the problem of claim 2: log₁₀ by lag."""
     sys.path.insert(0, str(ROOT / "experiments"))
-    claim, study = import_module("02_reach"), import_module("study")
+    claim = import_module("02_reach")
     found: dict[str, list[list[float]]] = {}
     for seed in range(21, 24):
-        for name in ("Elman", "LSTM"):
-            chance = study.plant(seed)
-
-            def batch(chance: np.random.Generator = chance) -> Any:
-                return claim.sums(chance, 32, claim.LENGTH)
-
-            model = study.learn(claim.adder(claim.CELLS[name]), batch, place.updates or 600, rate=5e-3)
+        for name, cell in {"Elman": "plain", "LSTM": "LSTM"}.items():
+            model, chance = claim.trained(cell, 1e-2, seed, place.updates or 600)
             course = claim.reached(model, claim.sums(chance, 4, claim.LAG + 1))
             found.setdefault(name, []).append(course.tolist())
     return {name: np.mean(rows, 0).round(3).tolist() for name, rows in found.items()}

@@ -33,7 +33,7 @@ html_static_path = [{str(DOCS / "_static")!r}]
 html_css_files = ["weft.css"]
 suppress_warnings = ["myst.xref_missing"]
 """
-BLOCK = re.compile(r"^(`{3,})\{(live|vote)\} ([\w-]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(`{3,})\{(live|vote)\} ([\w -]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
 RUNNER = """
 import fs from 'node:fs';

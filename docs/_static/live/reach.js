@@ -39,7 +39,7 @@ live.part('reach', (() => {
       live.slider(say('steps'), { min: 1, max: 100, value: now.steps }, set('steps')),
       live.slider(say('first state'), { min: 0, max: 2, step: 0.1, value: now.start, shown: (value) => number(value, 1) }, set('start')),
       live.choice(say('Unit'), [[true, 'tanh'], [false, say('linear')]], true, set('tanh')), told, chart,
-      make('p', { className: 'live-quiet', textContent: say('Trained: networks of 16 units after 600 updates on the adding problem of length 30; the mean of three seeds. The vertical axis is logarithmic.') }),
+      make('p', { className: 'live-quiet', textContent: say('Trained: networks of 16 units, whose recurrent weights start from N(0, 1/16), after 600 updates on the adding problem of length 30; the mean of three seeds. The vertical axis is logarithmic.') }),
     );
     show();
   }

@@ -1,6 +1,6 @@
 // A vote on a claim: choose, then the verdict opens. Read next: docs/_ext/vote.py.
 live.part('vote', (() => {
-  const { make, choice } = live, VERDICTS = ['holds', 'contradicted', 'undecided'];
+  const { make, choice } = live, VERDICTS = ['holds', 'contradicted', 'undecided', 'not shown at this scale'];
 
   // How many votes of [[vote, verdict]] agree with their verdicts, as a sentence.
   const tally = (votes) => `You have voted ${votes.length} times and agreed with the measurement ${votes.filter(([vote, verdict]) => vote === verdict).length} times.`;
