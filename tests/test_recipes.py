@@ -71,6 +71,8 @@ def faults(recipe: Path) -> Iterator[str]:
         yield "the third line is its score"
     if recommended(recipe) == ("\n# For study: " in header):
         yield "it is recommended or for study"
+    if re.search(r"worse than|below|not solved|no gain", measured) and "for study" not in about:
+        yield "what loses to its baseline says so in the line that `weft recipes` prints"
     if recommended(recipe) and not measured.startswith("# Measured"):
         yield "what is recommended was measured"
     if not re.search(r"updates|epochs|CPU minutes", machine):

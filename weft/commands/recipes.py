@@ -14,7 +14,7 @@ def command(name: str | None) -> None:
     """List the recipes that come with Weft, or print one.
 
     With the NAME of a recipe, print that recipe. With the NAME of a task, list its recipes. A star marks
-    those that we recommend to start with.
+    those that we recommend to start with; the others are for study.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def command(name: str | None) -> None:
                 click.echo(f"{'':<{width + 4}}{line}")
     first = min(recipes, key=lambda one: (not recommended(one), _needs_data(one)))
     click.echo(
-        "\n* Recommended to start with; the header of the recipe says why.\n"
+        "\n* Recommended to start with, the others for study; each header says why.\n"
         f"To train one: {typed('train', first.stem)}\n"
         f"To copy one:  {typed('recipes', first.stem)} > my.yaml"
     )
