@@ -1,6 +1,6 @@
 """Target tokens per second that the data of a recipe give to a training, without a model, on the CPU.
 
-    python benchmarks/feeding.py recipes/translate/help-transformer-tiny.yaml data.batch_tokens=16000
+    python benchmarks/feeding.py recipes/translate/help-transformer.yaml data.batch_tokens=16000
     python benchmarks/feeding.py RECIPE --card 600000  # what a card of this speed gets
     python benchmarks/feeding.py RECIPE --profile      # the functions that take longest
 

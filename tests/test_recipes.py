@@ -4,6 +4,7 @@ A rehearsal is the loss of one batch of a small model. One for each task, encode
 `make test-all` rehearses every recipe and every variant.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -89,6 +90,12 @@ def faults(recipe: Path) -> Iterator[str]:
 
 def test_every_header_says_what_it_is_what_it_scores_and_where_its_data_comes_from() -> None:
     assert {one.stem: found for one in shipped() if (found := list(faults(one)))} == {}
+
+
+def test_the_networks_that_beginners_try_first_beat_their_baselines() -> None:
+    for name in ("help-demo", "help-transformer", "help-mamba", "help-griffin"):
+        record = json.loads((ROOT / f"docs/measured/{name}.json").read_text("utf-8"))
+        assert ": better than the best baseline" in record["evaluation"]["verdict"], name
 
 
 def test_the_recipes_are_few_and_every_task_has_one_to_start_with() -> None:

@@ -332,7 +332,7 @@ def test_further_shapes_are_trained_as_usual(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "recipe", leading(["language/help-gpt", "translate/help-demo", "translate/help-transformer-tiny"])
+    "recipe", leading(["language/help-gpt", "translate/help-demo", "translate/help-transformer"])
 )
 def test_a_whole_update_asks_a_gpu_for_nothing(recipe: str) -> None:
     model, batch = rehearsed(recipe)
@@ -367,7 +367,7 @@ def test_a_batch_whose_letters_have_no_mask_yet_is_launched() -> None:
     assert captured.read()[0].stepped
 
 
-RECIPES = ["translate/help-demo", "translate/help-transformer-tiny", "translate/help-rnn-plain"]
+RECIPES = ["translate/help-demo", "translate/help-transformer", "translate/help-rnn-plain"]
 
 
 def same_loss_and_gradients(model: Any, *batches: Any) -> None:

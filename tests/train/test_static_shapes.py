@@ -39,7 +39,7 @@ RECIPES = [
     "tag/ewt-contextual",
     "tag/ewt-vectors",
     "translate/help-demo",
-    "translate/help-transformer-tiny",
+    "translate/help-transformer",
     "translate/multi30k-student",
 ]
 """At least one recipe of each task, and of each head and embedding."""
@@ -51,7 +51,7 @@ FAST = {
     "language/ptb-lstm",
     "summarise/descriptions-pointer",
     "tag/ewt-bilstm",
-    "translate/help-transformer-tiny",
+    "translate/help-transformer",
 }
 GIVEN = [pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow]) for name in RECIPES]
 
