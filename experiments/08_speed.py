@@ -13,7 +13,7 @@ core. The claim is about training in parallel. The second (seeds 201 to 205) ask
 did not always reach in ten seconds.
 
 Limits: Nothing here tells how fast these models train on a GPU. Small models on short training; CPU time of this
-process.
+process. The learning rate chosen for the LSTM is the highest that was tried.
 
 Source: Vaswani et al. 2017, table 2.
 """

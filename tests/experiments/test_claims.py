@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -217,3 +218,6 @@ def test_the_page_shows_complete_results() -> None:
         words = script.read_text("utf-8")
         assert words.startswith(f'"""Claim {int(script.name[:2])}: {one["claim"]}\n')
         assert ("\nTries: " in words) == (one["tries"] > 1)
+        for setting, value, usual in (("tries", one["tries"], 1), ("first", one["seeds"][0], 11)):
+            asked = re.search(rf"begin\(.*\b{setting}=(\d+)", words)
+            assert value == (int(asked[1]) if asked else usual), f"{script.name}: run it with --publish"
