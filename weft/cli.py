@@ -106,9 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Exit codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user's mistake, 3 if
     `predict` or `evaluate` could not answer some inputs, 130 for Ctrl-C and 143 for SIGTERM.
-
-    Args:
-        arguments: words after `weft`; those of the process by default.
     """
     # Before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()

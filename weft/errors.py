@@ -89,14 +89,6 @@ class DataWarning(UserWarning):
 def library(name: str, extra: str, place: str) -> Any:
     """Import a library of an optional extra.
 
-    Args:
-        name: its module.
-        extra: the extra of the distribution that brings it.
-        place: what needs it: a file, a setting, a task.
-
-    Raises:
-        ConfigError: it is not installed.
-
     Example:
         >>> library("weft_lacks_it", "serve", "x.csv")
         Traceback (most recent call last):
@@ -113,12 +105,6 @@ def library(name: str, extra: str, place: str) -> Any:
 @contextmanager
 def within(section: str) -> Iterator[None]:
     """Prefix errors raised in the block with the name of a recipe's section.
-
-    Args:
-        section: its name, such as "model".
-
-    Raises:
-        ConfigError: for a ConfigError or ShapeError in the block, with its message after the section's name.
 
     Example:
         >>> with within("model"):

@@ -17,11 +17,7 @@ _listed: dict[str, dict[str, tuple[str, str]]] = {}
 
 
 def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
-    """The functions `__getattr__` and `__dir__` of a package.
-
-    Args:
-        package: its name; its stub has lines such as `from weft.nn.attention import Attention as Attention`.
-    """
+    """The functions `__getattr__` and `__dir__` of a package."""
 
     def get(name: str) -> Any:
         from importlib import import_module

@@ -87,7 +87,6 @@ def note(mask: Tensor, twin: Tensor) -> MaskFacts:
 
     Args:
         mask: [B, T] bool.
-        twin: the same mask on the CPU.
     """
     found = MaskFacts(twin, mask.device)
     if mask.device.type != "cpu":
@@ -287,11 +286,7 @@ def kept() -> Iterator[None]:
 
 
 def check_mask(mask: Tensor, *, what: str = "mask") -> None:
-    """Check that each row has a real position; otherwise softmax would give NaN.
-
-    Raises:
-        ShapeError: names the first row without one.
-    """
+    """Check that each row has a real position; otherwise softmax would give NaN."""
     if exporting():  # a graph cannot depend on values
         return
     if (row := facts(mask).empty) >= 0:

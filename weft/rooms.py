@@ -36,15 +36,7 @@ def name_of(part: type) -> str:
 
 
 def parts(room: ModuleType, contract: type) -> dict[str, type]:
-    """All parts of a room by name.
-
-    Args:
-        room: a package, or a module.
-        contract: the class that all parts of the room extend.
-
-    Raises:
-        TypeError: a file of the package contains two parts, and no contract of their own.
-    """
+    """All parts of a room by name."""
     if not hasattr(room, "__path__"):
         return {_class_name(part, contract): part for part in _own(room, contract)}
     return {
@@ -64,11 +56,7 @@ def folders(room: ModuleType, contract: type) -> list[str]:
 
 
 def get(room: ModuleType, contract: type, name: str) -> type | None:
-    """The part whose file has that name, or None; imports no other file of the room.
-
-    Raises:
-        TypeError: its file contains two parts, and no contract of their own.
-    """
+    """The part whose file has that name, or None; imports no other file of the room."""
     if not hasattr(room, "__path__"):
         return parts(room, contract).get(name)
     for entry in pkgutil.iter_modules(room.__path__):
@@ -78,11 +66,7 @@ def get(room: ModuleType, contract: type, name: str) -> type | None:
 
 
 def find(room: ModuleType, contract: type, name: str) -> type:
-    """The part of that name.
-
-    Raises:
-        ConfigError: there is no such part; names the nearest one.
-    """
+    """The part of that name."""
     found = get(room, contract, name)
     if found is None:
         known = parts(room, contract)
@@ -125,11 +109,7 @@ def wrong_result(part: object, method: str, need: str, found: str) -> ConfigErro
 
 
 def check_complete(part: type) -> None:
-    """Check that a user's class has everything that its contract declares, and takes what it is given.
-
-    Raises:
-        ConfigError: it lacks a method or a value, or its constructor takes other arguments by position.
-    """
+    """Check that a user's class has everything that its contract declares, and takes what it is given."""
     name = path_of(part)
     codes = [getattr(vars(base).get("__init__"), "__code__", None) for base in part.__mro__]
     set_there = {one for code in codes if code is not None for one in code.co_names}

@@ -82,15 +82,7 @@ Features = Annotated[int, Bounds(ge=1, le=10_000_000)]
 
 
 def check_fields(settings: Any, prefix: str = "") -> None:
-    """Check the fields of a dataclass against the ranges and choices in their annotations.
-
-    Args:
-        settings: the dataclass.
-        prefix: what the message says before the name of the field.
-
-    Raises:
-        ConfigError: a value is out of its range.
-    """
+    """Check the fields of a dataclass against the ranges and choices in their annotations."""
     for name, kind in get_type_hints(type(settings), include_extras=True).items():
         _check(f"{prefix}{name}", getattr(settings, name), kind)
 

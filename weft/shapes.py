@@ -19,9 +19,6 @@ from weft.errors import ConfigError, ShapeError
 def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
     """Check a tensor's shape; None stands for any size.
 
-    Raises:
-        ShapeError: names both shapes.
-
     Example:
         >>> import torch
         >>> check_shape("x", torch.zeros(2, 3), None, 3)
@@ -36,14 +33,6 @@ def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
 
 def check_choice(name: str, value: str, choices: Any) -> None:
     """Check that a value is one of a fixed set of choices.
-
-    Args:
-        name: of the setting.
-        value: to check.
-        choices: a Literal type.
-
-    Raises:
-        ConfigError: names all choices.
 
     Example:
         >>> from typing import Literal

@@ -18,11 +18,7 @@ State = Any
 
 
 def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
-    """Apply `function` to every tensor of a tree.
-
-    Raises:
-        TypeError: a leaf is neither a tensor nor None.
-    """
+    """Apply `function` to every tensor of a tree."""
     return _walk(function, function, state)
 
 
@@ -81,9 +77,7 @@ def keep_sources(state: State, sources: Tensor, width: int) -> State:
     """Keep only the given sources, each with its `width` rows.
 
     Args:
-        state: a tree of all sources.
         sources: [M] int64 source numbers.
-        width: rows per source.
     """
     offsets = torch.arange(width, device=sources.device)
     rows = (sources[:, None] * width + offsets).flatten()
@@ -117,7 +111,6 @@ def where(mask: Tensor, new: State, old: State) -> State:
 
     Args:
         mask: [B] bool.
-        new, old: trees of the same structure.
     """
     if isinstance(new, Tensor):
         return torch.where(mask.view(-1, *[1] * (new.dim() - 1)), new, old)

@@ -96,11 +96,6 @@ def folded(text: str, width: int, *, indent: int = 4) -> str:
 
     Lines with two blanks in a row, except before a mark "  <- ...", are rows of a table and stay as they are.
 
-    Args:
-        text: one or more lines.
-        width: maximum length of a line.
-        indent: blanks before the rest of a folded line, besides those of its beginning.
-
     Example:
         >>> print(folded("  BLEU 24.79 (nrefs:1|case:mixed|tok:13a)", 24, indent=2))
           BLEU 24.79 (nrefs:1|
@@ -124,10 +119,6 @@ def _folded(line: str, width: int, indent: int) -> str:
 
 def plural(count: int, noun: str) -> str:
     """A count and its noun, in the plural unless the count is 1.
-
-    Args:
-        count: the number; thousands are separated by commas.
-        noun: its singular, perhaps after an adjective: "line", "unknown word", "series".
 
     Example:
         >>> [plural(1, "line"), plural(1200, "unknown word"), plural(2, "class"), plural(3, "summary")]

@@ -70,9 +70,6 @@ def writing(texts: Iterable[str]) -> Writing:
     they need fewer letters, so that a text of as many Chinese as English words is a quarter Han. Among their
     letters a tenth of kana makes a text Japanese. A text is Korean from a fifth of all letters on.
 
-    Args:
-        texts: of one language, or of several mixed.
-
     Example:
         >>> [writing([text]) for text in ("我喜欢喝茶。", "お茶が好きです。", "ฉันชอบดื่มชา", "I like tea.")]
         ['chinese', 'japanese', 'unspaced', 'spaced']

@@ -70,7 +70,10 @@ def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
     answer = weft("folds", recipe, *words)
     assert answer.code == 0, answer.err
     found = rows(tmp_path / "out")
-    assert found[0][2:] == ["tag accuracy", "tag accuracy, unknown words", "macro F1", "calibration error"] and len(found) == 4
+    assert (
+        found[0][2:] == ["tag accuracy", "tag accuracy, unknown words", "macro F1", "calibration error"]
+        and len(found) == 4
+    )
     mean = statistics.fmean(float(row[2]) for row in found[1:])
     assert f"tag accuracy {mean:.4g} [" in answer.out
     assert "baseline: most frequent tag and ending" in answer.out

@@ -21,12 +21,7 @@ PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "outp
 
 
 def open_asked(given: Mapping[str, Any], run: Path | None = None, device: str = "") -> "LoadedRun":
-    """The run that the options of a command name, opened with the changes of --set.
-
-    Args:
-        given: everything click parsed.
-        run, device: used instead of the options of these names.
-    """
+    """The run that the options of a command name, opened with the changes of --set."""
     from weft.run import open_run
 
     changes = [f"decoding.{change}" for change in given["changes"]]
@@ -35,18 +30,7 @@ def open_asked(given: Mapping[str, Any], run: Path | None = None, device: str = 
 
 
 def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], common: Sequence[str]) -> S:
-    """The settings that the user's options ask for.
-
-    Args:
-        opened: the run.
-        kind: one of its task's classes of settings.
-        given: everything click parsed; an option that was not given is None, False or empty.
-        common: names of options that the command itself handles, for every task; a `device` and `plugins` are
-            those of the runs of `--ensemble`.
-
-    Raises:
-        ConfigError: the task does not have a given option, or a value is out of its range; or see `_members`.
-    """
+    """The settings that the user's options ask for."""
     known = kind.options()
     found = {key: value for key, value in given.items() if given_one(value)}
     for key in found:
@@ -62,11 +46,7 @@ def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], c
 def members(
     run: Path, ensemble: Sequence[Path], device: str, plugins: Sequence[str]
 ) -> "tuple[LoadedRun, ...]":
-    """The runs of `--ensemble`, opened; a folder RUN/cycles stands for every file in it.
-
-    Raises:
-        ConfigError: such a folder has no other weights than the run, or a run is named twice.
-    """
+    """The runs of `--ensemble`, opened; a folder RUN/cycles stands for every file in it."""
     from weft.run import open_run
 
     paths = [one for path in ensemble for one in _members(path, run)]
@@ -89,11 +69,7 @@ def search_of(given: Mapping[str, Any]) -> "TextGenerationSettings":
 
 
 def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[str]) -> None:
-    """Check before hours of work that the runs of `--ensemble` fit an opened run.
-
-    Raises:
-        ConfigError: see `members`; or a run has another task or vocabulary.
-    """
+    """Check before hours of work that the runs of `--ensemble` fit an opened run."""
     if paths:
         given = {"ensemble": paths, "device": "cpu", "plugins": plugins}
         settings = settings_for(opened, opened.task.prediction_settings, given, ("device", "plugins"))

@@ -150,11 +150,7 @@ def command(**given: Any) -> int:
 
 
 def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]:
-    """The languages of the texts and of what the model writes.
-
-    Raises:
-        ConfigError: the model does not translate, or has several directions and none was named.
-    """
+    """The languages of the texts and of what the model writes."""
     from weft.errors import ConfigError
     from weft.tasks.abilities import Rewrites
 
@@ -232,11 +228,7 @@ def _copy(mono: Sequence[Path], texts: Path) -> None:
 
 
 def _check(mono: Sequence[Path]) -> None:
-    """Check before anything is written that every file can be read and that there is text.
-
-    Raises:
-        DataError: a file is missing, binary or empty, or all lines are empty or not UTF-8.
-    """
+    """Check before anything is written that every file can be read and that there is text."""
     from weft.data.lines import each_line
     from weft.errors import DataError
 

@@ -70,17 +70,7 @@ class Chunk(NamedTuple):
 
 
 def predict(opened: "LoadedRun", settings: "PredictionSettings", given: Mapping[str, Any]) -> None:
-    """Answer this process's chunks that have no answers yet.
-
-    Args:
-        opened: the run.
-        settings: of the predictor.
-        given: all options of the command; existing chunks must be from the same command.
-
-    Raises:
-        ConfigError: the chunks are from another command.
-        DataError: the input cannot be read or the output cannot be written.
-    """
+    """Answer this process's chunks that have no answers yet."""
     parts, file = begin(opened, given), given["file"]
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     done = 0
@@ -94,12 +84,7 @@ def predict(opened: "LoadedRun", settings: "PredictionSettings", given: Mapping[
 
 
 def begin(opened: Any, given: Mapping[str, Any]) -> Path:
-    """Create the directory of answered chunks, or check that it is of the same command; returns its path.
-
-    Raises:
-        ConfigError: it has chunks of another command, or other files.
-        DataError: it cannot be used.
-    """
+    """Create the directory of answered chunks, or check that it is of the same command; returns its path."""
     parts, about = parts_of(given["output"]), _about(opened, given)
     known = parts / "command.json"
     if parts.is_dir() and not known.exists() and any(one.name[0] != "." for one in parts.iterdir()):
@@ -136,14 +121,7 @@ def pending(parts: Path, file: Path) -> Iterator[Chunk]:
 
 
 def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", file: Path) -> ChunkAnswers:
-    """Answer a chunk with a predictor of its own, so that samples do not depend on other chunks.
-
-    Args:
-        opened: the run.
-        part: the chunk.
-        settings: of the predictor.
-        file: the input file, for error messages.
-    """
+    """Answer a chunk with a predictor of its own, so that samples do not depend on other chunks."""
     from weft.tasks.predictor import Place, Remarks, answered
 
     predictor = opened.pipeline.predictor(opened.model, settings)
@@ -156,11 +134,7 @@ def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", fil
 
 
 def write(parts: Path, part: Chunk, answers: Iterable[str], wrong: Iterable[str], remarks: str = "") -> None:
-    """Write the answers to a chunk atomically, after the reasons for missing answers and the remarks.
-
-    Raises:
-        DataError: the files cannot be written.
-    """
+    """Write the answers to a chunk atomically, after the reasons for missing answers and the remarks."""
     place = parts / part.name
     try:
         reasons = "".join(f"{one}\n" for one in wrong)
@@ -178,9 +152,6 @@ def join(file: Path, output: Path) -> JoinedOutput:
 
     Returns:
         The number of input lines, the lines without an answer, and the remarks.
-
-    Raises:
-        DataError: a chunk is missing, or the output cannot be written.
     """
     from weft.tasks.predictor import Remarks
 

@@ -189,11 +189,7 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
 
 
 def _told(file: Path, cells: Sequence[str]) -> bool:
-    """Always true; a table in which no column has numbers or times is no series, and may be anything.
-
-    Raises:
-        ConfigError: the file is such a table.
-    """
+    """Always true; a table in which no column has numbers or times is no series, and may be anything."""
     from weft.data.guess import columns_of
     from weft.errors import ConfigError, DataError
 

@@ -151,13 +151,7 @@ def _written(job: "RewriteJob", teacher: Path, search: Mapping[str, Any]) -> int
 
 
 def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> None:
-    """Check the teacher, the sources and the student's directory before hours of work.
-
-    Raises:
-        CheckpointError: the teacher is being trained.
-        ConfigError: the directory has other content.
-        DataError: a file of sources is missing or has no text.
-    """
+    """Check the teacher, the sources and the student's directory before hours of work."""
     from weft.config import read_recipe
     from weft.config.recipe import at
     from weft.data.lines import read_lines

@@ -27,11 +27,7 @@ AS_DOCX = "soffice --headless --convert-to docx FILE"
 
 
 def check_options(given: Mapping[str, Any]) -> None:
-    """Check the options that go with --document.
-
-    Raises:
-        ConfigError: an option does not.
-    """
+    """Check the options that go with --document."""
     for name in OTHERS:
         if given[name]:
             option = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
@@ -47,17 +43,8 @@ def check_options(given: Mapping[str, Any]) -> None:
 def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettings") -> list[str]:
     """Translate the document and write it to --output or standard output.
 
-    Args:
-        opened: the run.
-        given: all options of the command.
-        settings: those of the predictor.
-
     Returns:
         The sentences that could not be translated, with reasons; they stay as they are.
-
-    Raises:
-        ConfigError: an option that does not apply, or a library is missing.
-        DataError: the file cannot be read, or is damaged.
     """
     from weft.documents.files import opened as document_of
     from weft.documents.sentences import DocumentPlan
@@ -90,11 +77,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
 
 
 def _read(file: Path) -> bytes:
-    """The content of a document.
-
-    Raises:
-        DataError: it cannot be read, or is no document, or has another name than its kind.
-    """
+    """The content of a document."""
     try:
         data = file.read_bytes()
     except OSError as error:

@@ -163,11 +163,7 @@ def command(**given: Any) -> int:
 
 
 def _metrics(opened: "LoadedRun", asked: Sequence[str], plugins: Collection[str]) -> "dict[str, Metric]":
-    """The metrics of the recipe, and those of --metric.
-
-    Raises:
-        ConfigError: there is no such metric, or the task has nothing that it reads.
-    """
+    """The metrics of the recipe, and those of --metric."""
     from weft.config import build
     from weft.errors import ConfigError
     from weft.metrics.scored import unread
@@ -196,11 +192,7 @@ def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
 
 
 def _metric(text: str, plugins: Collection[str]) -> "Metric":
-    """The metric of --metric NAME:key=value,...
-
-    Raises:
-        ConfigError: there is no such metric, or it has no such setting.
-    """
+    """The metric of --metric NAME:key=value,..."""
     from weft.config import Entry, Table, build, parse
     from weft.errors import ConfigError
     from weft.metrics.metric import Metric

@@ -46,11 +46,6 @@ EXPECTED = (0, *(128 + number for number in SIGNALS))  # success, or stopped by 
 def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> int:
     """Run a weft command in several processes.
 
-    Args:
-        arguments: the words after `weft`.
-        count: number of processes.
-        together: whether the processes need each other; if one ends, the others must end soon after.
-
     Returns:
         The exit code of the process that failed, else that of the first process.
     """
@@ -66,14 +61,7 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
 def started(
     arguments: Sequence[str], own: Sequence[Mapping[str, str]], errors: Sequence[IO[bytes] | None] = ()
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Processes of a weft command that share this machine, receive its signals and end with the block.
-
-    Args:
-        arguments: the words after `weft`.
-        own: environment variables of each process, beside those of this one.
-        errors: for each process a file for what it says on standard error, whose other output is not shown;
-            None shows both. By default all show both.
-    """
+    """Processes of a weft command that share this machine, receive its signals and end with the block."""
     threads = max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // len(own))
     base = dict(os.environ) | {LAUNCHED: str(os.getpid()), "OMP_NUM_THREADS": str(threads)}
     children: list[subprocess.Popen[bytes]] = []
@@ -174,13 +162,6 @@ def join_slurm(processes: int | None, environment: MutableMapping[str, str] = os
 
     The variables of torchrun are set from those of Slurm, unless they are set already. Without `--processes`,
     or with one process, each process of srun trains on its own.
-
-    Args:
-        processes: `--processes`.
-        environment: the variables.
-
-    Raises:
-        ConfigError: srun has started another number of processes.
     """
     count = int(environment.get("SLURM_STEP_NUM_TASKS") or 1)
     if count == 1 or processes is None or "WORLD_SIZE" in environment:

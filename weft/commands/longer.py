@@ -44,12 +44,6 @@ def degenerate(samples: Sequence[Any]) -> str:
 def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Sequence[str] = ()) -> str:
     """The command that trains a run for longer: five times its limits, at least a thousand updates.
 
-    Args:
-        run: run directory.
-        settings: training settings of the run.
-        updates: number of updates so far.
-        plugins: packages that the recipe uses.
-
     Returns:
         The command, or "" if only patience ends the training: more updates would not help.
     """

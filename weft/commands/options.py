@@ -216,21 +216,12 @@ def sampling(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_one(value: Any) -> bool:
-    """Whether the user gave an option: click stores None, False or () for one that was not given.
-
-    Args:
-        value: what click parsed; 0 and 0.0 are given, although they equal False.
-    """
+    """Whether the user gave an option: click stores None, False or () for one that was not given."""
     return value is not None and value is not False and value != ()
 
 
 def as_words(command: click.Command, given: Mapping[str, Any]) -> list[str]:
-    """Options as one types them, for another call of a command; those that were not given are left out.
-
-    Args:
-        command: the one that parsed them.
-        given: its parameters, or some of them.
-    """
+    """Options as one types them, for another call of a command; those that were not given are left out."""
     words: list[str] = []
     for option in command.params:
         value: Any = given.get(option.name or "")

@@ -54,13 +54,6 @@ def check_outputs(*more: Path) -> None:
 
     The outputs are its parameters of the type `OutputPath`. Its other paths are its inputs, with the files
     that recipes among them name.
-
-    Args:
-        more: further files to write, in directories that may not exist yet.
-
-    Raises:
-        DataError: an output is a directory or a workbook, or its parent is no directory; it would replace an
-            input or a part of a run; or two outputs have one name.
     """
     paths = _parameters()
     named = [path for path, _ in paths.written]

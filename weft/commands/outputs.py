@@ -30,11 +30,7 @@ def remarked(lines: Sequence[str]) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text as UTF-8, atomically.
-
-    Raises:
-        DataError: it cannot be written; an earlier file stays as it was.
-    """
+    """Write a text as UTF-8, atomically."""
     write_bytes(path, text.encode("utf-8", "replace"))
 
 
@@ -59,11 +55,7 @@ def unwritable(path: Path, error: OSError) -> DataError:
 
 
 def folder_for(path: Path) -> None:
-    """Create a directory if it does not exist.
-
-    Raises:
-        DataError: it cannot be created.
-    """
+    """Create a directory if it does not exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -64,16 +64,7 @@ class Answerer:
 
 
 def predict(opened: Any, given: Mapping[str, Any]) -> None:
-    """Answer the remaining chunks of a file on a cluster.
-
-    Args:
-        opened: the run.
-        given: all options of the command.
-
-    Raises:
-        ConfigError: Ray is not installed, or the cluster does not answer.
-        DataError: a line cannot be read, or the answers cannot be written.
-    """
+    """Answer the remaining chunks of a file on a cluster."""
     try:
         import ray
         import ray.data

@@ -62,12 +62,7 @@ class RewriteJob:
         return self._file("train", target=True)
 
     def copy(self) -> None:
-        """Write the teacher's sources, and the student's validation and test pairs.
-
-        Raises:
-            DataError: data is missing or damaged, there is none, or a file cannot be written.
-            ConfigError: the corpus has other validation or test pairs.
-        """
+        """Write the teacher's sources, and the student's validation and test pairs."""
         for split in HELD_OUT:
             if self.student.data.has(split):
                 pairs = list(self.student.data.open(split))
@@ -78,12 +73,7 @@ class RewriteJob:
             write(self.read, _text(text for text in self._sources() if text.strip()))
 
     def mix(self) -> None:
-        """Write the teacher's pairs and the original ones into one text.
-
-        Raises:
-            DataError: the original pairs cannot be read, or a file cannot be written.
-            ConfigError: the corpus was mixed with other pairs.
-        """
+        """Write the teacher's pairs and the original ones into one text."""
         if self.student.trained:
             originals = [pair for text in self.student.data.texts() for pair in text]
             _same(self._file(MIXED), [*read_lines(self.read), *(pair.source for pair in originals)])
@@ -103,17 +93,7 @@ class RewriteJob:
 def jobs(
     opened: "LoadedRun", student: "CheckedRecipe", texts: Sequence[Path], corpus: Path
 ) -> list[RewriteJob]:
-    """What to write in each direction of a student.
-
-    Args:
-        opened: the teacher.
-        student: its recipe.
-        texts: files of sources instead of the teacher's training data.
-        corpus: folder of all files.
-
-    Raises:
-        ConfigError: the teacher cannot teach this student.
-    """
+    """What to write in each direction of a student."""
     task, place, own = student.task, opened.path, str(student.plain["task"])
     if not isinstance(opened.pipeline, Rewrites) or not isinstance(opened.task, OnPairs):
         raise ConfigError(
@@ -145,13 +125,7 @@ def jobs(
 
 
 def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]) -> Teacher:
-    """The teacher as the corpus names it.
-
-    Args:
-        opened: its run.
-        options: of its search.
-        texts: as for `jobs`.
-    """
+    """The teacher as the corpus names it."""
     pipeline = opened.pipeline
     assert isinstance(pipeline, Rewrites)
     return Teacher(
@@ -172,12 +146,7 @@ def settings(student: Task, corpus: Path, *, mixed: bool) -> Mapping[str, Any]:
 
 
 def begin(corpus: Path, teacher: Teacher) -> None:
-    """Create the folder of a corpus, or check that it is the one of this teacher.
-
-    Raises:
-        ConfigError: the folder is of another teacher, or of something else.
-        DataError: it cannot be written.
-    """
+    """Create the folder of a corpus, or check that it is the one of this teacher."""
     if corpus.exists() and not corpus.is_dir():
         raise ConfigError(
             f"{corpus}: expected a directory for the texts, got a file; choose another --corpus"
@@ -209,11 +178,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file of a corpus, atomically; one with this content stays as it is.
-
-    Raises:
-        DataError: it cannot be written.
-    """
+    """Write a file of a corpus, atomically; one with this content stays as it is."""
     try:
         if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(exist_ok=True)

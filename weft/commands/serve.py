@@ -282,11 +282,7 @@ def _memory() -> str | None:
 
 
 def _cpu(device: str) -> str:
-    """The device of several workers.
-
-    Raises:
-        ConfigError: it is a GPU, whose memory processes cannot share after a fork.
-    """
+    """The device of several workers."""
     import torch
 
     from weft.errors import ConfigError

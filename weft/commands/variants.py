@@ -53,11 +53,7 @@ class Asked(NamedTuple):
 
 
 def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets: Sequence[str]) -> Asked:
-    """Tell runs, recipes and overrides apart.
-
-    Raises:
-        ConfigError: runs and recipes are mixed, or the options do not fit them.
-    """
+    """Tell runs, recipes and overrides apart."""
     from weft.inspect.comparing.budget import budget
 
     words = [one for one in given if "=" not in one or Path(one).exists()]

@@ -33,17 +33,7 @@ _NOTHING = inspect.Parameter.empty
 
 
 def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str] = (), **given: Any) -> T:
-    """Build the object that a table describes.
-
-    Args:
-        table: a section of a recipe; if `target` is a contract, it has the key `use` or is just the name.
-        target: a contract (Encoder), or a class or function to call with the settings.
-        plugins: packages whose parts a recipe may name by a dotted path (--plugin).
-        given: arguments set by the model; naming one in a recipe is an error.
-
-    Raises:
-        ConfigError: names file, line, key, what was expected and found, and the nearest known name.
-    """
+    """Build the object that a table describes."""
     made: T = built(table, target, plugins=plugins, **given).value
     return made
 
@@ -56,11 +46,7 @@ def built(
 
 
 def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> type:
-    """The class that an entry names, by its name in the contract's room or by a dotted path in a plugin.
-
-    Raises:
-        ConfigError: there is no such class, it does not extend the contract, or its package is not allowed.
-    """
+    """The class that an entry names, by its name in the contract's room or by a dotted path in a plugin."""
     name = entry.value
     if not isinstance(name, str):
         raise entry.refuse(f"expected the name of {words(contract)}, got {entry.shown()}")

@@ -100,12 +100,7 @@ def words(kind: Any, *, many: bool = False) -> str:
 
 
 def convert(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
-    """Convert an entry to the annotated type.
-
-    Raises:
-        ConfigError: says what was expected and what was found.
-        NotASetting: a recipe cannot give such an argument.
-    """
+    """Convert an entry to the annotated type."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         made = convert(entry, inner[0], make_part)
@@ -134,11 +129,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
 
 
 def check_not_negative(entry: Entry, kind: Any) -> None:
-    """Check that whole numbers without bounds of their own are not negative.
-
-    Raises:
-        ConfigError: one is.
-    """
+    """Check that whole numbers without bounds of their own are not negative."""
     plain = [one for one in get_args(kind) if one is not types.NoneType] if _is_union(kind) else [kind]
     if len(plain) != 1:
         return

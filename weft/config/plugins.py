@@ -15,11 +15,7 @@ from weft.rooms import guide, path_of
 
 
 def check_plugins(plugins: Collection[str]) -> None:
-    """Check that the packages can be imported, from the working directory if necessary.
-
-    Raises:
-        ConfigError: a package cannot be imported.
-    """
+    """Check that the packages can be imported, from the working directory if necessary."""
     for name in plugins:
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))
@@ -35,28 +31,13 @@ def check_plugins(plugins: Collection[str]) -> None:
 
 
 def named_part(option: str, name: str, contract: type, plugins: Collection[str] = ()) -> type:
-    """The part named by a command-line option.
-
-    Args:
-        option: the option, such as --task, for errors.
-        name: the name of a part's file, or package.module.Class of a plugin.
-        contract: base class of the part.
-        plugins: packages whose parts may be named.
-
-    Raises:
-        ConfigError: there is no such part, or its package is not among the plugins.
-    """
+    """The part named by a command-line option."""
     check_plugins(plugins)
     return named(Entry("", option, name), contract, plugins=plugins)
 
 
 def explained_failure(error: Exception, plugins: Collection[str]) -> str:
-    """One sentence about an exception while parts of plugins were in use: which part, where, what to read.
-
-    Args:
-        error: as it was raised.
-        plugins: the packages whose parts were in use.
-    """
+    """One sentence about an exception while parts of plugins were in use: which part, where, what to read."""
     why = " ".join(str(error).split()) or "without a message"
     why = why if isinstance(error, NotImplementedError) else f"{type(error).__name__}: {why}"
     more = "WEFT_TRACEBACK=1 shows where it was raised"

@@ -18,16 +18,7 @@ MAX_BYTES = 256 * 1024  # recipes have a few thousand bytes; this limits the wor
 def read_recipe(
     path: str | Path, overrides: Sequence[str] = (), *, holds: str = "sections such as data: and model:"
 ) -> Table:
-    """Read a recipe.
-
-    Args:
-        path: a YAML file, or the name of a recipe included in Weft (see shipped.py).
-        overrides: section.key=value with the value in YAML; the last one wins.
-        holds: what the table in the file contains, for messages.
-
-    Raises:
-        ConfigError: the file cannot be read or is not a recipe, or an override does not fit.
-    """
+    """Read a recipe."""
     found = find_recipe(path)
     entry = parse(_text(found.path), str(found.path))
     if not isinstance(entry, Table):
@@ -61,11 +52,7 @@ def _text(path: str | Path) -> str:
 
 
 def changed(recipe: Table, override: str) -> Table:
-    """A recipe with one override, section.key=value.
-
-    Raises:
-        ConfigError: the override does not fit.
-    """
+    """A recipe with one override, section.key=value."""
     name, equals, text = override.partition("=")
     shown = override if override.isprintable() and len(override) <= 100 else repr(override[:100])
     place = f"override {shown}"

@@ -91,13 +91,6 @@ def data_source(recipe: Path) -> str:
 def find_recipe(recipe: str | Path) -> ShippedRecipe:
     """The recipe at a path if there is one, otherwise the included recipe of that name.
 
-    Args:
-        recipe: a path, or an included recipe as recipes/TASK/NAME.yaml, TASK/NAME or NAME; also the name of
-            one in an earlier version.
-
-    Raises:
-        ConfigError: there is no such recipe, or the name is ambiguous.
-
     Example:
         >>> names = "help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml"
         >>> [find_recipe(name).path.name for name in names]

@@ -79,12 +79,7 @@ class Table(Entry):
         return iter(self.value)
 
     def section(self, key: str, *, optional: bool = False) -> "Table":
-        """The table under a key.
-
-        Args:
-            key: its name.
-            optional: return an empty table instead of raising an error if it is absent.
-        """
+        """The table under a key."""
         entry = self.value.get(key)
         if entry is None:
             if optional:
@@ -96,11 +91,7 @@ class Table(Entry):
         return entry
 
     def check_keys(self, known: Iterable[str], *, owner: str = "a recipe") -> None:
-        """Raise an error for the first unknown key.
-
-        Raises:
-            ConfigError: names the key and the nearest known name.
-        """
+        """Raise an error for the first unknown key."""
         names = list(known)
         for key, entry in self.value.items():
             if key not in names:

@@ -38,16 +38,6 @@ _MAX_ALIASES, _MAX_REPEATED = 1000, 1000
 def parse(text: str, file: str, *, name: str = "", place: str = "", tagged: bool = False) -> Entry:
     """Parse a text with a single YAML document.
 
-    Args:
-        text: YAML.
-        file: its name in errors.
-        name: of the value in the recipe.
-        place: used in errors instead of file:line.
-        tagged: read over tags and follow aliases, as in files of other programs; tags build nothing.
-
-    Raises:
-        ConfigError: it is not YAML, or uses YAML features not allowed in recipes.
-
     Example:
         >>> parse("{source: no, lr: 1e-3}", "x.yaml").plain()
         {'source': 'no', 'lr': 0.001}
@@ -73,11 +63,7 @@ def dump(plain: Any) -> str:
 
 
 def scalar(text: str) -> Scalar:
-    """The value of an unquoted scalar in the core schema of YAML 1.2.
-
-    Raises:
-        ValueError: a number has too many digits.
-    """
+    """The value of an unquoted scalar in the core schema of YAML 1.2."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -282,10 +268,6 @@ def _needs_quotes(text: str) -> bool:
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
     r"""A recipe's text with other values; its comments and its layout stay.
-
-    Args:
-        text: a recipe that `parse` has read.
-        changes: values by the full name of a setting, such as training.optimiser.lr.
 
     Example:
         >>> print(edited("task: tag  # words\nmodel:\n  crf: true\n", {"model.crf": False}), end="")

@@ -26,11 +26,7 @@ def inside(path: Path) -> tuple[Path, str] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether the file exists, on disk or in an archive.
-
-    Raises:
-        DataError: the archive is damaged.
-    """
+    """Whether the file exists, on disk or in an archive."""
     if path.is_file():
         return True
     found = inside(path)
@@ -38,11 +34,7 @@ def is_file(path: Path) -> bool:
 
 
 def read_member(archive: Path, member: str) -> bytes:
-    """The bytes of a member.
-
-    Raises:
-        DataError: the member is missing, damaged, encrypted or larger than `LARGEST`.
-    """
+    """The bytes of a member."""
     path = archive / member
     note(archive)
     if member not in _open(archive).NameToInfo:
@@ -60,20 +52,12 @@ def read_member(archive: Path, member: str) -> bytes:
 
 
 def files(archive: Path) -> list[Path]:
-    """The paths of all files in an archive, sorted by name.
-
-    Raises:
-        DataError: the archive is damaged.
-    """
+    """The paths of all files in an archive, sorted by name."""
     return [archive / name for name in sorted(_names(archive)) if not name.endswith("/")]
 
 
 def folders(archive: Path) -> list[Path]:
-    """Where to look for names in an archive: at the top, and in the top-level folder if there is only one.
-
-    Raises:
-        DataError: the archive is damaged.
-    """
+    """Where to look for names in an archive: at the top, and in the top-level folder if there is only one."""
     if archive.suffix.lower() != ".zip" or not archive.is_file():
         return []
     names = _names(archive)

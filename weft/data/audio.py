@@ -185,11 +185,7 @@ def _broken(path: Path, start: bytes, why: str) -> DataError:
 
 
 def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
-    """Read a list FILE TAB TRANSCRIPT, see listed.py; file names are relative to the list's folder.
-
-    Raises:
-        DataError: a line has other columns or an empty transcript.
-    """
+    """Read a list FILE TAB TRANSCRIPT, see listed.py; file names are relative to the list's folder."""
     source = Path(path)
     for row in listed(source, SPOKEN):
         if isinstance(row, Finding):
@@ -204,9 +200,6 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
     """The recordings of an input with their line numbers: one recording, or a list with a file per line.
 
     Of a list, only the column of the files is read: see listed.py; without a header it is the first.
-
-    Raises:
-        DataError: the list cannot be read.
     """
     if isinstance(source, str | Path):
         path = Path(source)

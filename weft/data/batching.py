@@ -243,10 +243,6 @@ class NumberedEpochs:
 def length_groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
     """The numbers of the rows, shortest first, in groups of at most `most` positions.
 
-    Args:
-        lengths: of the rows.
-        most: maximum positions per group, with padding; a longer row is a group of its own.
-
     Example:
         >>> list(length_groups([3, 1, 2, 9], most=4))
         [[1, 2], [0], [3]]

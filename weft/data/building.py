@@ -101,12 +101,6 @@ def cores() -> int:
 def write(directory: Path, pairs: Iterable[Line], key: str, settings: EncodingSettings) -> dict[str, int]:
     """Write the arrays, resuming an earlier build with the same key.
 
-    Args:
-        directory: used by this build only; may contain an unfinished build.
-        pairs: must have the same order in every attempt.
-        key: identifies the content of the store.
-        settings: how to encode.
-
     Returns:
         Numbers of pairs read, kept, left out as too long, and left out because a side is empty; number of
         sources that were truncated.
@@ -263,11 +257,7 @@ class Child:
             raise self._ended() from None
 
     def answer(self) -> list[EncodedLines]:
-        """Wait for the arrays of the lines sent last.
-
-        Raises:
-            DataError: a line cannot be encoded, or the process died.
-        """
+        """Wait for the arrays of the lines sent last."""
         try:
             found: list[EncodedLines] | DataError = self._pipe.recv()
         except (EOFError, ConnectionError):

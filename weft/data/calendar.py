@@ -159,11 +159,7 @@ def alias_of(step: Any) -> str:
 
 
 def offset_of(name: str) -> Any:
-    """pandas' offset of an alias.
-
-    Raises:
-        ConfigError: the alias is unknown or steps backwards.
-    """
+    """pandas' offset of an alias."""
     from pandas.tseries.frequencies import to_offset
 
     try:
@@ -238,14 +234,7 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     """Align the times of a series with its frequency.
 
     Args:
-        place: named in errors.
         times: [T] increasing.
-        frequency: the required frequency, up to the choice of the first or last day of a month; None infers
-            it.
-
-    Raises:
-        DataError: the times are irregular or do not fit the frequency.
-        ConfigError: unknown frequency.
     """
     most = (1 + FREE_HOLES) * len(times) + 100
     if times.dtype.kind != "M":
@@ -280,12 +269,6 @@ def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str
     Args:
         times: [T] in order; several rows may have the same time.
         columns: [T, F].
-        frequency: a pandas alias.
-        how: mean, sum, first, last, min or max for each column.
-
-    Raises:
-        ConfigError: the frequency is not a pandas alias, or the times are no dates.
-        DataError: a period ends outside pandas' calendar, or there are too many.
     """
     import pandas as pd
 

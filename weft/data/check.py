@@ -138,11 +138,6 @@ def check_pairs(
         paths: files with language extensions, prefixes of such files, tables, or memories. Files that
             differ only in the language are sides of one text, and so are two consecutive files with other
             names. Each text is compared with those before it; texts with "train" in their name come first.
-        pairs: whether files may be sides of one text; otherwise each file is checked by itself.
-        source, target: the columns of a table; None to guess.
-
-    Raises:
-        ConfigError: only one of the columns is named.
     """
     if (source is None) != (target is None):
         raise ConfigError("--source and --target: expected both columns of a table, got one; name the other")
@@ -326,9 +321,6 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
 
     Lines are compared by length, numbers and final punctuation; the cheapest alignment, which skips as few
     lines as possible, shows the first skipped line.
-
-    Args:
-        first, second: the lines of both files, of different number.
 
     Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
 

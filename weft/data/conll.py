@@ -81,11 +81,7 @@ def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list
 
 
 def form_of(file: str | Path | BinaryIO) -> TaggedForm | None:
-    """The form of a file; None for CoNLL-U, word TAB tag, plain text and streams that cannot be rewound.
-
-    Raises:
-        DataError: the file cannot be read, or is CoNLL-U with spaces between its columns.
-    """
+    """The form of a file; None for CoNLL-U, word TAB tag, plain text and streams that cannot be rewound."""
     if isinstance(file, str | Path):
         if columns := columns_of_words(Path(file)):
             raise DataError(_converted(Path(file), *columns), path=file)

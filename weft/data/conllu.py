@@ -216,14 +216,6 @@ def grouped(
 ) -> Iterator[tuple[str, ConlluSentence]]:
     r"""Sentences that have words, each with its group.
 
-    Args:
-        sentences: of a CoNLL-U file, in its order.
-        comment: one of STARTS; or another, such as speaker, whose value is the group: # speaker = Ann.
-        name: the file, for errors.
-
-    Raises:
-        DataError: a sentence has no such comment, or with STARTS none has.
-
     Example:
         >>> rows = ["# newdoc", "1\tHi\t_\t_\t_\t_\t0\troot\t_\t_", ""]
         >>> [group for group, _ in grouped(_each([*rows, *rows[1:], *rows], "upos", "x"), "newdoc", "x")]

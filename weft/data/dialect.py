@@ -71,10 +71,6 @@ def plain_numbers(rows: Sequence[Row], mark: str) -> PlainNumbers:
 
     Each column has one decimal separator and one unit, or stays as it is.
 
-    Args:
-        rows: of a table, without its header.
-        mark: its delimiter. If it is a comma, or if the table has decimal points, 1,234 means 1234.
-
     Example:
         >>> plain_numbers([(2, ["1,5 €", "a"]), (3, ["1.234,25 €", "b"])], ";").rows
         [(2, ['1.5', 'a']), (3, ['1234.25', 'b'])]
@@ -159,14 +155,6 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
 
     It follows from a number above 12, from dots between the numbers (31.12.2024 is always day first), or from
     the rows increasing in only one of the two orders.
-
-    Args:
-        path: of the table, for the error.
-        rows: line number and cell.
-        given: the user's choice, if any.
-
-    Raises:
-        DataError: both orders fit.
     """
     found = [(line, match) for line, cell in rows if (match := _DATE.match(begin_of(str(cell).strip())))]
     if given is not None or not found:

@@ -24,12 +24,7 @@ FREE_BYTES = 64 * 2**20
 
 
 def file_bytes(path: str | Path) -> Iterator[bytes]:
-    """The bytes of a file; gzip, xz and zstandard are recognised by their first bytes.
-
-    Raises:
-        DataError: at once if the file is missing, empty, a directory or unreadable; later if it is damaged.
-        ConfigError: zstandard is not installed.
-    """
+    """The bytes of a file; gzip, xz and zstandard are recognised by their first bytes."""
     path = Path(path)
     note(path)
     try:

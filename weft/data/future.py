@@ -34,16 +34,7 @@ class Future(NamedTuple):
 
 
 def read_future(path: str | Path, which: Columns, long: bool) -> Future:
-    """Read covariates known ahead.
-
-    Args:
-        path: a table with the columns `which.known`, the times, and unique_id if there are several series.
-        which: columns, with the base of the times; targets and past covariates may be absent.
-        long: whether the series have names.
-
-    Raises:
-        DataError, ConfigError: as read_series.
-    """
+    """Read covariates known ahead."""
     path = Path(path)
     header, rows, _ = read_rows(path, which.time)
     place = time_column(path, header, which.time, rows)
@@ -69,9 +60,6 @@ def with_future(table: SeriesTable, future: Future, place: str) -> SeriesTable:
     """The same series with known covariates from a table of the future.
 
     Rows of other times are ignored. The future's table takes precedence over values already known.
-
-    Raises:
-        DataError: it has no row for the periods after the last one of a series.
     """
     series = []
     for one in table.series:
@@ -93,11 +81,7 @@ def with_future(table: SeriesTable, future: Future, place: str) -> SeriesTable:
 
 
 def coming(series: TimeSeries, count: int) -> Any:
-    """The next `count` times of a series.
-
-    Raises:
-        DataError: the series has a single row, so its frequency is unknown.
-    """
+    """The next `count` times of a series."""
     if series.times.dtype.kind != "M":
         return series.times[-1] + step_of(series.times) * np.arange(1, count + 1)
     if not series.frequency:

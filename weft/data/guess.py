@@ -96,12 +96,7 @@ class SeriesColumns(NamedTuple):
 
 
 def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
-    """The columns of a table, named 1, 2, ... if it has no header; none if it has no good row.
-
-    Raises:
-        DataError: the file cannot be read.
-        ConfigError: a library is not installed.
-    """
+    """The columns of a table, named 1, 2, ... if it has no header; none if it has no good row."""
     table = TableFile(path, encoding)
     rows = []
     for row in islice(table.rows(), 1, ROWS + 1):
@@ -148,12 +143,7 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 def texts_of(
     columns: Sequence[ColumnStatistics], texts: Sequence[str] | None = None, label: str | None = None
 ) -> TableColumns | None:
-    """The column of texts (with the most words) and that of their classes (with few distinct cells).
-
-    Args:
-        columns: of the table.
-        texts, label: those that are known.
-    """
+    """The column of texts (with the most words) and that of their classes (with few distinct cells)."""
     textual = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
     textual = [one for one in textual if one.name != label]
     if not texts:
@@ -243,12 +233,7 @@ def _columns(path: Path) -> list[ColumnStatistics]:
 
 
 def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> SeriesColumns | None:
-    """The columns of times and of numbers, and those of the series' names if times repeat.
-
-    Args:
-        columns: of a table.
-        ledger: a time may come again in one series, so that names must have many rows each.
-    """
+    """The columns of times and of numbers, and those of the series' names if times repeat."""
     numbers = [one for one in columns if one.numbers]
     dated = [one for one in numbers if one.name.lower() in TIMES or (one is columns[0] and one.counts)]
     time = next(iter([*(one for one in columns if one.times), *dated]), None)

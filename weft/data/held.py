@@ -14,16 +14,7 @@ from weft.errors import ConfigError, DataError
 
 @contextmanager
 def held(content: bytes, name: str, ending: str = "") -> Iterator[Path]:
-    """A temporary file with this content; errors name `name` instead of it.
-
-    Args:
-        content: the file's bytes.
-        name: name of the file in error messages.
-        ending: the file's extension; by default that of the picture or recording that the content is.
-
-    Raises:
-        DataError, ConfigError: those raised in the block, with `name` instead of the temporary path.
-    """
+    """A temporary file with this content; errors name `name` instead of it."""
     kind = kind_of_bytes(content)
     if not ending and kind is not None and kind.holds in ("picture", "sound"):
         ending = kind.ending

@@ -10,10 +10,6 @@ def is_held_out(number: int, every: int) -> bool:
 
     Its place in the block is a hash, the first of the first block; so it is always the same.
 
-    Args:
-        number: of the example, from 0.
-        every: examples of a block.
-
     Example:
         >>> [number for number in range(20) if is_held_out(number, 5)]
         [0, 8, 12, 16]
@@ -23,15 +19,7 @@ def is_held_out(number: int, every: int) -> bool:
 
 
 def check_hold_out(hold_out: int, *, valid: str | None, own: str = "") -> None:
-    """Check that a section `data` has validation data, and from one place.
-
-    Args:
-        hold_out, valid: its settings.
-        own: what brings validation data along, such as a corpus; "" for nothing.
-
-    Raises:
-        ConfigError: it has none, or from two.
-    """
+    """Check that a section `data` has validation data, and from one place."""
     if hold_out < 0 or hold_out == 1:
         raise ConfigError(
             f"hold_out: expected 0 for none or at least 2, got {hold_out}; 20 holds out one example of 20"

@@ -76,26 +76,13 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
 
 
 def measured(path: Path) -> int:
-    """Number of pixels of an image, or of all frames of a clip, without decoding it.
-
-    Raises:
-        DataError: the file is missing or not an image.
-    """
+    """Number of pixels of an image, or of all frames of a clip, without decoding it."""
     with _opened(path) as file:
         return file.width * file.height * int(getattr(file, "n_frames", 1))
 
 
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
-    """Read a clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3].
-
-    Args:
-        path: the file.
-        size: scale each frame to a square.
-        frames: keep this many evenly spaced frames; None keeps all.
-
-    Raises:
-        DataError: the file is missing, damaged or not a clip.
-    """
+    """Read a clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3]."""
     if path.suffix.lower() == ".npy":
         clip = clip_of(read_array(path), path)
         if size is not None:
@@ -113,11 +100,7 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Read the numbers of a .npy file.
-
-    Raises:
-        DataError: the file is missing, damaged, or has values that are not finite numbers.
-    """
+    """Read the numbers of a .npy file."""
     note(path)
     try:
         # Memory-map it, so that a header that promises too much fails before memory is allocated.
@@ -138,11 +121,7 @@ def is_clip(path: Path) -> bool:
 
 
 def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> np.ndarray:
-    """Stack arrays of equal shape.
-
-    Raises:
-        DataError: two shapes differ; names the two files.
-    """
+    """Stack arrays of equal shape."""
     for path, array in zip(paths, arrays, strict=True):
         if array.shape != arrays[0].shape:
             ours, theirs = (" x ".join(map(str, one.shape)) for one in (array, arrays[0]))
@@ -151,11 +130,7 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
 
 
 def read_folders(path: Path) -> list[LabelledImage]:
-    """The images or clips of a folder with one subfolder per class, sorted by name.
-
-    Raises:
-        DataError: the folder is missing, or a class has no images.
-    """
+    """The images or clips of a folder with one subfolder per class, sorted by name."""
     if not path.is_dir():
         raise DataError("no such folder; give one with a subfolder for each class", path=path)
     found = []

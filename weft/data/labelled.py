@@ -233,11 +233,7 @@ def _option(wrong: str) -> str:
 
 
 def check_encoding(name: str) -> None:
-    """Check that Python knows an encoding and that it encodes line ends as ASCII.
-
-    Raises:
-        ConfigError: it does not.
-    """
+    """Check that Python knows an encoding and that it encodes line ends as ASCII."""
     try:
         plain = "a\n".encode(name) == b"a\n"
     except (LookupError, UnicodeError, ValueError, TypeError):

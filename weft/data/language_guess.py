@@ -56,10 +56,6 @@ def code_of(name: str) -> str | None:
 def share(counts: Mapping[str, int], code: str) -> float:
     """The share of a text's words that are frequent words of a language.
 
-    Args:
-        counts: of the text's lower-cased words.
-        code: of the language.
-
     Example:
         >>> share({"the": 2, "cat": 1, "in": 1}, "en")
         0.75

@@ -61,10 +61,6 @@ def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
 def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[str | DataError]:
     r"""Like `read_lines`, with an error instead of a line that is not UTF-8; or in another encoding.
 
-    Raises:
-        DataError: the file is missing, empty, a directory, unreadable or damaged; or its first line has a
-            NUL byte, so it is binary or UTF-16.
-
     Example:
         >>> import io
         >>> [str(line) for line in each_line(io.BytesIO(b"one\ncaf\xe9\nthree"))][::2]
@@ -87,31 +83,12 @@ def raw_lines(file: str | Path, encoding: str = "utf-8") -> Iterator[bytes | Fin
 
 
 def text_bytes(path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:
-    """The bytes of a text file in UTF-8, without a byte order mark and with LF.
-
-    Args:
-        path: of the file, possibly compressed.
-        encoding: of a file that has no byte order mark; bytes that are not in it become U+FFFD. With UTF-8
-            they stay as they are, so that the reader can name their line.
-
-    Raises:
-        DataError: at once if the file is missing, empty, a directory or unreadable; while reading if it is
-            damaged, or a workbook or a document instead of text.
-    """
+    """The bytes of a text file in UTF-8, without a byte order mark and with LF."""
     return _lined(_unmarked(file_bytes(path), path, encoding))
 
 
 def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines: the number of the first line, and their bytes.
-
-    Args:
-        parts: the bytes of a file in UTF-8, split anywhere; see `text_bytes`.
-        name: of the file, for the error.
-
-    Raises:
-        DataError: it is a picture, a document or another file without plain text; or a line is longer than
-            LONGEST.
-    """
+    """Blocks of whole lines: the number of the first line, and their bytes."""
     first = 1
     held: list[bytes] = []  # the incomplete last line
     size = 0
@@ -134,12 +111,7 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def wrong_bytes(line: bytes, file: str = "") -> str | None:
-    """Why a line is not UTF-8 text, with advice; None if it is.
-
-    Args:
-        line: its bytes.
-        file: its file, for guessing the encoding and suggesting a command.
-    """
+    """Why a line is not UTF-8 text, with advice; None if it is."""
     if b"\0" in line:
         return f"a NUL byte, so this is not UTF-8 text; {advice(file, line)}"
     try:
@@ -151,13 +123,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
 
 
 def line_findings(line: bytes, file: str, number: int, control: str = "remove it") -> Iterator[Finding]:
-    """What is wrong with the text of a line.
-
-    Args:
-        line: its bytes.
-        file, number: its place.
-        control: what to do with a control character.
-    """
+    """What is wrong with the text of a line."""
     text = line.decode("utf-8", errors="replace")
     if "\ufffd" in text or "\0" in text:
         what = "U+FFFD, a character that an earlier conversion lost; correct or remove the line"
@@ -305,12 +271,7 @@ def _rivals(sample: bytes, best: str, scores: dict[str, float]) -> list[str]:
 
 
 def advice(file: str, line: bytes) -> str:
-    """A command that converts a file to UTF-8, or general advice if the encoding is unclear.
-
-    Args:
-        file: its path; compressed files and streams get general advice.
-        line: a line that is not UTF-8.
-    """
+    """A command that converts a file to UTF-8, or general advice if the encoding is unclear."""
     path = Path(file)
     found = None if 0 in line else guess(line)
     try:

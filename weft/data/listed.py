@@ -35,13 +35,6 @@ def listed(path: Path, form: str) -> Iterator[ListedText | Finding]:
 
     A table has two columns, or a header with columns called as in `form`, FILES and TEXTS. Any
     other file has a file name and a text in each line, with a tab between.
-
-    Args:
-        path: of the list.
-        form: of a line, for errors, such as IMAGE TAB CAPTION.
-
-    Raises:
-        DataError: the list cannot be read, or its columns are others.
     """
     if is_table(path) and not is_ljspeech(path):
         yield from _rows(path, form)
@@ -98,11 +91,7 @@ def inside(folder: Path, file: str) -> str:
 
 
 def lists_files(path: Path, form: str, endings: tuple[str, ...]) -> bool:
-    """Whether the files that the first rows of a list name have these endings.
-
-    Raises:
-        DataError: the list cannot be read, or its columns are others.
-    """
+    """Whether the files that the first rows of a list name have these endings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes, which come again when it is read
         rows = list(islice(listed(path, form), HEAD))

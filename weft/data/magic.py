@@ -114,9 +114,6 @@ _TEXTUAL = (
 def kind_of_bytes(start: bytes) -> FileKind | None:
     """The kind of file that begins with these bytes; None for plain text and anything unknown.
 
-    Args:
-        start: the first bytes; `START` are enough.
-
     Example:
         >>> kind_of_bytes(b"RIFF....WAVE").name, kind_of_bytes(b"BMW is a car")
         ('a wav file', None)
@@ -139,10 +136,6 @@ def kind_of_file(path: Path) -> FileKind | None:
 
 def not_text(start: bytes, file: str) -> str | None:
     """Why a file that begins with these bytes is not plain text, and what to type; None if it may be text.
-
-    Args:
-        start: the first bytes.
-        file: its name, for the command.
 
     Example:
         >>> not_text(b"%PDF-1.7 ...", "letter.pdf")

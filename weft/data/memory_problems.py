@@ -26,7 +26,6 @@ def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.nd
     mean squared error of Var(u_1 + u_2) = 1/6.
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         length: T, at least 2.
 
@@ -60,10 +59,8 @@ def copying(
     trivial baseline has n ln 8 / (delay + 2n) nats per position and one symbol in 8 right.
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         delay: T, at least 1.
-        symbols: n, at least 1.
 
     Returns:
         Inputs and outputs, both [B, T + 2n] int64.
@@ -92,10 +89,8 @@ def selective(
     Input: T steps with n symbols, a go sign, n blanks. Output: T + 1 blanks, then the symbols.
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         length: T, at least n.
-        symbols: n, at least 1.
 
     Returns:
         Inputs and outputs, both [B, T + 1 + n] int64.
@@ -123,7 +118,6 @@ def induction(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np
     """Random symbols with one go sign among them: what followed it, when it comes again?
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         length: T, symbols including the first go sign, at least 2.
 
@@ -152,7 +146,6 @@ def recall(seed: Sequence[int], numbers: np.ndarray, pairs: int) -> tuple[np.nda
     """Keys, each followed by its symbol; then the keys in another order, to be answered by their symbols.
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         pairs: P, from 1 to KEYS; the keys of an example differ.
 
@@ -192,10 +185,8 @@ def cups_and_ball(
     smallest group that does not commute, with five the smallest one that is not solvable (S_5).
 
     Args:
-        seed: of the set.
         numbers: [B] of the examples.
         length: T, at least 1.
-        cups: from 2 to SYMBOLS.
 
     Returns:
         Inputs, numbers in `swaps(cups)`, and outputs, both [B, T] int64.

@@ -162,11 +162,7 @@ class PairColumns(NamedTuple):
 
 
 def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
-    """The columns with these names or of these languages, or the only two of a table without names.
-
-    Raises:
-        DataError: the table has other columns.
-    """
+    """The columns with these names or of these languages, or the only two of a table without names."""
     left, right = _side(table, source), _side(table, target)
     if left is not None and right is not None:
         return PairColumns(left, right, True)
@@ -196,9 +192,6 @@ def column_texts(path: str | Path, name: str) -> Iterator[tuple[int, str | DataE
     """The number and the text of each row of a table, in the column of this name; an error for a bad row.
 
     In a table without a header it is the first of one or two columns.
-
-    Raises:
-        DataError: the table has other columns.
     """
     table = TableFile(path)
     column = _side(table, name)
@@ -276,11 +269,7 @@ def both(path: str | Path) -> tuple[Path, Path] | None:
 
 
 def find_side(prefix: str | Path, language: str) -> Path:
-    """The file of one language: prefix.language, plain or compressed.
-
-    Raises:
-        DataError: there is no such file, or more than one.
-    """
+    """The file of one language: prefix.language, plain or compressed."""
     forms = [Path(f"{prefix}.{language}{end}") for end in ("", *COMPRESSED)]
     try:
         found = [form for form in forms if status(form) is not None]

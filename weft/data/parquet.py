@@ -12,15 +12,7 @@ FREE_CELLS = 4_000_000
 
 
 def as_parquet(table: bytes, path: Path) -> bytes:
-    """Convert a CSV with a header to Parquet: unique_id as text, ds as inferred, all other columns float64.
-
-    Args:
-        table: in UTF-8; an empty table gives an empty result.
-        path: named in errors.
-
-    Raises:
-        ConfigError: pyarrow is not installed.
-    """
+    """Convert a CSV with a header to Parquet: unique_id as text, ds as inferred, other columns float64."""
     pyarrow = _pyarrow(path)
     if not table:
         return b""
@@ -43,11 +35,7 @@ def _pyarrow(path: Path) -> Any:
 
 
 def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    """Header and numbered rows of a Parquet file.
-
-    Raises:
-        DataError: the file cannot be read; ConfigError: pyarrow is not installed.
-    """
+    """Header and numbered rows of a Parquet file."""
     parquet = _pyarrow(path).parquet
     note(path)
     try:

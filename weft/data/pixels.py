@@ -45,16 +45,7 @@ BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
 
 
 def pixels(picture: Image.Image, size: int | None, path: Path | None = None) -> np.ndarray:
-    """[height, width, 3] uint8 of an open image, upright and on white.
-
-    Args:
-        picture: of any mode.
-        size: scale to a square with sides of this many pixels; None keeps the size.
-        path: of the file, for errors.
-
-    Raises:
-        DataError: it has colours or grey values that are not read.
-    """
+    """[height, width, 3] uint8 of an open image, upright and on white."""
     picture.load()
     white_is_0 = isinstance(picture, TiffImageFile) and _white_is_0(picture, path)
     with suppress(*BROKEN):  # damaged metadata of an intact image
@@ -104,11 +95,7 @@ def _eight_bits(picture: Image.Image, path: Path | None) -> Image.Image:
 
 
 def frames_of(file: Image.Image, size: int | None, path: Path | None = None) -> Iterator[np.ndarray]:
-    """All frames of an open clip; the arguments are those of `pixels`.
-
-    Raises:
-        DataError: they are larger than LARGEST_CLIP; repeated frames take only a few bytes in the file.
-    """
+    """All frames of an open clip; the arguments are those of `pixels`."""
     total = 0
     for frame in ImageSequence.Iterator(file):
         picture = pixels(frame, size, path)
@@ -121,11 +108,7 @@ def frames_of(file: Image.Image, size: int | None, path: Path | None = None) -> 
 
 
 def clip_of(array: np.ndarray, path: Path | None = None) -> np.ndarray:
-    """Numbers [T, H, W] or [T, H, W, 3] as [T, H, W, 3] uint8; floats are from 0 to 1.
-
-    Raises:
-        DataError: they have another shape, or other values.
-    """
+    """Numbers [T, H, W] or [T, H, W, 3] as [T, H, W, 3] uint8; floats are from 0 to 1."""
     if array.ndim == 3:
         array = np.repeat(array[..., None], 3, -1)
     if array.ndim != 4 or array.shape[-1] != 3:

@@ -36,11 +36,7 @@ class Questions(NamedTuple):
 
 
 def read_questions(path: Path) -> Questions:
-    """Read pairs or analogies; empty lines and lines that begin with # are skipped.
-
-    Raises:
-        DataError: a line is neither (names file and line), or the file is empty.
-    """
+    """Read pairs or analogies; empty lines and lines that begin with # are skipped."""
     found = Questions([], [])
     section = path.name
     for number, line in enumerate(read_lines(path), 1):

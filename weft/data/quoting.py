@@ -104,11 +104,7 @@ class Quoting(NamedTuple):
 
 
 def quoting(path: Path, encoding: str = "utf-8", mark: str = "\t") -> Quoting:
-    """What quotes mean in a text table.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """What quotes mean in a text table."""
     try:
         about = path.stat()
     except OSError:

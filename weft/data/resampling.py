@@ -27,13 +27,9 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
 
     Args:
         samples: [N].
-        rate, wanted: old and new sample rate in Hz.
 
     Returns:
         [ceil(N wanted / rate)] float32.
-
-    Raises:
-        DataError: the ratio of the rates is not a fraction of small numbers.
 
     Source: Smith, Digital Audio Resampling (the windowed sinc).
 

@@ -186,11 +186,7 @@ def _nothing(path: Path, header: Sequence[str], which: Columns, columns: Sequenc
 
 
 def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a run that a wide table has.
-
-    Raises:
-        ConfigError: one is missing and there is another one instead.
-    """
+    """The columns of a run that a wide table has."""
     names = {name.lower(): name for name in reversed(others)}
     found = tuple(name for name in trained if name.lower() in names)
     missing = [name for name in trained if name not in found]
@@ -206,11 +202,7 @@ def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple
 
 
 def column_times(path: Path, rows: Sequence[tuple[int, list[str]]], place: int, which: Columns) -> TimeColumn:
-    """The times of a table, whose column of times is at `place`.
-
-    Raises:
-        DataError: see read_times.
-    """
+    """The times of a table, whose column of times is at `place`."""
     cells = [(line, row[place]) for line, row in rows]
     order = order_of(path, cells, which.dates)
     return read_times(path, cells, order, base=which.base, zone=which.zone)
@@ -259,16 +251,7 @@ class TableRows(NamedTuple):
 
 
 def read_rows(path: Path, time: Sequence[str] = ()) -> TableRows:
-    """The cells of a table.
-
-    Args:
-        path: of the table.
-        time: columns that make a time together, such as a date and a time of day; the first holds it then.
-
-    Raises:
-        DataError: the file cannot be read.
-        ConfigError: there is no such column.
-    """
+    """The cells of a table."""
     table = _rows(path)
     if len(time) < 2:
         return table
@@ -338,11 +321,7 @@ def time_column(path: Path, header: list[str], names: Sequence[str], rows: Seque
 
 
 def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The indices of several columns; an exact match wins, then the first match ignoring case.
-
-    Raises:
-        ConfigError: unknown column.
-    """
+    """The indices of several columns; an exact match wins, then the first match ignoring case."""
     exact = {name: number for number, name in reversed(list(enumerate(header)))}
     for name in names if len(exact) < len(header) else ():
         if header.count(name) > 1:

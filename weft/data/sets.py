@@ -79,11 +79,7 @@ def data_sets() -> dict[str, DataSet]:
 
 
 def find_set(name: str) -> DataSet:
-    """The set of a name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """The set of a name."""
     known = data_sets()
     if name not in known:
         raise ConfigError(f"no data set is called {name!r}; known are {', '.join(known)}")
@@ -93,15 +89,8 @@ def find_set(name: str) -> DataSet:
 def fetch(file: SetFile, folder: Path) -> bool:
     """Fetch a file of a set into a folder, unless a file of that name exists.
 
-    Args:
-        file: of a set.
-        folder: made if it is missing.
-
     Returns:
         False if a file of this name exists; it is left unchanged.
-
-    Raises:
-        DataError: the file cannot be fetched, is not what the table says, or cannot be written.
     """
     place = folder / file.to
     if os.path.lexists(place):

@@ -148,7 +148,6 @@ def moving(
     one, and the other requires it to score lower.
 
     Args:
-        seed: of the set.
         numbers: [N] example numbers.
         size: side length in pixels.
         frames: T.

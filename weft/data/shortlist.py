@@ -45,10 +45,6 @@ def probabilities(pairs: JoinedStores, num_source: int, num_target: int) -> Prob
 
     Expectation maximisation over all links between the tokens of a pair; the order of tokens does not matter.
 
-    Args:
-        pairs: tokens of both sides.
-        num_source, num_target: sizes of the vocabularies.
-
     Source: Brown et al. 1993, section 4.1; Dyer, Chahuneau & Smith 2013 (fast_align) align by the same model
     with a preference for the diagonal.
 
@@ -135,13 +131,7 @@ class Shortlist(NamedTuple):
     frequent: np.ndarray  # [T] int32, every target token, most frequent first
 
     def tokens(self, source: Sequence[int] | np.ndarray, count: int, always: Sequence[int]) -> np.ndarray:
-        """The kept target tokens, ascending.
-
-        Args:
-            source: the source tokens of a batch.
-            count: how many partners of each, and how many frequent tokens.
-            always: tokens that are kept too.
-        """
+        """The kept target tokens, ascending."""
         kept = np.zeros(len(self.frequent), bool)
         known = np.asarray(source)
         known = known[known < len(self.partners)]
@@ -152,13 +142,7 @@ class Shortlist(NamedTuple):
 
     @classmethod
     def learn(cls, pairs: JoinedStores, num_source: int, num_target: int, *, shared: bool) -> "Shortlist":
-        """A shortlist from training pairs.
-
-        Args:
-            pairs: tokens of both sides.
-            num_source, num_target: sizes of the vocabularies.
-            shared: both are one vocabulary, so a source token goes with itself too, as in a name.
-        """
+        """A shortlist from training pairs."""
         source, target, prob = probabilities(pairs, num_source, num_target)
         good = prob >= LEAST
         source, target, prob = source[good], target[good], prob[good]
@@ -178,12 +162,7 @@ class Shortlist(NamedTuple):
         return cls(np.where(partners < 0, partners[:, :1], partners), frequent)
 
     def save(self, path: Path, key: str) -> None:
-        """Write it to a file.
-
-        Args:
-            path: the file.
-            key: tells whether it fits the vocabularies.
-        """
+        """Write it to a file."""
         again = (self.partners == self.partners[:, :1]) & (np.arange(MOST) > 0)
         rows = [row[:number].tolist() for row, number in zip(self.partners, MOST - again.sum(1), strict=True)]
         saved = {"key": key, "partners": rows, "frequent": self.frequent.tolist()}

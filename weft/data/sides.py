@@ -97,13 +97,7 @@ class AlignedText(NamedTuple):
 def texts(
     paths: Iterable[str | Path], *, pairs: bool = True, columns: tuple[str, str] | None = None
 ) -> Iterator[AlignedText | Finding]:
-    """The texts formed by the paths, those with "train" in their name first, and findings for missing paths.
-
-    Args:
-        paths: files, or prefixes of files (data/train for data/train.en, data/train.de).
-        pairs: whether files may be sides of one text.
-        columns: the names of the two sides in a table; None to guess.
-    """
+    """The texts formed by the paths, those named "train" first, and findings for missing paths."""
     tables: list[str] = []
     memories: list[str] = []
     groups: dict[str, dict[str, str]] = {}

@@ -32,19 +32,8 @@ def rank(number: int, seed: int) -> bytes:
 def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
     """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs.
 
-    Args:
-        path: prefix of two files, a table, or two files with a comma; for the last, PATH is SOURCE-TARGET in
-            the folder of the first file.
-        source, target: languages; if they cannot be the endings of files, as some names of columns, two
-            tables are written instead.
-        count: pairs to hold out.
-
     Returns:
         The prefixes of the two new texts, or the tables.
-
-    Raises:
-        ConfigError: the text has fewer than ten times as many pairs, or the files exist.
-        DataError: the text is damaged.
     """
     text = ParallelText(path, source, target)
     total = sum(1 for _ in text)

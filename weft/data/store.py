@@ -30,12 +30,7 @@ LOCK = "lock"
 
 
 def content_key(files: Iterable[str | Path], **settings: Any) -> str:
-    """A hash of everything that determines a store's ids: the files' bytes and the settings.
-
-    Args:
-        files: in order.
-        settings: JSON values: the vocabularies' content, max_length, ...
-    """
+    """A hash of everything that determines a store's ids: the files' bytes and the settings."""
     total = hashlib.sha256(json.dumps([VERSION, settings], sort_keys=True).encode())
     for path in files:
         try:
@@ -89,11 +84,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, directory: str | Path) -> "TokenStore":
-        """Open an existing store.
-
-        Raises:
-            DataError: it does not exist, is damaged, or has another version.
-        """
+        """Open an existing store."""
         directory = Path(directory)
         remedy = "delete the directory and train again to rebuild it"
         try:
@@ -130,20 +121,6 @@ class TokenStore:
         """Build a store, or open it if it exists with the same key.
 
         A killed build leaves a hidden directory next to the store; the next build resumes from it.
-
-        Args:
-            directory: of the store; another store there is replaced once the new one is complete.
-            pairs: (line number, source, target).
-            encode: turns lists of sources and targets into lists of ids.
-            max_length: maximum tokens per side without eos; longer pairs, and pairs with an empty side, are
-                counted and left out.
-            key: see `content_key`.
-            progress: called with the number of pairs done so far.
-            processes: number of parallel processes; 0 for one per core.
-
-        Raises:
-            DataError: no pairs are left, the disk is full, or reading the pairs failed; an existing store
-                is not changed.
         """
         directory = Path(directory)
         if _has(directory, key):

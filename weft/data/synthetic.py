@@ -71,11 +71,6 @@ def scored(line: str) -> tuple[float, str]:
 def judged(texts: Iterable[str], lines: Iterable[str], limits: PairLimits) -> PairVerdicts:
     r"""Judge all pairs; memory use is about 20 bytes per pair.
 
-    Args:
-        texts: the human-written texts.
-        lines: for each text the line of `weft predict --scores`.
-        limits: which pairs to keep. Among equal scores, the first are kept.
-
     Example:
         >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], PairLimits(least=-0.7))
         >>> found.kept, found.dropped
@@ -107,13 +102,7 @@ def judged(texts: Iterable[str], lines: Iterable[str], limits: PairLimits) -> Pa
 def pairs(
     texts: Iterable[str], lines: Iterable[str], found: PairVerdicts, tag: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """The kept pairs: the tag with the model's translation, and the text.
-
-    Args:
-        texts, lines: as for `judged`.
-        found: its result.
-        tag: prepended to each source with a space; "" for none.
-    """
+    """The kept pairs: the tag with the model's translation, and the text."""
     for text, line, reason in zip(texts, lines, found.reasons, strict=True):
         if reason == KEPT:
             yield f"{tag} {scored(line)[1]}".strip(), text

@@ -144,11 +144,7 @@ class TableFile:
         return place
 
     def __iter__(self) -> Iterator[Row]:
-        """All rows.
-
-        Raises:
-            DataError: a row is damaged.
-        """
+        """All rows."""
         for row in self.rows():
             if isinstance(row, Finding):
                 raise row.error()

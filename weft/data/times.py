@@ -84,18 +84,7 @@ def read_times(
     base: str | None = None,
     zone: str | None = None,
 ) -> TimeColumn:
-    """The times in the cells of a column.
-
-    Args:
-        path: of the table, for errors.
-        rows: line number and cell.
-        order: of ambiguous dates.
-        base: of the run; None if this table decides it, or UNKNOWN.
-        zone: of times without an offset, if the user names it (in_order applies it).
-
-    Raises:
-        DataError: a cell is not a time, or does not fit the base; names the line.
-    """
+    """The times in the cells of a column."""
     import pandas as pd
 
     codes, found = pd.factorize(np.array([_text(cell) for _, cell in rows], dtype=object))
@@ -157,14 +146,8 @@ def in_order(
     """The times of one series in order, and the place of each of them in the table.
 
     Args:
-        path, name: of the table and the series, for errors.
         lines: [T] of the table.
         times: [T] as read.
-        zone: of times without an offset.
-        again: whether times may come again, in any order.
-
-    Raises:
-        DataError: a time comes twice, or the order changes; names the lines.
     """
     if zone is not None and times.dtype.kind == "M" and times.tz is None:
         times = _local(path, lines, times, zone)
@@ -227,11 +210,7 @@ def _no_clock() -> tuple[type[Exception], ...]:
 
 
 def zone_of(name: str) -> str:
-    """A time zone that pandas knows.
-
-    Raises:
-        ConfigError: it does not.
-    """
+    """A time zone that pandas knows."""
     import pandas as pd
 
     try:

@@ -88,14 +88,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
 
 
 def coverage(path: Path, counts: Mapping[str, int], *, lowercase: str, kind: str = "word") -> str:
-    """How much of a training text has vectors in a file, with a warning and its likely cause if it is little.
-
-    Args:
-        path: the file.
-        counts: of the words of the text, as the model reads them.
-        lowercase: name of the setting that converts the text to lower case.
-        kind: of the words: "word" or "space", or pieces of words.
-    """
+    """How much of a training text has vectors in a file, with a warning and its likely cause if little."""
     folded = {word.lower() for word in counts}
     found, alike = set[str](), set[str]()
     for word, _, _ in _entries(path):

@@ -159,11 +159,7 @@ def _long_enough(table: SeriesTable, split: Sequence[float], rows: int) -> tuple
 
 
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
-    """The scale of training columns [T, F]; a constant column is divided by 1.
-
-    Raises:
-        DataError: a column has no values.
-    """
+    """The scale of training columns [T, F]; a constant column is divided by 1."""
     for column, name in zip(train.T, names, strict=True):
         if not np.isfinite(column).any():
             raise DataError(f"column {name}: no value in the training rows; remove the column")

@@ -28,13 +28,6 @@ def silenced(model: M, units: Mapping[str, Collection[int]]) -> M:
     y_t = k * y(x_t, k * s_{t-1}), s_t = k * s(x_t, k * s_{t-1}) with k = 0 at the units, 1 elsewhere, for
     every tensor of the state with one number per unit (h, and c of an LSTM). The cells run step by step.
 
-    Args:
-        model: is not changed.
-        units: units by cell name as in `places(model)`, counted from 0.
-
-    Raises:
-        ConfigError: the model has no such cell or unit.
-
     Example:
         >>> from weft.nn.recurrent import Stack
         >>> stack = Stack(3, (5,))

@@ -13,9 +13,6 @@ from weft.probe import probe
 def entropy(weights: Tensor) -> Tensor:
     """-Σ_j α_j ln α_j in nats: 0 if one position has all the weight, ln S if all weights are equal.
 
-    Args:
-        weights: [.., S] non-negative, summing to 1; a position with weight 0 contributes nothing.
-
     Returns:
         [..].
 
@@ -29,10 +26,6 @@ def entropy(weights: Tensor) -> Tensor:
 @torch.no_grad()
 def copied(model: Generator, batch: SequencePair) -> Tensor | None:
     """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) for each target w: 1 if it was copied.
-
-    Args:
-        model: in evaluation mode.
-        batch: sources and their outputs.
 
     Returns:
         [B, T] from 0 to 1; None if the model cannot copy.

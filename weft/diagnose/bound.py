@@ -35,9 +35,6 @@ def bound(steps: StepTrace) -> Bound:
     λ₁ is the largest singular value of W_hh and γ_s,max the largest slope of the activation among the units
     at step s.
 
-    Raises:
-        ConfigError: the cell is not a plain (Elman) network, or the slope of its activation is unknown.
-
     Source: Pascanu, Mikolov & Bengio 2013, section 2.1, with the same λ₁.
     """
     cell = steps.place.cell
@@ -61,9 +58,6 @@ def bound(steps: StepTrace) -> Bound:
 
 def slopes(activation: str, h: Tensor) -> Tensor:
     """g'(z) from h = g(z), elementwise; 1 for maxout, which is piecewise linear.
-
-    Raises:
-        ConfigError: the slope of this activation is unknown.
 
     Example:
         >>> slopes("tanh", torch.tensor([0.0, 0.5])).tolist()
@@ -90,7 +84,6 @@ def scalar_reach(weight: float, slopes: Tensor) -> Tensor:
     """dh_T/dh_t of a network with one unit: Π_{s=t+1..T} γ_s w = (γ̄ w)^(T-t) with the geometric mean γ̄.
 
     Args:
-        weight: w.
         slopes: [T] γ_1 .. γ_T.
 
     Returns:

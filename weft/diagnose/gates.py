@@ -41,7 +41,6 @@ def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.
 
     Args:
         gate: [B, T, H] values from 0 to 1; mask: [B, T] bool.
-        low, high: thresholds for shut and open (Karpathy, Johnson & Fei-Fei 2015: 0.1 and 0.9).
 
     Example:
         >>> shares = saturation(torch.tensor([[[0.05], [0.5], [0.95], [0.99]]]), torch.ones(1, 4) > 0)

@@ -80,9 +80,7 @@ def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
     """rows · ∂s_t/∂s_{t-1}, exactly.
 
     Args:
-        cell: the cell, in evaluation mode.
         x: [B, D] the step's input, held fixed.
-        state: the state before the step, N numbers per row.
         rows: [B, K, N].
 
     Returns:
@@ -108,7 +106,6 @@ def products(trace: StepTrace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
     """rows · ∂s_T/∂s_t for t = T-1, T-2, .. 0, where T is the trace's last step and s_t is after step t.
 
     Args:
-        trace: of B rows and T steps.
         rows: [B, K, N] left factors; the identity gives full Jacobians.
 
     Yields:

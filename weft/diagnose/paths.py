@@ -39,9 +39,6 @@ class Paths(NamedTuple):
 def paths(steps: StepTrace) -> Paths:
     """Both products for a cell whose state is (h, c).
 
-    Raises:
-        ConfigError: the cell's state does not consist of two tensors.
-
     Source: Hochreiter & Schmidhuber 1997, appendix A.1; Gers, Schmidhuber & Cummins 2000.
     """
     h, c = _two(steps)

@@ -40,10 +40,6 @@ def reach(model: nn.Module, batch: Any) -> list[Reach]:
     direction runs from the end, so there it is ∂h_0/∂h_t. The effects of other layers, attention and input
     feeding are held fixed.
 
-    Args:
-        model: has `loss(batch)`; it is measured in evaluation mode and its mode is restored.
-        batch: the argument of its loss; cost grows with B · T · H³.
-
     Returns:
         One for each sequence that each cell read, in order of their beginnings.
 

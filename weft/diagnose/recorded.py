@@ -96,11 +96,7 @@ def title_of(place: CellPlace, both: bool) -> str:
 
 
 def titles_of(found: Sequence[CellPlace]) -> dict[str, str]:
-    """A unique title for each module name, used wherever a layer is shown.
-
-    Args:
-        found: all places of a model; where two titles are equal, the module's name is appended.
-    """
+    """A unique title for each module name, used wherever a layer is shown."""
     both = any(place.backward for place in found)
     titles = {place.name: title_of(place, both) for place in found}
     times = Counter(titles.values())

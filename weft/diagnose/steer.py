@@ -25,7 +25,6 @@ def steered(model: Generator, overrides: Mapping[int, Tensor]) -> Generator:
     the copy for one search at a time.
 
     Args:
-        model: is not changed; a model without attention is not affected.
         overrides: by step, 1 being the first output token: weights [S] over the source positions, which
             should sum to 1.
 

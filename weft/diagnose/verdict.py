@@ -34,10 +34,6 @@ def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurre
     The gradient explodes if the reach exceeds 100 at some lag and vanishes if it is below 0.01 at the
     longest.
 
-    Args:
-        measures: the reach ‖∂h_T/∂h_{T-lag}‖₂ by lag, in the order of training; one is enough.
-        name: of the layer.
-
     Example:
         >>> verdict([{1: 0.9, 10: 0.3}, {1: 0.8, 10: 1e-4}], name="encoder").sentence.split(";")[0]
         'encoder: the gradient vanishes (reach 0.8 at lag 1, 0.0001 at lag 10)'

@@ -15,15 +15,7 @@ MOST = 5000
 
 
 def unpacked(data: bytes, name: str) -> dict[str, bytes]:
-    """The files of an archive by name, in its order.
-
-    Args:
-        data: the archive.
-        name: of the archive, for errors.
-
-    Raises:
-        DataError: it is damaged, encrypted, or too large unpacked.
-    """
+    """The files of an archive by name, in its order."""
     found: dict[str, bytes] = {}
     left = LARGEST
     try:

@@ -98,16 +98,6 @@ ENDINGS = (*_KINDS, *_SAME)
 def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | None = None) -> Document:
     r"""A file as a document.
 
-    Args:
-        data: its content.
-        name: its name; the ending says what it is.
-        source, target: the languages of the translation.
-        lost: gets the place of each translation in a catalogue or XLIFF that lacks a placeholder such as %s.
-
-    Raises:
-        DataError: the file is damaged.
-        ConfigError: another ending, or a library is not installed.
-
     Example:
         >>> file = opened(b"One.\n", "a.txt", "en", "es")
         >>> file.written([WrittenSentence("Uno."), WrittenSentence("")])
@@ -136,11 +126,7 @@ def _charset(data: bytes) -> str:
 
 
 def decoded(data: bytes, name: str, encoding: str) -> str:
-    """The text of a file.
-
-    Raises:
-        DataError: its bytes do not fit the encoding.
-    """
+    """The text of a file."""
     try:
         text = data.decode(encoding)
     except UnicodeError as error:

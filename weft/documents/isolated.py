@@ -54,18 +54,7 @@ class DocumentBounds(NamedTuple):
 
 
 def document_language(data: bytes, name: str, bounds: DocumentBounds, characters: int) -> tuple[str, str]:
-    """The language that a document names, or its beginning, to detect the language: one of the two is empty.
-
-    Args:
-        data: the file.
-        name: its name; the ending says what it is.
-        bounds: what it may cost.
-        characters: length of the beginning, at most.
-
-    Raises:
-        DataError: it is damaged, or costs too much.
-        ConfigError: another ending, or a library is not installed.
-    """
+    """The language that a document names, or its beginning, to detect it: one of the two is empty."""
     found = _child("detection", bounds, data, name, characters)
     return str(found[0]), str(found[1])
 
@@ -73,13 +62,7 @@ def document_language(data: bytes, name: str, bounds: DocumentBounds, characters
 def document_sentences(
     data: bytes, name: str, source: str, target: str, bounds: DocumentBounds
 ) -> list[Sentence]:
-    """The sentences of a document; the arguments and errors are those of `document_language`.
-
-    Args:
-        data, name: the file.
-        source, target: the languages of the translation.
-        bounds: what it may cost.
-    """
+    """The sentences of a document; the arguments and errors are those of `document_language`."""
     found = _child("reading", bounds, data, name, source, target)
     return [Sentence(str(text), bool(linked)) for text, linked in found]
 
@@ -87,12 +70,7 @@ def document_sentences(
 def translated_document(
     data: bytes, name: str, source: str, target: str, found: Sequence[WrittenSentence], bounds: DocumentBounds
 ) -> bytes:
-    """A document with its translation; the arguments and errors are those of `document_sentences`.
-
-    Args:
-        data, name, source, target, bounds: as for its sentences.
-        found: the translation of each sentence.
-    """
+    """A document with its translation; the arguments and errors are those of `document_sentences`."""
     texts = [(one.text, one.links) for one in found]
     return bytes.fromhex(_child("writing", bounds, data, name, source, target, texts))
 

@@ -51,8 +51,6 @@ def attended(
     """Links from attention between pieces.
 
     Args:
-        source, target: the texts.
-        pieces: of both texts, as they are shown: ▁ for a space, symbols by name.
         weights: [T, S] attention of each target piece over the source pieces.
     """
     plain = proportional(source, target)
@@ -66,11 +64,7 @@ def attended(
 
 
 def together(parts: Sequence[tuple[Links, int, int]]) -> Links:
-    """The links of a text of several sentences.
-
-    Args:
-        parts: links of a sentence, and where it begins in the source and in the translation.
-    """
+    """The links of a text of several sentences."""
     source = [(begin + at, end + at) for links, at, _ in parts for begin, end in links.source]
     target = [(begin + at, end + at) for links, _, at in parts for begin, end in links.target]
     weights = np.zeros((len(target), len(source)), np.float32)

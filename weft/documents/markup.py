@@ -31,11 +31,7 @@ class MarkupTexts:
             self._take(element)
 
     def fill(self, found: Sequence[WrittenSentence]) -> None:
-        """Put the translations of the segments in their place.
-
-        Args:
-            found: one for each segment; elements are moved, so this can be done once.
-        """
+        """Put the translations of the segments in their place."""
         for element, parts in self._rows:
             whole: list[Any] = []
             for part in parts:

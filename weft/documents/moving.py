@@ -39,10 +39,6 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
 
     A point with white space on a side of it in the source has white space there in the translation too.
 
-    Args:
-        segment: the source.
-        found: its translation, with links if the segment has marks.
-
     Example:
         >>> from weft.documents.links import proportional
         >>> segment = Segment("the Insert tab", (Mark(4, 10, "b"),))
@@ -58,12 +54,7 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
 
 
 def with_tags(parts: Sequence[str | Laid], written: Callable[[str], str] = str) -> str:
-    """A translation whose marks are Tags, as text.
-
-    Args:
-        parts: see `laid`.
-        written: how a text between tags is written, such as with escapes.
-    """
+    """A translation whose marks are Tags, as text."""
     return "".join(
         written(part)
         if isinstance(part, str)

@@ -34,16 +34,6 @@ class DocumentPair(NamedTuple):
 def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
     """The pairs of a file in two languages; units without one of them are left out.
 
-    Args:
-        parts: the bytes of the file, split anywhere.
-        name: its name; the ending says what it is.
-        source, target: languages. A file in the other direction is turned around, and a code without a region
-            also fits a text with one.
-
-    Raises:
-        DataError: the file is damaged, or has no pair in these languages.
-        ConfigError: a library is not installed.
-
     Example:
         >>> unit = b"<tuv xml:lang='en-GB'><seg>A <ph/>b</seg></tuv><tuv xml:lang='es'><seg>C</seg></tuv>"
         >>> list(pairs([b"<tmx><body><tu>", unit, b"</tu></body></tmx>"], "a.tmx", "es", "en"))
@@ -64,15 +54,7 @@ def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterat
 
 
 def languages(parts: Iterable[bytes], name: str) -> tuple[str, str]:
-    """The source and the target language that a file names; that of a catalogue's source is "source".
-
-    Args:
-        parts, name: see `pairs`.
-
-    Raises:
-        DataError: the file is damaged, or does not name two languages.
-        ConfigError: a library is not installed.
-    """
+    """The source and the target language that a file names; that of a catalogue's source is "source"."""
     found: tuple[str, str] = ("", "")
     if PurePath(name).suffix.lower() == ".po":
         file = entries(decoded(b"".join(parts), name, "utf-8"), name)

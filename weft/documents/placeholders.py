@@ -84,12 +84,7 @@ def differing(source: str, target: str) -> str:
 
 
 def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]:
-    """The places in a source of what its translation lacks.
-
-    Args:
-        source, target: the texts.
-        others: places of other parts of the source that the translation must have.
-    """
+    """The places in a source of what its translation lacks."""
     wanted = Counter(placeholders(source)) - Counter(placeholders(target))
     for text, count in Counter(source[begin:end] for begin, end in others).items():
         wanted[text] += max(0, count - target.count(text))
@@ -105,11 +100,6 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
     """A translation with parts of its source in place of the words that they became.
 
     A part that no word of the translation stands for is put before the word that follows it.
-
-    Args:
-        source: the text.
-        found: its translation, with links.
-        lost: places in the source of what the translation lacks.
 
     Example:
         >>> from weft.documents.links import proportional
@@ -156,14 +146,7 @@ def _before_next(source: str, begin: int, end: int) -> Mark:
 
 
 def _spaced(text: str, beside: str, sign: str, close: Sequence[str]) -> str:
-    """The text on a side of what is put into it, with a space or without one as in the source.
-
-    Args:
-        text: what follows; what precedes, if it is read backwards.
-        beside: the character of the source on this side; empty for none.
-        sign: the last character there of what is put into the text.
-        close: the categories of signs without a space on this side.
-    """
+    """The text on a side of what is put into it, with a space or without one as in the source."""
     if beside.isspace():
         return f" {text}" if text[:1].isalnum() else text
     return text.lstrip() if beside and unicodedata.category(sign) in close else text

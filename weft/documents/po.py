@@ -56,12 +56,7 @@ class Po:
 
 
 def entries(text: str, name: str) -> Any:
-    """The entries of a catalogue.
-
-    Raises:
-        DataError: it is another kind of file.
-        ConfigError: polib is not installed.
-    """
+    """The entries of a catalogue."""
     polib = library("polib", "documents", name)
     if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
         raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)

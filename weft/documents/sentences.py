@@ -33,10 +33,6 @@ class SplitText(NamedTuple):
         """The translations with the white space of the text.
 
         A language with spaces gets one where the source needs none, as between two Chinese sentences.
-
-        Args:
-            translations: one for each sentence.
-            target: their language.
         """
         gaps = self.gaps(translations, target)
         parts = [gaps[0]]
@@ -59,13 +55,6 @@ class SplitText(NamedTuple):
 def split(text: str, language: str) -> SplitText:
     r"""The sentences of a text.
 
-    Args:
-        text: a line or a paragraph.
-        language: its code; the rules of an unknown language are those of English.
-
-    Raises:
-        ConfigError: sentencex is not installed.
-
     Example:
         >>> split(" Dr. Li left.  He sat.\n", "en")
         SplitText(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
@@ -87,11 +76,7 @@ def split(text: str, language: str) -> SplitText:
 
 
 def splitter() -> Any:
-    """The library that splits.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
+    """The library that splits."""
     return library("sentencex", "documents", "splitting a text into sentences")
 
 
@@ -134,11 +119,7 @@ class DocumentPlan:
         ]
 
     def joined(self, found: Sequence[WrittenSentence]) -> list[WrittenSentence]:
-        """The translation of each segment.
-
-        Args:
-            found: the translation of each sentence.
-        """
+        """The translation of each segment."""
         rest = iter(found)
         return [self._one(segment, cut, rest) for segment, cut in zip(self._segments, self._cut, strict=True)]
 

@@ -52,11 +52,7 @@ class Tmx:
 
 
 def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variants]:
-    """The units of a memory.
-
-    Raises:
-        DataError: it is not TMX, or a variant has no language or no text.
-    """
+    """The units of a memory."""
     if root.tag != "tmx":
         raise DataError(
             f"expected an element tmx, got {root.tag.rpartition('}')[2]}", path=name, line=root.sourceline
@@ -66,11 +62,7 @@ def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variant
 
 
 def variant(unit: Any, name: str, source: str, target: str) -> Variants:
-    """A unit; the code of a language also fits one with a region, but the same code fits better.
-
-    Raises:
-        DataError: a variant has no language or no text.
-    """
+    """A unit; the code of a language also fits one with a region, but the same code fits better."""
     found: dict[str, Any] = {}
     for one in unit.iter("tuv"):
         code, text = one.get(LANGUAGE) or one.get("lang"), one.find("seg")

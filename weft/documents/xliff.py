@@ -63,11 +63,7 @@ class Xliff:
 
 
 def units(root: Any, name: str) -> Iterator[Unit]:
-    """The units of a file.
-
-    Raises:
-        DataError: it is not XLIFF, or a unit has no source.
-    """
+    """The units of a file."""
     space, _, tag = root.tag.rpartition("}")
     if tag != "xliff":
         raise DataError(f"expected an element xliff, got {tag}", path=name, line=root.sourceline)

@@ -12,17 +12,7 @@ MOST_TAGS = 1_000_000
 
 
 def parsed(data: bytes, name: str, part: str = "") -> Any:
-    """The root element.
-
-    Args:
-        data: the file.
-        name: of the file, for errors.
-        part: its name inside an archive, for errors.
-
-    Raises:
-        DataError: it is not well formed, too deep or too large, or declares entities.
-        ConfigError: lxml is not installed.
-    """
+    """The root element."""
     etree = library("lxml.etree", "documents", name)
     if (count := data.count(b"<")) > MOST_TAGS:
         raise DataError(

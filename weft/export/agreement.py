@@ -63,17 +63,7 @@ class Agreement(NamedTuple):
 def compare(
     network: TransformerNetwork, texts: Sequence[str], other: ExportedModel, *, exact: bool = True
 ) -> Agreement:
-    """Run both programs on the same texts.
-
-    Args:
-        network: Weft's model.
-        texts: sources; for a language model texts to continue.
-        other: the exported model.
-        exact: raise an error if they differ by more than rounding; False for quantised weights.
-
-    Raises:
-        ExportError: the export computes or writes something else.
-    """
+    """Run both programs on the same texts."""
     rows = [row[: network.length // 2] for row in network.encode(texts) if row][:COUNT]
     limits = [min(2 * len(row) + 10, network.length - 1 - len(row)) for row in rows]
     plain: dict[str, Any] = {"width": 1, "length_penalty": 0.0}

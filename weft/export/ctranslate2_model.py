@@ -28,11 +28,7 @@ ACTIVATIONS = {
 
 
 def check_parts(network: TransformerNetwork) -> None:
-    """Check that CTranslate2 has every part.
-
-    Raises:
-        ConfigError: names the part.
-    """
+    """Check that CTranslate2 has every part."""
     for name, part in network.sides:
         place, block = f"model.{name}", blocks(part)[0]
         kind = positions(part)
@@ -80,14 +76,7 @@ def save(
     *,
     quantization: str | None,
 ) -> int:
-    """Write model.bin, config.json and the vocabularies; returns the size of model.bin in bytes.
-
-    Args:
-        network: a checked model.
-        folder: exists.
-        source, target: the pieces by number, all different.
-        quantization: a type of CTranslate2 such as "int8"; None for float32.
-    """
+    """Write model.bin, config.json and the vocabularies; returns the size of model.bin in bytes."""
     spec = _pair(network) if network.encoder is not None else _single(network)
     config = spec.config
     if network.encoder is not None:

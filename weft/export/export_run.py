@@ -21,21 +21,8 @@ def export_run(
 ) -> Sequence[str]:
     """Export a run to a new directory or, for formats that are one file, a new file.
 
-    Args:
-        run: the run directory.
-        to: name of the format.
-        output: must not exist; None for a name from run and format, in the current directory.
-        int8: whether to store the weights as 8-bit integers; None for the format's usual way.
-        plugins: packages whose parts the recipe may name.
-
     Returns:
         The lines of the report.
-
-    Raises:
-        ConfigError: an unknown format, a missing library, an output that exists, or a run that the format
-            cannot express.
-        CheckpointError: the run is damaged, not yet trained or still training.
-        ExportError: the exported model answers differently.
     """
     form: Format = rooms.find(formats, Format, to)()
     if output is None:
@@ -62,11 +49,7 @@ def export_run(
 
 
 def _check_packages(to: str, form: Format) -> None:
-    """Check that the program's libraries are installed: after the run, which may not need them.
-
-    Raises:
-        ConfigError: some are not.
-    """
+    """Check that the program's libraries are installed: after the run, which may not need them."""
     missing = [name for name in form.packages if importlib.util.find_spec(name) is None]
     if missing:
         names = " and ".join([*filter(None, [", ".join(missing[:-1])]), missing[-1]])

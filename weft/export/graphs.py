@@ -36,16 +36,8 @@ STRIDES = (1, 2, 4, 8)  # input positions per state of an encoder
 def write_graph(graph: Graph, path: Path) -> float:
     """Trace a graph with its first example, write it, and compare it with Weft on its second.
 
-    Args:
-        graph: what to trace.
-        path: the .onnx file.
-
     Returns:
         The largest absolute difference of an output.
-
-    Raises:
-        ConfigError: torch cannot export the graph; names the operation.
-        ExportError: the graph gives other values.
     """
     first, second = graph.examples
     names = list(first)
@@ -100,11 +92,7 @@ class _Flat(nn.Module):
 
 
 def compare(graph: Graph, path: Path) -> float:
-    """The largest difference between a graph's file and Weft, over both examples.
-
-    Raises:
-        ExportError: it is too large.
-    """
+    """The largest difference between a graph's file and Weft, over both examples."""
     exported, worst = OnnxGraph(path), 0.0
     for example in graph.examples:
         with torch.no_grad():

@@ -119,11 +119,7 @@ class TransformerNetwork(NamedTuple):
 
 
 def network(opened: LoadedRun, to: str) -> TransformerNetwork:
-    """The Transformer of a run.
-
-    Raises:
-        ConfigError: it is none, or has a part that no other program has; names the part.
-    """
+    """The Transformer of a run."""
     pipeline, model = opened.pipeline, opened.model
     if not isinstance(model, Generator) or not isinstance(pipeline, Rewrites | Continues):
         raise ConfigError(

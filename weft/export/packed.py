@@ -31,14 +31,7 @@ TYPES = {"float32": "float32", "float16": "float32", "float64": "float64", "bool
 def pack(
     graphs: Mapping[str, Path], settings: Mapping[str, Any], files: Mapping[str, bytes], *, int8: bool
 ) -> bytes:
-    """The bytes, compressed.
-
-    Args:
-        graphs: the ONNX file of each graph by name.
-        settings: those of weft.json.
-        files: further files by name.
-        int8: store weights as 8-bit integers; the page computes in float32.
-    """
+    """The bytes, compressed."""
     packer = _Packer(int8=int8)
     made = {name: packer.graph(onnx.load(path).graph) for name, path in graphs.items()}
     placed = {name: [packer.data(content), len(content)] for name, content in files.items()}

@@ -80,10 +80,7 @@ def _store_table(model: onnx.ModelProto, name: str, table: np.ndarray, products:
     """Look rows up in a table of integers, and let products use the same integers.
 
     Args:
-        model: is changed.
-        name: of the table.
         table: [V, D].
-        products: names of the weights that equal the table.
     """
     integers, scales = eight_bits(table)
     stored = {f"{name}_integers": np.ascontiguousarray(integers.T), f"{name}_scales": scales}

@@ -23,12 +23,7 @@ def stored(paths: Sequence[Path]) -> int:
 
 
 def share(paths: Sequence[Path], weights: Path) -> None:
-    """Move the large tensors of graphs to one file.
-
-    Args:
-        paths: of graphs, in one directory; they are replaced.
-        weights: the file to write, in the same directory.
-    """
+    """Move the large tensors of graphs to one file."""
     places: dict[bytes, int] = {}
     graphs = [onnx.load(path) for path in paths]
     with open(weights, "wb") as file:

@@ -31,17 +31,7 @@ def tokenizer_json(
     begin: str | None = None,
     end: str | None = None,
 ) -> dict[str, Any]:
-    """The content of tokenizer.json.
-
-    Args:
-        vocabulary: of a run.
-        to: name of the format, for errors.
-        cut: tokens that are read of a text; None for all.
-        begin, end: special symbols put before and after each text.
-
-    Raises:
-        ConfigError: the vocabulary is another program's (imported).
-    """
+    """The content of tokenizer.json."""
     if vocabulary.kind not in ("word", "space", "character", "bpe", "unigram"):
         raise ConfigError(
             f"data.vocabulary: --to {to} expects a vocabulary learnt by Weft, got one that was imported; "
@@ -77,11 +67,7 @@ def _template(begin: str | None, end: str | None) -> dict[str, Any]:
 
 
 def check_numbers(vocabulary: Vocabulary, content: dict[str, Any], texts: list[str]) -> int:
-    """Check that a tokenizer.json gives Weft's numbers for these texts and for ODD; returns how many.
-
-    Raises:
-        ExportError: it does not.
-    """
+    """Check that a tokenizer.json gives Weft's numbers for these texts and for ODD; returns how many."""
     made = Tokenizer.from_str(json.dumps(content | {"post_processor": None, "truncation": None}))
     every = [*texts, *ODD]
     for text, ours in zip(every, vocabulary.encode_batch(every), strict=True):
@@ -95,11 +81,7 @@ def check_numbers(vocabulary: Vocabulary, content: dict[str, Any], texts: list[s
 
 
 def settings(*, begins: bool) -> dict[str, Any]:
-    """The content of tokenizer_config.json.
-
-    Args:
-        begins: whether <eos>, the end of a line, is read before a text, as a language model does.
-    """
+    """The content of tokenizer_config.json."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "pad_token": "<pad>",

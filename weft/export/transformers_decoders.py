@@ -21,11 +21,7 @@ from weft.text.vocabulary import EOS, PAD
 
 
 def causal(network: TransformerNetwork) -> LibraryModel:
-    """A decoder without an encoder, as GPT-2 or, with rotary positions, as Llama.
-
-    Raises:
-        ConfigError: neither has all of its parts.
-    """
+    """A decoder without an encoder, as GPT-2 or, with rotary positions, as Llama."""
     head: Any = network.model.head
     bias = head.bias
     if not torch.equal(bias, bias[:1].expand_as(bias)):
@@ -182,11 +178,7 @@ def _llama_block(here: str, block: Any, width: int) -> dict[str, Tensor]:
 
 
 def bert(model: Labeller) -> LibraryModel:
-    """A masked language model as BERT.
-
-    Raises:
-        ConfigError: BERT lacks one of its parts.
-    """
+    """A masked language model as BERT."""
     encoder, head = model.encoder, model.head
     embed: Any = model.embed
     assert isinstance(head, Transformed)

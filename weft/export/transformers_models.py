@@ -50,11 +50,7 @@ class LibraryModel(NamedTuple):
 
 
 def family(network: TransformerNetwork) -> str:
-    """The family of an encoder-decoder.
-
-    Raises:
-        ConfigError: no family has all of its parts.
-    """
+    """The family of an encoder-decoder."""
     found = set()
     for name, part in network.sides:
         block = blocks(part)[0]
@@ -84,11 +80,7 @@ def family(network: TransformerNetwork) -> str:
 
 
 def check_usual(name: str, part: Side, block: Any) -> None:
-    """Check that blocks, heads and networks are those of Vaswani et al. 2017.
-
-    Raises:
-        ConfigError: names the part.
-    """
+    """Check that blocks, heads and networks are those of Vaswani et al. 2017."""
     if block.norm == "parallel" or not usual_heads(part):
         raise ConfigError(
             f"model.{name}: --to huggingface expects blocks and heads as in Vaswani et al. 2017, got "

@@ -44,13 +44,6 @@ def heat_map(
 
     Args:
         weights: [T, S], not negative.
-        source: S pieces or words; target: T of them.
-        title: source / translation, or the name of a layer and head; may have several lines.
-        top: the weight with the darkest colour. With 1, figures are comparable; a smaller value makes weakly
-            focused heads visible.
-
-    Raises:
-        ShapeError: the weights do not match the pieces, or are empty, negative or not finite.
     """
     _check(weights, source, target, top)
     count = max(weights.shape)

@@ -63,9 +63,6 @@ def by_place(
 
     Args:
         lines: places [N] and values [N] by name.
-        x, y: axis labels.
-        title: names the run and the data.
-        baselines: one value each.
     """
     figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100, layout="constrained")
     axes = figure.subplots()

@@ -25,17 +25,7 @@ MOST = 300
 def coloured_text(
     words: Sequence[str], weights: np.ndarray, *, title: str, note: str = "", top: float | None = None
 ) -> Figure:
-    """Words on coloured backgrounds; weights of at least 0.1 are also printed, in percent.
-
-    Args:
-        words: in order.
-        weights: [words], not negative.
-        title: above the text; note: below it, in small print.
-        top: the weight with the darkest colour; None for the largest weight.
-
-    Raises:
-        ShapeError: not one weight per word, or negative or non-finite weights.
-    """
+    """Words on coloured backgrounds; weights of at least 0.1 are also printed, in percent."""
     if len(words) != len(weights) or not len(words):
         raise ShapeError(
             f"coloured text: expected one weight for each word, got {len(words)} words and "

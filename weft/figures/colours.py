@@ -66,12 +66,7 @@ def signed_colours(steps: int = 257) -> "ListedColormap":
 
 
 def scale(anchors: Sequence[Sequence[int]], steps: int) -> np.ndarray:
-    """A colour scale as [steps, 3] in 0..1; with an odd number of steps the middle colour is exact.
-
-    Args:
-        anchors: sRGB in 0..255; five anchors form two halves around the third, each with equal steps.
-        steps: number of colours.
-    """
+    """A colour scale as [steps, 3] in 0..1; with an odd number of steps the middle colour is exact."""
     lab = to_oklab(np.array(anchors) / 255)
     distance = np.linalg.norm(np.diff(lab, axis=0), axis=1)
     if len(anchors) == 5:

@@ -38,15 +38,7 @@ class ScorePanel(NamedTuple):
 
 
 def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
-    """A panel for each score with a row for each variant: mean, interval, and a mark for each training.
-
-    Args:
-        panels: at least one.
-        title: of the figure.
-
-    Raises:
-        DataError: there are no panels.
-    """
+    """A panel for each score with a row for each variant: mean, interval, and a mark for each training."""
     if not panels:
         raise DataError("scores_figure: expected at least 1 score, got 0")
     heights = [0.9 + 0.3 * max(1, len(one.points)) for one in panels]
@@ -76,15 +68,7 @@ def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
 def curves_figure(
     curves: Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float]]]]], *, title: str
 ) -> Figure:
-    """A panel for each validation score: for each variant its mean, and a band from lowest to highest.
-
-    Args:
-        curves: updates and values of each training, by score and variant.
-        title: of the figure.
-
-    Raises:
-        DataError: there are no curves.
-    """
+    """A panel for each validation score: for each variant its mean, and a band from lowest to highest."""
     if not curves:
         raise DataError("curves_figure: expected at least 1 curve, got 0")
     figure = Figure(figsize=(7.4, 0.4 + 2.6 * len(curves)), dpi=120, facecolor="white", layout="constrained")

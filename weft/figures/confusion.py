@@ -24,10 +24,6 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
     Args:
         matrix: [C, C] counts, reference by prediction.
         labels: [C] class names.
-        title: names the data.
-
-    Raises:
-        ShapeError: the sizes do not match.
     """
     if matrix.shape != (len(labels), len(labels)) or not len(labels):
         raise ShapeError(

@@ -59,11 +59,6 @@ def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
 def readable(figure: Figure, *, keep_text: bool, warn: bool = True) -> Iterator[list[str]]:
     """Use fonts that cover all texts of a figure within the block.
 
-    Args:
-        figure: its texts are changed and restored.
-        keep_text: keep characters without a font (for SVG); otherwise replace them by code points.
-        warn: warn about missing characters.
-
     Yields:
         The families in use.
     """

@@ -14,16 +14,7 @@ MARKS = "|xd^v"
 
 
 def intervals(scores: Sequence[ScoreWithBaselines], *, title: str, shared: bool = False) -> Figure:
-    """One row per score: a point, a line for its 95 % interval, and a mark for each baseline.
-
-    Args:
-        scores: at least one.
-        title: names the run and the data.
-        shared: use one scale for all scores, for example one metric on several sets.
-
-    Raises:
-        DataError: there are no scores.
-    """
+    """One row per score: a point, a line for its 95 % interval, and a mark for each baseline."""
     if not scores:
         raise DataError("intervals: expected at least 1 score, got 0")
     size = (8.2, 1.3 + (0.42 if shared else 0.75) * len(scores))

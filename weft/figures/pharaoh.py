@@ -20,13 +20,9 @@ def merge(
 
     Args:
         weights: [T, S] over pieces.
-        source, target: positions of each word's pieces, as returned by `Vocabulary.words`.
 
     Returns:
         [target words, source words].
-
-    Raises:
-        ShapeError: a position is out of range, or a word has no pieces.
 
     Example:
         >>> merge(np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]), [[0], [1, 2]], [[0, 1]]).tolist()

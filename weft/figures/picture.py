@@ -26,15 +26,7 @@ MARGIN = 0.12
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file in the format of its extension.
-
-    Args:
-        figure: what to save.
-        path: ends in .png, .svg or .pdf; missing folders are created.
-
-    Raises:
-        ConfigError: another suffix; DataError: the file cannot be written.
-    """
+    """Write a figure to a file in the format of its extension."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".png":

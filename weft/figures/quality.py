@@ -22,16 +22,7 @@ _VALUES_UP_TO = 4  # runs; with more, bars are too narrow for numbers
 def quality_by_length(
     runs: Mapping[str, Sequence[LengthRow]], *, title: str, x: str = "words in the source sentence"
 ) -> Figure:
-    """Bars of one metric by source length, one colour per run, with intervals and counts.
-
-    Args:
-        runs: rows from `by_length` by the run's name, all with the same metric and bins.
-        title: for example the name of the test set.
-        x: label of the length axis.
-
-    Raises:
-        DataError: there are no scores, or the runs have different bins or metrics.
-    """
+    """Bars of one metric by source length, one colour per run, with intervals and counts."""
     _check(runs)
     names = list(runs)
     rows = runs[names[0]]

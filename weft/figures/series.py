@@ -68,8 +68,6 @@ def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, tit
 
     Args:
         by_step: [H] mean squared errors by name, the model's first.
-        one: a window with its actual values.
-        title: above both.
     """
     (name, errors), *others = by_step.items()
     figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")

@@ -34,7 +34,6 @@ def lit_pictures(
     Args:
         picture: [height, width, 3] uint8.
         looks: names and weights [rows, columns].
-        wide: one below the other.
     """
     count = 1 + len(looks)
     columns = 1 if wide else min(COLUMNS, count)
@@ -60,7 +59,6 @@ def attended_picture(picture: np.ndarray, words: Sequence[str], weights: np.ndar
         picture: [height, width, 3] uint8; of features, only the attention is shown.
         words: [T] of the caption.
         weights: [T, rows, columns] the attention of each.
-        title: of the figure.
     """
     if picture.dtype != np.uint8:  # features: only the attention is shown
         picture = np.full(
@@ -96,8 +94,6 @@ def true_and_drawn(truth: np.ndarray, drawn: np.ndarray, texts: Sequence[str], t
 
     Args:
         truth, drawn: [N, height, width, 3] uint8.
-        texts: the captions.
-        title: of the figure.
     """
     count = min(SHOWN, len(texts))
     chosen = np.linspace(0, len(texts) - 1, count).round().astype(int)

@@ -20,9 +20,7 @@ def coloured_tokens(pieces: Sequence[str], logp: Sequence[float], *, title: str)
     """The tokens of a text with their probabilities; the likelier a token, the darker its background.
 
     Args:
-        pieces: the tokens.
         logp: their log-probabilities in nats.
-        title: above it.
     """
     lines = _lines(pieces, logp)
     height = 0.34 * len(lines) + 0.9
@@ -72,13 +70,7 @@ def _lines(pieces: Sequence[str], logp: Sequence[float]) -> list[list[tuple[str,
 
 
 def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Figure:
-    """The loss per token as bars, for unseen, rare and frequent tokens.
-
-    Args:
-        buckets: the rows, rarest first.
-        title: which run, which text.
-        note: how the figures were computed.
-    """
+    """The loss per token as bars, for unseen, rare and frequent tokens."""
     names = list(buckets[0].nats) if buckets else []
     figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100)
     axes = figure.add_axes((0.1, 0.24, 0.88, 0.64))

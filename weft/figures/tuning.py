@@ -25,14 +25,6 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
     """The score of each trial, and the best score so far as a line.
 
     Trials that ended early may be so much worse that the others would look alike; they are drawn at the edge.
-
-    Args:
-        trials: number, score, and whether it was trained to its end; at least one.
-        metric: name of the score.
-        higher: whether higher is better.
-
-    Raises:
-        DataError: there are no trials.
     """
     if not trials:
         raise DataError("history_figure: expected at least 1 trial with a score, got 0")
@@ -63,16 +55,7 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
 
 
 def importance_figure(importance: Mapping[str, float], *, metric: str, trials: int) -> Figure:
-    """How much each setting matters, as bars; the most important one on top.
-
-    Args:
-        importance: shares that sum to 1, by setting; at least one.
-        metric: name of the score.
-        trials: number of trials that it was computed from.
-
-    Raises:
-        DataError: there are no settings.
-    """
+    """How much each setting matters, as bars; the most important one on top."""
     if not importance:
         raise DataError("importance_figure: expected at least 1 setting, got 0")
     figure = Figure(

@@ -39,8 +39,6 @@ def word_map(words: Sequence[str], vectors: np.ndarray, *, title: str, marked: i
     Args:
         words: [N].
         vectors: [N, D].
-        title: above the map.
-        marked: number of words at the beginning to highlight.
     """
     from matplotlib.figure import Figure  # takes 0.3 s, and `plane` does not need it
 

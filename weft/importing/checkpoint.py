@@ -47,11 +47,7 @@ class Checkpoint(NamedTuple):
     weights: str = WEIGHTS[0]  # file name
 
     def setting(self, *names: str, default: Any = None) -> Any:
-        """The first of these settings found in config.json.
-
-        Raises:
-            CheckpointError: there is none and no default, or it is implausibly large.
-        """
+        """The first of these settings found in config.json."""
         for name in names:
             value = self.config.get(name)
             if isinstance(value, int) and not 0 <= value <= self.largest:
@@ -74,11 +70,7 @@ class Checkpoint(NamedTuple):
         return max([len(self.tensors), *(side for one in self.tensors.values() for side in one.shape)])
 
     def need(self, name: str, *values: Any) -> None:
-        """Check that a setting has a supported value.
-
-        Raises:
-            ConfigError: says what was found and what is supported.
-        """
+        """Check that a setting has a supported value."""
         found = self.config.get(name, values[0])
         if found not in values:
             known = ", ".join(map(str, values))
@@ -86,11 +78,7 @@ class Checkpoint(NamedTuple):
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a directory's configuration and tensors, as float32.
-
-    Raises:
-        CheckpointError: a file is missing or damaged.
-    """
+    """Read a directory's configuration and tensors, as float32."""
     config = path / "config.json"
     every = [path / (name + ending) for ending in ("", INDEX) for name in WEIGHTS]
     weights = next((file for file in every if file.is_file()), every[0])
@@ -110,11 +98,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def json_table(path: Path, most: int = jsonfile.LARGEST) -> dict[str, Any]:
-    """The table in a JSON file of at most `most` bytes.
-
-    Raises:
-        CheckpointError: the file is missing, damaged, too large or no table.
-    """
+    """The table in a JSON file of at most `most` bytes."""
     try:
         found = jsonfile.read(path, most)
         if not isinstance(found, dict):
@@ -128,11 +112,6 @@ def prefixed(foreign: Checkpoint, prefix: str, *heads: str) -> Checkpoint:
     """The checkpoint with a prefix before its tensors' names, if it was saved without its output layer.
 
     Such a model (`BartModel`, `GPT2Model`) lacks the prefix that the complete model's names have.
-
-    Args:
-        foreign: the checkpoint.
-        prefix: such as "model.".
-        heads: beginnings of names that have no prefix in the complete model either.
     """
     if any(name.startswith(prefix) for name in foreign.tensors):
         return foreign
@@ -178,11 +157,7 @@ def _tensors(weights: Path) -> dict[str, Tensor]:
 
 
 def safe_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a .safetensors file.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
+    """The tensors of a .safetensors file."""
     try:
         return safetensors.torch.load_file(path)
     except (OSError, ValueError, safetensors.SafetensorError) as error:
@@ -190,18 +165,7 @@ def safe_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def fill(model: M, foreign: Checkpoint, origins: Origins, *, spare: Sequence[str] = ()) -> M:
-    """Load a checkpoint's tensors into a model, and return it in evaluation mode.
-
-    Args:
-        model: built from the configuration. On the device `meta` it is checked but not filled.
-        foreign: the checkpoint.
-        origins: the source of each name in the model's state_dict.
-        spare: suffixes of tensors that may be present but are not needed: second names of tied tensors,
-            tables that the model computes.
-
-    Raises:
-        CheckpointError: tensors are missing, extra or of another shape.
-    """
+    """Load a checkpoint's tensors into a model, and return it in evaluation mode."""
     place = foreign.path / foreign.weights
     complete(foreign.tensors, origins, place, spare=spare, hint="is config.json the one that belongs to it?")
     own = model.state_dict()
@@ -222,18 +186,7 @@ def fill(model: M, foreign: Checkpoint, origins: Origins, *, spare: Sequence[str
 def complete(
     tensors: Mapping[str, Tensor], origins: Origins, place: str | Path, *, spare: Sequence[str], hint: str
 ) -> None:
-    """Check that the tensors are those that the origins name, no fewer and no more.
-
-    Args:
-        tensors: of the checkpoint.
-        origins: the source of each of our tensors.
-        place: of the checkpoint.
-        spare: suffixes of tensors that may be present but are not needed.
-        hint: the error's last words.
-
-    Raises:
-        CheckpointError: tensors are missing or extra.
-    """
+    """Check that the tensors are those that the origins name, no fewer and no more."""
     wanted = {name for origin in origins.values() for name in origin.names}
     missing = sorted(wanted - set(tensors))
     extra = sorted(name for name in set(tensors) - wanted if not name.endswith(tuple(spare)))

@@ -23,17 +23,7 @@ class Frame(NamedTuple):
 
 
 def frame(foreign: Checkpoint, source: str, target: str, end: int) -> Frame:
-    """The symbols for one pair of languages.
-
-    Args:
-        foreign: the checkpoint.
-        source, target: languages as the user names them: en, en_XX, eng_Latn.
-        end: number of the symbol after a text.
-
-    Raises:
-        CheckpointError: there is no tokenizer.json.
-        ConfigError: a language is unknown, or the forced token is no number.
-    """
+    """The symbols for one pair of languages."""
     family = foreign.setting("model_type")
     if family not in LANGUAGES:
         forced = foreign.config.get("forced_bos_token_id")

@@ -29,17 +29,7 @@ def activation(
     known: Mapping[str, Activation] = ACTIVATIONS,
     default: str | None = None,
 ) -> Activation:
-    """Our name of a configuration's activation.
-
-    Args:
-        foreign: the checkpoint.
-        names: of the setting; the first that is found counts.
-        known: our name of each that is supported.
-        default: if config.json does not say.
-
-    Raises:
-        ConfigError: the activation is not supported.
-    """
+    """Our name of a configuration's activation."""
     word = foreign.setting(*names, default=default)
     if word not in known:
         raise ConfigError(
@@ -124,14 +114,7 @@ FAIRSEQ = BlockNames(
 def blocks(
     ours: str, theirs: str, count: int, names: BlockNames, *, looks: bool = False
 ) -> dict[str, TensorOrigin]:
-    """The blocks of a Transformer.
-
-    Args:
-        ours, theirs: of all blocks, before the number of one.
-        count: how many there are.
-        names: of their tensors.
-        looks: whether they have attention to an encoder.
-    """
+    """The blocks of a Transformer."""
     origins: dict[str, TensorOrigin] = {}
     for number in range(count):
         here, there = f"{ours}.{number}", f"{theirs}.{number}"
@@ -152,11 +135,6 @@ def recurrent(ours: str, theirs: str, kind: str, end: str = "") -> dict[str, Ten
     """The tensors of our LSTM, GRU or Elman cell from those of torch.nn.
 
     The reset gate of a GRU also multiplies the candidate's recurrent bias, so that one has its own place.
-
-    Args:
-        ours, theirs: names of the cell and of the module.
-        kind: lstm, gru or elman.
-        end: of the names of a layer's tensors, such as _l0; none in a torch.nn.LSTMCell or GRUCell.
     """
     weight_x, weight_h, bias_x, bias_h = (
         f"{theirs}.{name}{end}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -186,16 +164,7 @@ def recurrent_encoder(theirs: str, kind: str, count: int, *, both: bool) -> dict
 
 
 def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:
-    """Check that the checkpoint has the output layer that is imported; an old one may not say.
-
-    Args:
-        foreign: the checkpoint.
-        known: the model with the output layer.
-        bare: another one: the model without it, if its embedding table may serve instead, or a classifier.
-
-    Raises:
-        ConfigError: it has another one, such as a classifier's.
-    """
+    """Check that the checkpoint has the output layer that is imported; an old one may not say."""
     found = foreign.config.get("architectures")
     if isinstance(found, list) and found and not {known, bare} & set(map(str, found)):
         supported = " or ".join(filter(None, (known, bare)))
@@ -206,16 +175,7 @@ def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:
 
 
 def is_tied(foreign: Checkpoint, table: str, head: str, *, default: bool) -> bool:
-    """Whether the output layer uses the embedding table.
-
-    Args:
-        foreign: the checkpoint.
-        table, head: names of the two tensors.
-        default: if config.json does not say.
-
-    Raises:
-        CheckpointError: they are said to be one, but differ.
-    """
+    """Whether the output layer uses the embedding table."""
     tied = bool(foreign.config.get("tie_word_embeddings", default))
     both = [foreign.tensors.get(name) for name in (table, head)]
     if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):

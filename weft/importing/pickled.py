@@ -72,17 +72,7 @@ Call = Callable[[Name, tuple[Any, ...]], Any]
 
 
 def interpret(data: bytes | IO[bytes], call: Call, inert: Callable[[Name], bool] = lambda name: False) -> Any:
-    """The value that a pickle describes.
-
-    Args:
-        data: the pickle, protocol 2 to 5; a file is read up to the end of its pickle.
-        call: does what REDUCE and NEWOBJ would call, or raises NotPlainData.
-        inert: whether a name may be part of the value, as a `Name`.
-
-    Raises:
-        NotPlainData: an opcode, a call or a value that is not plain data.
-        IndexError, KeyError, TypeError, ValueError: the pickle is damaged.
-    """
+    """The value that a pickle describes."""
     machine = _Machine(call)
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count > MOST_STEPS:

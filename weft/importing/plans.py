@@ -101,17 +101,7 @@ def pair_recipe(
     task: str = "translate",
     longest: int = 128,
 ) -> dict[str, Any]:
-    """The recipe of a translator or summariser whose two sides have tables and vocabularies of their own.
-
-    Args:
-        data: source, target, train and valid.
-        model: the encoder and the decoder, and other settings of the section `model`.
-        embedding: of both sides.
-        most: positions that the model has, if they are limited.
-        decoding: search settings.
-        task: translate or summarise.
-        longest: tokens of a text in training, if there are positions for as many.
-    """
+    """The recipe of a translator or summariser whose two sides have tables and vocabularies of their own."""
     recipe = {
         "task": task,
         "data": {
@@ -278,13 +268,6 @@ def with_generation(foreign: Checkpoint, *tasks: str) -> Checkpoint:
 
     Those of generation_config.json are preferred to those of config.json, and those that config.json has for
     a task (`task_specific_params`) to both.
-
-    Args:
-        foreign: the checkpoint.
-        tasks: names of the task there; the first that is found is used.
-
-    Raises:
-        CheckpointError: generation_config.json is damaged.
     """
     path = foreign.path / FILE
     found = json_table(path, LARGEST_CONFIG) if path.is_file() else {}

@@ -30,21 +30,7 @@ def import_run(
     subwords: tuple[Path, ...] = (),
     task: str | None = None,
 ) -> str:
-    """Turn a checkpoint into a run and return a sentence about it.
-
-    Args:
-        path: a directory of the transformers library, or a checkpoint of one of the toolkits in kits/.
-        run: the run directory to create.
-        source, target: language codes, for translators only.
-        train, valid: data files for further training; for a translator, their prefixes.
-        vocabulary, subwords: a toolkit's files that are not beside its checkpoint: one for both sides, or
-            two.
-        task: what an encoder-decoder becomes, translate or summarise; translate by default.
-
-    Raises:
-        CheckpointError: files or tensors are missing, extra or damaged.
-        ConfigError: an unsupported family, missing or superfluous languages, or the run already exists.
-    """
+    """Turn a checkpoint into a run and return a sentence about it."""
     if run.exists():
         raise ConfigError(f"{run}: already exists; choose another directory with --run")
     if not path.exists():

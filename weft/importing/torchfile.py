@@ -47,11 +47,7 @@ class Contents(ABC):
         """
 
     def call(self, name: Name, args: tuple[Any, ...]) -> Any:
-        """Do what the pickle would call.
-
-        Raises:
-            NotPlainData: it is not one of the known calls.
-        """
+        """Do what the pickle would call."""
         match str(name), args:
             case "collections.OrderedDict" | "builtins.dict" | "argparse.Namespace", ():
                 return {}
@@ -86,11 +82,7 @@ class Contents(ABC):
         raise NotPlainData(f"expected only tensors and plain data, got a call of {name}; nothing was run")
 
     def tensor(self, at: Storage, offset: Any, sizes: tuple[Any, ...], steps: tuple[Any, ...]) -> Tensor:
-        """A view of a storage.
-
-        Raises:
-            NotPlainData: it does not fit into the storage.
-        """
+        """A view of a storage."""
         flat = self.storage(at)
         whole = all(type(one) is int and one >= 0 for one in (offset, *sizes, *steps))
         if not whole or len(sizes) != len(steps):
@@ -107,16 +99,10 @@ LARGEST_PICKLE = 256 << 20  # bytes; only tensors may be larger
 def read_torch_file(path: Path) -> Any:
     """The contents of a file that `torch.save` wrote, of PyTorch 0.4 or later.
 
-    Args:
-        path: the file.
-
     Returns:
         Tensors, and dict, list, tuple, set, str, bytes, int, float, bool, None. An argparse.Namespace becomes
         a dict, an object of the packages RECORDED a `Record`, one of their classes a `Name`. Tensors that
         share memory still do.
-
-    Raises:
-        CheckpointError: the file cannot be read, is damaged, or contains anything else.
     """
     try:
         with open(path, "rb") as file:
@@ -141,10 +127,6 @@ def program(path: Path, most: int = 1 << 20) -> bytes:
     """The beginning of the pickle in a file of `torch.save`, uninterpreted; empty for other files.
 
     The names of a checkpoint's parts are in it, so that its toolkit can be recognised.
-
-    Args:
-        path: the file.
-        most: bytes.
     """
     try:
         with open(path, "rb") as start:
@@ -176,11 +158,7 @@ class _Archive(Contents):
         return interpret(self.content("data.pkl", LARGEST_PICKLE), self.call, inert)
 
     def content(self, name: str, most: int) -> bytes:
-        """A file of the archive, which `torch.save` never compresses.
-
-        Raises:
-            NotPlainData: it is compressed, or larger than `most` bytes.
-        """
+        """A file of the archive, which `torch.save` never compresses."""
         info = self.archive.getinfo(f"{self.folder}{name}")
         if info.compress_type != zipfile.ZIP_STORED:
             raise NotPlainData(f"{name}: expected no compression; is this a file of torch.save?")
@@ -224,11 +202,7 @@ class OldFile(Contents):
         self.storages: dict[str, Tensor] = {}
 
     def read(self) -> Any:
-        """The contents.
-
-        Raises:
-            NotPlainData: the file is damaged, or contains anything but plain data.
-        """
+        """The contents."""
         interpret(self.file, self.call)  # the magic number
         version, machine = interpret(self.file, self.call), interpret(self.file, self.call)
         if version != OLD_VERSION or machine.get("little_endian") is not True:
@@ -253,11 +227,7 @@ class OldFile(Contents):
         return found
 
     def fill(self, names: list[str]) -> None:
-        """Read the numbers of the storages.
-
-        Raises:
-            NotPlainData: one is missing, or of another size.
-        """
+        """Read the numbers of the storages."""
         missing = set(self.storages)
         for name in names:
             flat = self.storages.get(name)

@@ -31,10 +31,6 @@ def vocabulary(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a language model, numbered like all vocabularies of Weft.
 
     A text is read whole, with its line ends, after what the tokenizer puts before it.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or belongs to another model.
-        ConfigError: the model has several ends of a text.
     """
     end = _end(foreign)
     start = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
@@ -50,14 +46,6 @@ def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
 
     A directory with source.spm but no tokenizer.json is Marian's, as published by Helsinki-NLP: two
     SentencePiece models, numbered by vocab.json.
-
-    Args:
-        foreign: the checkpoint.
-        source, target: languages.
-
-    Raises:
-        CheckpointError: a file is missing or damaged, or belongs to another model.
-        ConfigError: the model has several ends of a text, or does not know a language.
     """
     end, path = _end(foreign), foreign.path / FILE
     usual = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
@@ -98,9 +86,6 @@ def with_mask(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a masked language model, and the order of its rows, in which the mask is last.
 
     The tokenizer's own symbols around a text become <sos> and <eos>.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or has no mask or no symbols around a text.
     """
     path, size, pad = (
         foreign.path / FILE,
@@ -119,11 +104,7 @@ def with_mask(foreign: Checkpoint) -> RunVocabularies:
 
 
 def with_frame(foreign: Checkpoint) -> RunVocabularies:
-    """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or has no symbols around a text.
-    """
+    """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them."""
     path, size = foreign.path / FILE, foreign.setting("vocab_size")
     around, _ = numbers_of(path, ())
     if len(around) != 2:

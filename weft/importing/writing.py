@@ -42,18 +42,8 @@ class RunParts(NamedTuple):
 def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
     """Write a run atomically, after its recipe, vocabularies and tensors have been checked.
 
-    Args:
-        run: the directory to create.
-        parts: what it is made from.
-        kind: of the imported model, kept in run.json.
-        place: of the checkpoint, for errors.
-
     Returns:
         The number of parameters.
-
-    Raises:
-        ConfigError: the recipe has a mistake, or the run already exists.
-        CheckpointError: the tensors are not those of the recipe's model.
     """
     if run.exists():
         raise ConfigError(f"{run}: already exists; choose another directory with --run")
@@ -90,11 +80,7 @@ def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
 
 @contextmanager
 def _placed(recipe: Path, place: str) -> Iterator[None]:
-    """Say in errors where the checkpoint is, instead of a line of the recipe that is being written.
-
-    Raises:
-        WeftError: of the same class.
-    """
+    """Say in errors where the checkpoint is, instead of a line of the recipe that is being written."""
     try:
         yield
     except WeftError as error:
@@ -106,7 +92,6 @@ def renumbered(state: Mapping[str, Tensor], orders: Mapping[str, Sequence[int]])
     """Reorder the rows of tables and biases; missing and duplicate symbols are never chosen.
 
     Args:
-        state: of the model, numbered like the checkpoint.
         orders: for each tensor with a row for each token, the original number of each of Weft's numbers, -1
             for a symbol that the checkpoint lacks; the last one is added to the logits, if it has one number
             for each.

@@ -27,16 +27,7 @@ Format = Literal["svg", "png", "csv", "json"]
 def inspection_of(
     opened: LoadedRun, text: str | None, settings: InspectionSettings | None = None
 ) -> Inspection:
-    """Run the model on a text, or on an example of the run if it is None.
-
-    Args:
-        opened: the run.
-        text: input text, or the path of a file for a task that reads files.
-        settings: what else the user asks for, of the class `opened.task.inspection_settings`.
-
-    Raises:
-        DataError: the text is empty, too long, or the model cannot read it.
-    """
+    """Run the model on a text, or on an example of the run if it is None."""
     asked = opened.task.inspection_settings.of(settings)
     asked = replace(asked, text=text, examples=examples(opened.path))
     return opened.pipeline.inspection(opened.model, asked)
@@ -65,14 +56,7 @@ def kinds() -> dict[str, type[View]]:
 def views_of(
     opened: LoadedRun, inspection: Inspection, only: Collection[str] = (), more: Sequence[type[View]] = ()
 ) -> list[View]:
-    """Every view that applies, in the order of the page.
-
-    Args:
-        opened: the run.
-        inspection: its results on an input.
-        only: names of views, such as search-tree; all if empty.
-        more: views of plugins.
-    """
+    """Every view that applies, in the order of the page."""
     chosen = [kind for name, kind in kinds().items() if not only or name in only]
     chosen = sorted([*chosen, *more], key=lambda kind: kind.order)
     found = [kind.collect(opened, inspection) for kind in chosen]

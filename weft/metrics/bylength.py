@@ -45,13 +45,6 @@ def by_length(
 
     A bin's score is the corpus score of its sentences, not the mean of sentence scores.
 
-    Args:
-        edges: largest length of each bin except the last: 10, 20, 30 give <=10, 11-20, 21-30, >30.
-        length: measures a source line; number of words by default, or of signs if there are no spaces.
-
-    Raises:
-        DataError: as `Metric.score`; ConfigError: the edges are not increasing.
-
     Source: Bahdanau et al. 2014, figure 2, with lengths in bins.
     """
     if not edges or list(edges) != sorted(set(edges)):
@@ -70,10 +63,6 @@ def by_length(
 
 def table(rows: Sequence[LengthRow], unit: str = "words") -> str:
     """The rows as a plain-text table with a header.
-
-    Args:
-        rows: from `by_length`.
-        unit: what lengths count.
 
     Example:
         >>> print(table([LengthRow("<=10", 0, None)]))

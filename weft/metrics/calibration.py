@@ -121,7 +121,6 @@ def kept(
     Args:
         probs: [N] probability of each answer.
         right: [N] bool.
-        confidences: the least probabilities.
 
     Example:
         >>> kept(np.array([0.6, 0.8, 0.9]), np.array([False, True, True]), [0.7])
@@ -167,7 +166,6 @@ def f1_from(probs: np.ndarray, true: np.ndarray, least: float) -> float:
     Args:
         probs: [N] probability of the class.
         true: [N] bool, whether it is the right class.
-        least: the threshold.
 
     Example:
         >>> f1_from(np.array([0.9, 0.4, 0.3]), np.array([True, True, False]), 0.5)

@@ -77,7 +77,6 @@ def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
     Args:
         chosen: [N, 2] windows: series number, first row of the future.
         horizon: H.
-        apart: give each series its own blocks; otherwise a block spans all series.
 
     Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
         from a stationary sequence" (blocks that do not overlap).

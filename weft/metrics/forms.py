@@ -38,11 +38,6 @@ def scores_in_form(
 ) -> ScoresInForm | None:
     r"""The scores in the form of the outputs; None if the references are in it already.
 
-    Args:
-        metrics: by the name they are shown with.
-        outputs, references, sources: texts, a line for each.
-        form: of the vocabulary; "none" counts as "nfc".
-
     Example:
         >>> from weft.metrics.wer import Wer
         >>> print(scores_in_form({"WER": Wer()}, ["\u00e9t\u00e9"], ["e\u0301te\u0301"]).line())

@@ -176,7 +176,6 @@ def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> MetricScor
     Each set is resampled separately, so all sets weigh the same in every resample.
 
     Args:
-        metric: of the statistics.
         sets: statistics [N_i, K] of each test set.
     """
     drawn = np.mean([values_of(metric, [rows], RESAMPLES, SEED + n)[0] for n, rows in enumerate(sets)], 0)
@@ -370,9 +369,7 @@ def _variance(sides: Sequence[np.ndarray], shared: np.ndarray, count: int) -> _V
     """The variance of the difference of two variants, and its degrees of freedom.
 
     Args:
-        sides: the scores [k] of the runs of each variant.
         shared: [runs, runs] covariance of the scores over items.
-        count: number of items.
     """
     split, runs = len(sides[0]), len(shared)
     seeds = sum(float(np.square(one - one.mean()).sum()) for one in sides) / (runs - 2)
@@ -398,12 +395,6 @@ def _variance(sides: Sequence[np.ndarray], shared: np.ndarray, count: int) -> _V
 def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") -> MeanOfTrainings:
     """The mean of the scores of several trainings and its 95 % interval.
 
-    Args:
-        scores: one per training; a single one has no interval.
-        overlap: test examples per training example, if the trainings are folds of the same data. Their
-            scores vary less than those of new data would, so the variance s²/n becomes s² (1/n + overlap).
-        name: of the score; the interval of a share ends at 0 and 1.
-
     Source: Nadeau & Bengio 2003, "Inference for the Generalization Error", section 3, for `overlap`.
 
     Example:
@@ -424,9 +415,6 @@ def mean_over_runs(scores: Sequence[MetricScore]) -> tuple[float, float]:
 
     The variance of the mean is that of its seeds and that of the items, which all runs share; the second is
     taken from the intervals of the runs.
-
-    Args:
-        scores: of two runs or more, each with an interval.
     """
     values = [one.value for one in scores]
     seeds = stdev(values) ** 2 / len(values)
@@ -509,11 +497,7 @@ def student_quantile(freedom: float, tail: float = 0.05) -> float:
 
 
 def check_resamples(resamples: int) -> None:
-    """Check that there is a resample.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Check that there is a resample."""
     if resamples < 1:
         raise ConfigError(f"bootstrap: expected at least 1 resample (1,000 is usual), got {resamples}")
 
@@ -581,10 +565,7 @@ def _accelerated(
     """The ends of the expanded BCa interval; None for too few items or if all resamples score alike.
 
     Args:
-        value: of all items.
-        drawn: [resamples] values.
         influence: [N] the mean of the values without one item, minus the value without this one.
-        count: number of independent items.
     """
     less = float((drawn < value).mean() + (drawn == value).mean() / 2)
     if count < FEWEST or not 0 < less < 1 or drawn.min() == drawn.max():

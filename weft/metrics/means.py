@@ -67,13 +67,9 @@ def mean_of(
     """The score of items from their sums and counts, with its interval over the items.
 
     Args:
-        metric: made by `ratio`.
         sums: [N], for example nats per line.
         counts: [N], for example tokens per line; 1 each by default.
         beside: the sums [N] of baselines that answer each item, by name.
-        baselines: the scores of others.
-        items: see Scored.
-        size: the reported size, if it is not the number of items.
     """
     known = np.ones(len(sums)) if counts is None else counts
 

@@ -137,10 +137,6 @@ class _Partial(NamedTuple):
 def align(hypothesis: Sequence[str], reference: Sequence[str], links: Mapping[int, int]) -> dict[int, int]:
     """Link equal words and keep the links of earlier stages.
 
-    Args:
-        hypothesis, reference: words, or their stems in a later stage.
-        links: hypothesis position -> reference position, from earlier stages.
-
     Returns:
         All links, old and new.
 
@@ -200,13 +196,6 @@ def _choices(partial: _Partial, i: int, places: list[int], wanted: int, ahead: i
     """Ways to link, or skip, one hypothesis word.
 
     Equal words are linked in order, because crossing two equal words never reduces the crossings.
-
-    Args:
-        partial: the alignment so far.
-        i: the hypothesis position.
-        places: positions of this word in the reference.
-        wanted: links of this word in the finished alignment.
-        ahead: later occurrences of this word in the hypothesis.
     """
     done = [place for place, j in enumerate(places) if partial.used >> j & 1]
     missing = wanted - len(done)

@@ -186,9 +186,6 @@ def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None 
     """Check that hypotheses, references and sources can be compared item by item.
 
     Empty lines are allowed, but not all references may be empty.
-
-    Raises:
-        DataError: with the counts; or a list is one text, or has an item that is None.
     """
     for name, items in (("hypotheses", hypotheses), ("references", references), ("sources", sources)):
         if isinstance(items, str | bytes):

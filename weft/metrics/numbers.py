@@ -98,11 +98,7 @@ class ScaledMetric(NumberMetric):
     reads = ("forecasts",)
 
     def over(self, error: np.ndarray, naive: np.ndarray | None, name: str) -> Sequence[np.ndarray]:
-        """The scaled errors, and where they are known.
-
-        Raises:
-            DataError: no naive error was given.
-        """
+        """The scaled errors, and where they are known."""
         if naive is None:
             raise DataError(
                 f"{self.key}: expected ForecastWindows with {name}, got none; see weft.metrics.numbers"

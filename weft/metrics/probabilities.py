@@ -180,11 +180,7 @@ class AveragePrecision(RankMetric):
 
 
 def arrays_of(outputs: Any, references: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities [N, C] and what is true, [N, C] bool.
-
-    Raises:
-        DataError: they have other shapes, or a class number is not below C.
-    """
+    """Probabilities [N, C] and what is true, [N, C] bool."""
     probs, true = np.asarray(outputs, np.float64), np.asarray(references)
     if probs.ndim == 1:
         probs = np.stack([1 - probs, probs], 1)

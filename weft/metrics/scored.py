@@ -161,9 +161,6 @@ class ComparedOutputs(NamedTuple):
         """The score of the outputs, with its interval and the scores of the baselines.
 
         A line with several references is compared with the one that gives it the best score.
-
-        Raises:
-            DataError: as `Metric.score`.
         """
         note, metric = self.note(metric), self._fitted(metric)
         found = of_rows(
@@ -262,11 +259,7 @@ def grouped(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def offered(compared: Iterable[Compared], metric: Metric) -> list[Compared]:
-    """Those of the compared outputs that a metric reads, of its preferred kind.
-
-    Raises:
-        DataError: there are none.
-    """
+    """Those of the compared outputs that a metric reads, of its preferred kind."""
     every = list(compared)
     for reads in metric.reads:
         if found := [one for one in every if one.reads == reads]:
@@ -328,11 +321,7 @@ def of_rows(
     """Like `scored`, from statistics [N, K].
 
     Args:
-        metric: of the statistics.
         statistics: [N, K] of the outputs.
-        beside: those of baselines that answer each item.
-        baselines: scores of others.
-        items: see ScoreWithBaselines.
     """
     values = {name: float(metric.value(rows.sum(0))) for name, rows in beside.items()}
     score = with_interval(metric, statistics)

@@ -37,9 +37,6 @@ def spans(tags: Sequence[str]) -> list[Span]:
     A name ends before O, before another type, before B and S, and after E and S. A tag without one of the
     letters, such as NOUN, is a name of one word, as with conlleval's option -r.
 
-    Args:
-        tags: one for each word.
-
     Source: Tjong Kim Sang & Buchholz 2000, "Introduction to the CoNLL-2000 shared task: chunking", the script
     conlleval.
 
@@ -95,9 +92,6 @@ def scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 def by_type(hypotheses: Iterable[Sequence[str]], references: Iterable[Sequence[str]]) -> list[ClassRow]:
     """Precision, recall and F1 of all names, then of each type by decreasing frequency in the references.
-
-    Args:
-        hypotheses, references: the tags of each sentence.
 
     Example:
         >>> rows = by_type([["B-PER", "O", "B-LOC"]], [["B-PER", "I-PER", "B-LOC"]])

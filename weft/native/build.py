@@ -61,9 +61,6 @@ def compiler() -> list[str] | None:
 def build(folder: Path = HERE) -> tuple[list[Path], str]:
     """Compile every library that is missing or older than its source.
 
-    Args:
-        folder: where the libraries go.
-
     Returns:
         The libraries that exist now, and the reason if one could not be compiled, else "".
     """

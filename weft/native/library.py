@@ -50,11 +50,7 @@ class LoadedLibrary(NamedTuple):
 
 @functools.cache
 def loaded(source: str = "cells") -> LoadedLibrary:
-    """The library of a source for this processor, or the reason why it is missing.
-
-    Args:
-        source: one of CALLS.
-    """
+    """The library of a source for this processor, or the reason why it is missing."""
     capability = torch.backends.cpu.get_cpu_capability()
     names = SETS.get(capability, ())
     if not names:
@@ -185,12 +181,7 @@ SOURCES = {
 
 
 def call(function: str, job: Structure) -> None:
-    """Run a job, one thread per slab.
-
-    Args:
-        function: a function in CALLS or NARROW_CALLS whose library is loaded.
-        job: the function's struct; the tensors that it points to must outlive the call.
-    """
+    """Run a job, one thread per slab."""
     found = loaded(SOURCES[function])
     getattr(found.library, function)(byref(job), found.start)
 
@@ -201,11 +192,7 @@ def slabs(rows: int) -> int:
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """The address of a tensor's first element; None (NULL in C) for None.
-
-    Raises:
-        RuntimeError: it is on another device, where compiled code would read memory that is not its own.
-    """
+    """The address of a tensor's first element; None (NULL in C) for None."""
     if tensor is None:
         return None
     if not tensor.is_cpu:

@@ -36,11 +36,7 @@ def arpa_lines(model: NGram, words: Sequence[str]) -> Iterator[str]:
     """The lines of an ARPA file, without line ends.
 
     Args:
-        model: of any order.
         words: [V] the word of each token, without white space; a token with an empty word is left out.
-
-    Raises:
-        DataError: a word could not be read back.
     """
     if len(words) != model.size:
         raise DataError(f"expected {model.size} words, one for each token, got {len(words)}")
@@ -83,15 +79,7 @@ def counts(model: NGram, words: Sequence[str]) -> list[int]:
 
 
 def read_arpa(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
-    """Read a model from the lines of an ARPA file.
-
-    Args:
-        lines: without line ends.
-        name: for messages.
-
-    Raises:
-        DataError: with the line number.
-    """
+    """Read a model from the lines of an ARPA file."""
     sections = _sections(lines, name)
     words: dict[str, int] = {}
     orders: list[OrderGrams] = []

@@ -91,9 +91,6 @@ class NGram:
 
         Args:
             rows: [R, T] preceding tokens, the most recent last; -1 for none.
-
-        Raises:
-            ShapeError: `rows` is not a matrix.
         """
         if rows.ndim != 2:
             raise ShapeError(f"contexts: expected [rows, tokens], got shape {list(rows.shape)}")

@@ -32,15 +32,8 @@ def pieces(name: str) -> int:
 def activate(energy: Tensor, name: str) -> Tensor:
     """g(energy).
 
-    Args:
-        energy: [.., H], or [.., 2 H] for maxout: all first pieces, then all second pieces.
-        name: one of Activation or Output.
-
     Returns:
         [.., H].
-
-    Raises:
-        ConfigError: an unknown name.
 
     Source: maxout: Goodfellow 2013, "Maxout networks"; ELU: Clevert 2016, equation 15 with alpha = 1.
 
@@ -73,7 +66,6 @@ def modrelu(energy: Tensor, bias: Tensor) -> Tensor:
     """sign(z) relu(|z| + b); the identity for b = 0, so an orthogonal recurrence then preserves its state.
 
     Args:
-        energy: z [.., H].
         bias: b [H].
 
     Source: Arjovsky, Shah & Bengio 2016, equation 8, for real z as in Helfrich, Willmott & Ye 2018.

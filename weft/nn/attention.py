@@ -170,11 +170,7 @@ def weights_of(energy: Tensor, mask: Tensor, kind: Weights = "softmax") -> Tenso
 
 
 def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
-    """softmax over the last axis where the mask is True; a fully masked row gives equal weights, not NaN.
-
-    Args:
-        energy: [.., S]; mask: bool, broadcastable to it.
-    """
+    """softmax over the last axis where the mask is True; a fully masked row gives equal weights, not NaN."""
     return energy.masked_fill(~mask, torch.finfo(energy.dtype).min).softmax(-1)
 
 

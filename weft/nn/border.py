@@ -23,11 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def explained(check: str) -> Callable[[F], F]:
-    """A decorator of a method; if it fails, the method named `check` looks for the mistake in its inputs.
-
-    Args:
-        check: raises a ShapeError if the inputs do not fit, and returns otherwise.
-    """
+    """A decorator of a method; if it fails, the method named `check` looks for the mistake in its inputs."""
 
     def around(method: F) -> F:
         @functools.wraps(method)
@@ -117,19 +113,7 @@ def check_tensor(
     *,
     real: bool = True,
 ) -> None:
-    """Check type, shape, dtype and device of an input.
-
-    Args:
-        place: the layer, for the error.
-        what: the input.
-        x: to check.
-        axes: names of free axes and sizes of others; ".." first for any number of axes before.
-        like: a weight, whose dtype and device it must have; autocast converts other floating-point types.
-        real: without a weight, whether it must be floating point.
-
-    Raises:
-        ShapeError: one sentence.
-    """
+    """Check type, shape, dtype and device of an input."""
     form = f"[{', '.join(map(str, axes))}]"
     if not isinstance(x, Tensor):
         raise ShapeError(
@@ -153,16 +137,7 @@ def check_tensor(
 
 
 def check_like(place: str, weight: Tensor, given: Iterable[tuple[str, Tensor]]) -> None:
-    """Check that inputs have a weight's dtype and device; autocast converts other floating-point types.
-
-    Args:
-        place: the layer, for the error.
-        weight: of the layer.
-        given: inputs, each with its name.
-
-    Raises:
-        ShapeError: names both, and the conversion.
-    """
+    """Check that inputs have a weight's dtype and device; autocast converts other floating-point types."""
     converts = torch._C._is_any_autocast_enabled()
     for what, one in given:
         name = what.split()[-1]
@@ -175,11 +150,7 @@ def check_like(place: str, weight: Tensor, given: Iterable[tuple[str, Tensor]]) 
 
 
 def check_device(place: str, what: str, x: Tensor, device: torch.device) -> None:
-    """Check that an input is on the layer's device.
-
-    Raises:
-        ShapeError: names both, and the call that moves it.
-    """
+    """Check that an input is on the layer's device."""
     if x.device != device:
         raise ShapeError(
             f"{place}: expected {what} on {device}, as the layer and its other inputs are, got {x.device}; "
@@ -188,11 +159,7 @@ def check_device(place: str, what: str, x: Tensor, device: torch.device) -> None
 
 
 def check_classes(place: str, what: str, x: Any, count: int, device: torch.device) -> None:
-    """Check numbers of classes or tokens: whole, from 0 to `count` - 1, on the layer's device.
-
-    Raises:
-        ShapeError: names the first number out of range.
-    """
+    """Check numbers of classes or tokens: whole, from 0 to `count` - 1, on the layer's device."""
     if not isinstance(x, Tensor):
         raise ShapeError(f"{place}: expected {what} as a tensor of int64, got {called(x)}")
     if x.dtype not in (torch.int64, torch.int32):
@@ -204,11 +171,7 @@ def check_classes(place: str, what: str, x: Any, count: int, device: torch.devic
 
 
 def check_mask(place: str, mask: Any, x: Tensor) -> None:
-    """Check a mask [B, T] of an input [B, T, ..]: True or 1 = real.
-
-    Raises:
-        ShapeError: no tensor, another shape or device, or floating point, where 0 could mean "real".
-    """
+    """Check a mask [B, T] of an input [B, T, ..]: True or 1 = real."""
     if not isinstance(mask, Tensor):
         raise ShapeError(
             f"{place}: expected a mask as a tensor [rows, steps] of bool, True = real, got {called(mask)}"
@@ -227,13 +190,7 @@ def check_attention_mask(place: str, mask: Any, sizes: tuple[int, ...], device: 
     """Check a mask that is broadcast to energies.
 
     Args:
-        place: the layer, for the error.
-        mask: to check.
         sizes: of the energies [B, H, T, S].
-        device: of the inputs.
-
-    Raises:
-        ShapeError: no tensor, of another shape or device, or not of bool.
     """
     form = list(sizes)
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
@@ -250,17 +207,7 @@ def check_attention_mask(place: str, mask: Any, sizes: tuple[int, ...], device: 
 
 
 def check_state(place: str, state: Any, rows: int, maker: str) -> None:
-    """Check that a state is a tuple with tensors of these rows.
-
-    Args:
-        place: the layer, for the error.
-        state: to check.
-        rows: of the input.
-        maker: the call that makes a state, for the error.
-
-    Raises:
-        ShapeError: another type, or other rows.
-    """
+    """Check that a state is a tuple with tensors of these rows."""
     if not isinstance(state, tuple):
         raise ShapeError(f"{place}: expected a state from {maker}, got {called(state)}")
     for leaf in leaves(state):

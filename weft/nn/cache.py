@@ -51,7 +51,6 @@ class KeyValueCache(NamedTuple):
         """The entries of a layer followed by those of new positions.
 
         Args:
-            layer: index of the layer.
             keys, values: [B, H, W T, K] of T new positions of W hypotheses.
 
         Returns:
@@ -73,11 +72,7 @@ class KeyValueCache(NamedTuple):
         return whole
 
     def opened(self, added: int) -> tuple[Tensor, ...]:
-        """All layers' entries with space for new ones after them, [B, 2, H, E + n, K], not yet written.
-
-        Args:
-            added: n, new entries per source.
-        """
+        """All layers' entries with space for new ones after them, [B, 2, H, E + n, K], not yet written."""
         return tuple(self._with_room(layer, added) for layer in self.layers)
 
     def grown(self, layers: tuple[Tensor, ...]) -> "KeyValueCache":
@@ -88,13 +83,7 @@ class KeyValueCache(NamedTuple):
         return KeyValueCache(layers, torch.full_like(self.filled, entries))
 
     def roomy(self, entries: int, dtype: torch.dtype, time: int) -> "KeyValueCache":
-        """A cache of so many entries, which steps fill in place without a look at any number.
-
-        Args:
-            entries: of each source, at least those that are there.
-            dtype: of keys and values.
-            time: positions in use, unless this cache counts them itself.
-        """
+        """A cache of so many entries, which steps fill in place without a look at any number."""
         layers = []
         for old in self.layers:
             new = old.new_zeros(*old.shape[:3], entries, old.shape[4], dtype=dtype)
@@ -135,9 +124,6 @@ def longer_path(
 
     Args:
         path: [N, P]; None if entry numbers equal positions.
-        rows, width: N and W.
-        past, steps: P and T.
-        entries: E before these steps.
     """
     if path is None:
         path = torch.arange(past, device=device).expand(rows, past)

@@ -11,11 +11,7 @@ from weft.nn.kernels.autocast import autocast_on_cpu
 
 
 def choose(name: str) -> torch.device:
-    """The device of that name; auto is a GPU if there is one.
-
-    Raises:
-        ConfigError: this machine has no such device.
-    """
+    """The device of that name; auto is a GPU if there is one."""
     local = os.environ.get("LOCAL_RANK")  # each of several processes gets a GPU of its own
     if name == "auto" and not torch.cuda.is_available():
         return torch.device("cpu")

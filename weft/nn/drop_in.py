@@ -96,11 +96,6 @@ class DropIn(DropInModule, nn.RNNBase):
 
         Args:
             input: [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence.
-            hx: the initial state, h [layers x directions, B, H], for an LSTM (h, c); None for zeros.
-
-        Raises:
-            ShapeError: no steps, a wrong number of features, or a state with wrong layers, rows or size.
-            ConfigError: the dtype differs from the weights', or this machine does not support it.
         """
         check_given(self, input)
         if not self.residual:
@@ -393,10 +388,6 @@ class DropInCell(DropInModule, nn.RNNCellBase):
         Args:
             input: [B, D] or [D].
             hx: h [B, H] or [H], of an LSTM (h, c); None for zeros.
-
-        Raises:
-            ShapeError: input and state do not fit the cell or each other.
-            ConfigError: the input's dtype differs from the weights'.
         """
         check_given(self, input)
         name, dtype, count = type(self).__name__, self.weight_ih.dtype, 1 + isinstance(self, nn.LSTMCell)

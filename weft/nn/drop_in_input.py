@@ -26,11 +26,7 @@ class InputShapeError(ShapeError, RuntimeError):
 
 
 def check_given(module: nn.Module, given: Any) -> None:
-    """Check that an input is a tensor or packed.
-
-    Raises:
-        ShapeError: it is neither, such as a list or a NumPy array.
-    """
+    """Check that an input is a tensor or packed."""
     if not isinstance(given, Tensor | PackedSequence):
         raise InputShapeError(
             f"{type(module).__name__}: expected an input that is a tensor or a PackedSequence, got "
@@ -54,12 +50,7 @@ def read_input(
     """Check an input and a state, and convert them to one form.
 
     Args:
-        module: the recurrent module.
-        given, hx: arguments of its `forward`.
         unpack: return packed rows as [B, T, D]; otherwise x is [1, N, D], still packed.
-
-    Raises:
-        ShapeError, ConfigError: they do not match the module.
     """
     check_device(type(module).__name__, "input", given.data, module.all_weights[0][0].device)
     packed = given if isinstance(given, PackedSequence) else None
@@ -112,12 +103,7 @@ def pack_output(
 
 
 def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
-    """Raise an error if the input has NaN; since NaN persists in the state, only the final state is checked.
-
-    Raises:
-        ConfigError: names the first row and step with NaN. NaN in the state without NaN in the input passes:
-            the weights have grown too large, which the training loop reports.
-    """
+    """Refuse an input with NaN; since NaN persists in the state, only the final state is checked."""
     h = state[0] if isinstance(state, tuple) else state
     if h.device.type != "cpu" or not inspectable(h) or not math.isnan(float(h.detach().sum())):
         return

@@ -22,13 +22,7 @@ OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rn
 
 
 def one_step(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
-    """Output and final state as `forward` gives them, or None where it has to compute them.
-
-    Args:
-        module: a drop-in.
-        x, hx: the arguments of `forward`.
-        nan: the drop-in's setting; with "refuse", None if the final state is not a number.
-    """
+    """Output and final state as `forward` gives them, or None where it has to compute them."""
     if not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
         return None
     rows, steps = x.shape[:2] if module.batch_first else (x.shape[1], x.shape[0])

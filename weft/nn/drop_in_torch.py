@@ -35,11 +35,7 @@ class DropInModule(nn.Module):
             raise ConfigError(f"{type(self).__name__}({', '.join(given)}): {refusal}") from None
 
     def __prepare_scriptable__(self) -> nn.Module:
-        """torch's module with the same parameters, which torch.jit.script uses instead.
-
-        Raises:
-            ConfigError: a setting is not available in torch.nn.
-        """
+        """torch's module with the same parameters, which torch.jit.script uses instead."""
         kind = next(base for base in type(self).__mro__ if base in TORCHS)
         own = {name: getattr(self, name, usual) for name, usual in (("residual", False), ("join", None))}
         if own["residual"] or own["join"] in ("mean", "sum"):

@@ -23,11 +23,6 @@ def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
     Args:
         mask: [B, T] bool or integers, 0 at padding.
         x: [B, T, ..], the masked input.
-        name: of the caller, for errors.
-
-    Raises:
-        ShapeError: the shape is wrong, or the mask is floating point, where 0 could mean "real" (additive
-            masks).
 
     Example:
         >>> import torch

@@ -93,14 +93,7 @@ def most_positions(part: nn.Module) -> int | None:
 def added(
     encoding: "Sinusoidal | Concatenated | Learned | Nowhere", first: int, count: int, like: Tensor
 ) -> Tensor | None:
-    """What an encoding adds at `count` positions, [count, D]; None if it adds nothing fixed or has fewer.
-
-    Args:
-        encoding: from `positions_of`.
-        first: the first of the positions.
-        count: how many.
-        like: [.., D], for dtype and device.
-    """
+    """What an encoding adds at `count` positions, [count, D]; None if it adds nothing fixed or has fewer."""
     if isinstance(encoding, Sinusoidal) and first + count <= TABLE:
         return encoding.table[first : first + count].to(like.dtype)
     most = most_positions(encoding)

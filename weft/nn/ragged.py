@@ -65,7 +65,6 @@ def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
     """The cheapest pieces, if each costs `call` plus its rows times its steps.
 
     Args:
-        lengths: of the rows, the longest first.
         call: overhead per piece, in rows x steps.
     """
     ends = sorted({length for length in lengths if length > 0}) or [0]
@@ -91,11 +90,9 @@ def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> t
     """run(x, state, mask) without computing most of the padding.
 
     Args:
-        run: the recurrence.
         x: [B, T, D].
         state: the initial state, [B, ...] each.
         mask: [B, T] bool, real positions first.
-        plan: from `plan(mask)`.
 
     Returns:
         y [B, T, H] (zero at padding), and the state after each row's last real step.

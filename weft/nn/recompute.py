@@ -38,10 +38,6 @@ def recomputes() -> bool:
 def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
     """function(*arguments); inside `recomputing` its activations are not kept.
 
-    Args:
-        function: may draw random numbers from the open or the global generator; must have no side effects.
-        arguments: tensors, trees of them, or anything else.
-
     Example:
         >>> x = torch.ones(2, requires_grad=True)
         >>> with recomputing():

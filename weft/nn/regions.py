@@ -36,11 +36,7 @@ class Region:
         self._compiled = torch.compile(self._method, dynamic=True, options={"fx_graph_cache": False})
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the method.
-
-        Raises:
-            ConfigError: torch cannot compile it.
-        """
+        """Call the method."""
         if not self._module.training or not torch.is_grad_enabled() or watching() or changing():
             return self._method(self._module, *arguments)
         if _plain.get():

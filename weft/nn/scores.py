@@ -136,11 +136,7 @@ class Dot(Score):
 
 
 def need_equal(name: str, query_size: int, key_size: int) -> None:
-    """Check that query and key have the same size.
-
-    Raises:
-        ShapeError: names both sizes and what to do.
-    """
+    """Check that query and key have the same size."""
     if query_size != key_size:
         raise ShapeError(
             f"score {name}: the query has {query_size} features, the key {key_size}; make them equal, "

@@ -17,15 +17,7 @@ from weft.wording import plural
 
 
 def write_card(run: Path, checked: CheckedRecipe, outcome: Outcome) -> None:
-    """Write RUN/README.md.
-
-    Args:
-        checked: the task and its resolved recipe.
-        outcome: how training ended.
-
-    Raises:
-        CheckpointError: the file cannot be written.
-    """
+    """Write RUN/README.md."""
     task, plain = checked.task, checked.plain
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
     source = f"update {outcome.best}"

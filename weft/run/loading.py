@@ -54,11 +54,7 @@ class Runs(NamedTuple):
 
 
 def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> tuple[Task, dict[str, Any]]:
-    """The task that a recipe describes, and the recipe with every default; both without `training`.
-
-    Raises:
-        ConfigError: a mistake in the recipe, or a plugin that cannot be found.
-    """
+    """The task that a recipe describes, and the recipe with every default; both without `training`."""
     kind, name = task_class(recipe, plugins), recipe.value["task"].value
     recipe.check_keys(["task", *kind.sections, "training"], owner=f"a recipe for the task {name}")
     made = {
@@ -72,11 +68,7 @@ def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> tuple[Task, di
 
 
 def task_class(recipe: Table, plugins: Collection[str]) -> type[Task]:
-    """The class of the task that a recipe names.
-
-    Raises:
-        ConfigError: it names none, or a plugin is nowhere to be found.
-    """
+    """The class of the task that a recipe names."""
     check_plugins(plugins)
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
@@ -166,16 +158,6 @@ def check_described(now: Any, then: Any, place: str, run: Path, name: str = "") 
     """Check that a recipe describes the model that was trained, also where shapes do not show it.
 
     Settings that only one of the two has are left out, so that other versions of Weft may have more of them.
-
-    Args:
-        now: the recipe of the run.
-        then: from `described`, when the weights were trained; empty if an earlier version of Weft wrote them.
-        place: of the weights, for the error.
-        run: the run directory.
-        name: of the setting.
-
-    Raises:
-        CheckpointError: a setting differs.
     """
     if isinstance(now, dict) and isinstance(then, dict):
         for key in then:

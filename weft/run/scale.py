@@ -23,9 +23,6 @@ def for_gpu(recipe: Mapping[str, Any]) -> list[str]:
 
     The batches of an update become one. The changed recipe needs no further change.
 
-    Args:
-        recipe: with every default.
-
     Example:
         >>> training = {"accumulate": 2, "max_updates": 800, "optimiser": {"use": "adamw", "lr": 0.001}}
         >>> for_gpu({"data": {"batch_tokens": 2000}, "training": training})[:3]

@@ -42,11 +42,7 @@ class Teacher(jsonfile.Schema):
 
 
 def teacher_of(folder: Path) -> Teacher | None:
-    """The teacher of a run or a corpus; None if it has none.
-
-    Raises:
-        CheckpointError: the file is damaged.
-    """
+    """The teacher of a run or a corpus; None if it has none."""
     if not is_file(folder / FILE):
         return None
     return jsonfile.load(folder / FILE, Teacher, "remove it, or distill again", error=CheckpointError)

@@ -44,11 +44,7 @@ class CheckedRecipe(NamedTuple):
 
 
 def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedRecipe:
-    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts.
-
-    Raises:
-        ConfigError: a mistake in the recipe, or a plugin that cannot be found.
-    """
+    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts."""
     checked = _checked(recipe, plugins)
     if checked.settings.scale != "gpu":
         return checked
@@ -88,11 +84,6 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
 
     A run that has no checkpoint yet takes a changed recipe and begins again, so that a mistake that shows
     only when the data is read can be corrected in place.
-
-    Raises:
-        ConfigError: data or model differ from those of the run, or the device is not there.
-        DataError: data files are missing.
-        CheckpointError: it is of another format, or cannot be written, or another process trains it.
     """
     checked = check_recipe(recipe, plugins=plugins)
     if devices.choose(checked.settings.device).type == "cpu" and checked.settings.scale == "gpu":
@@ -152,10 +143,6 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
     """Files that a new run takes from another one: its weights, and what the task keeps (vocabularies).
 
     They are read before anything is written, so that a refusal leaves nothing.
-
-    Raises:
-        CheckpointError: not a run directory, not yet trained, or not readable.
-        ConfigError: a part that is to be taken is missing there, or has other settings.
     """
     old = checked.settings.start
     if old is None:

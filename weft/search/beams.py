@@ -54,10 +54,6 @@ def finish(
     """Store the candidates that end as finished.
 
     Args:
-        beams: before this step.
-        found: its candidates.
-        ending: from `ends`.
-        time: of the step.
         norm: what log-probabilities are divided by, by length, [T + 1].
         extra: a term for the score of each parent that ends, [B, W], or None.
     """
@@ -90,15 +86,7 @@ def done_sources(
     stop: Stop,
     extra: Tensor | None = None,
 ) -> Tensor:
-    """Which sources are done by rule 2 or 3, [B] bool.
-
-    Args:
-        beams: after this step.
-        time, norm, extra: as in `finish`.
-        enough: hypotheses that must finish under rule 2.
-        nbest: hypotheses that are returned.
-        stop: the second condition of rule 2.
-    """
+    """Which sources are done by rule 2 or 3, [B] bool."""
     score, finished = beams.finished.score, beams.num_finished >= enough
     bound = beams.logp[:, 0] / norm[beams.limit]
     alive = beams.logp / _norm_at(norm, time)  # [B, W]
@@ -111,12 +99,7 @@ def done_sources(
 
 
 def cut(beams: Beams, time: int | Tensor, norm: Tensor, extra: Tensor | None = None) -> Beams:
-    """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended.
-
-    Args:
-        beams: after this step.
-        time, norm, extra: as in `finish`.
-    """
+    """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended."""
     value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
     slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
     whole = FinishedHypotheses(value / _norm_at(norm, time), value, _filled(slots, time), slots)

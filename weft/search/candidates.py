@@ -47,9 +47,6 @@ def best_candidates(
         logp: [B * W, V] log-probabilities (or logits).
         base: [B, W] float64 cumulative log-probabilities; -inf marks a missing hypothesis, whose
             row of logp is not read.
-        count: k; if W * V is less, impossible candidates fill up the result.
-        banned: tokens never chosen.
-        waits: may look for equal sums, which saves work but makes a GPU's caller wait.
     """
     if _compiled(logp):
         return _by_native(logp, base, count, banned)
@@ -94,7 +91,6 @@ def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tenso
 
     Args:
         logp: [N, V].
-        banned: tokens never chosen.
 
     Returns:
         Its log-probability [N], -inf where no token is possible, and its id [N].

@@ -40,12 +40,7 @@ LENGTHS = 32
 
 
 def whole_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
-    """The hypotheses that compiled code or captured steps find; None if the plain loops have to search.
-
-    Args:
-        step, state: as `beam_search` takes them.
-        asked: the search.
-    """
+    """The hypotheses that compiled code or captured steps find; None if the plain loops have to search."""
     if asked.first.device.type in DEVICES:
         return captured_search(step, state, asked)
     return compiled_search(step, state, asked)

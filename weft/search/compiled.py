@@ -68,12 +68,7 @@ class SearchRequest(NamedTuple):
 
 
 def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
-    """The hypotheses that compiled code finds, in the order of the sources; None if it does not serve this.
-
-    Args:
-        step, state: as `beam` takes them.
-        asked: the search.
-    """
+    """The hypotheses that compiled code finds, in the order of the sources; None if it cannot."""
     rules, step, state = unruled(step, state)
     model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
     if not hasattr(model, "whole_step") or step != getattr(model, "step", None) or not len(asked.first):

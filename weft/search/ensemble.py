@@ -20,13 +20,6 @@ def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
     "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, high only
     if all members agree; it is not normalised, so scores are lower).
 
-    Args:
-        steps: of models with the same vocabulary.
-        mean: see above.
-
-    Raises:
-        ConfigError: no step, or vocabularies of different sizes.
-
     Example:
         >>> import torch
         >>> sure = lambda token, state: (torch.tensor([[1.0, 1e-9]]).log(), state)

@@ -81,11 +81,6 @@ def as_hypotheses(
     Args:
         table: [B, N], of all sources.
         limits: [B], max_length of each source.
-        steps: what each step added.
-        eos: the token that ends a hypothesis.
-
-    Raises:
-        ConfigError: a source has no hypothesis at all.
     """
     there = table.score > -INFINITY
     if not bool(there.any(1).all()):

@@ -72,11 +72,6 @@ class GroupSettings(NamedTuple):
 def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: GroupSettings) -> Hypotheses:
     """Search with groups.
 
-    Args:
-        step, state, first: as in beam.py.
-        choose: see Choose; n must be at least 2 K, else eos could leave slots empty.
-        settings: see GroupSettings.
-
     Returns:
         The n best different hypotheses of all groups.
     """

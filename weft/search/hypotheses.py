@@ -63,13 +63,7 @@ def best(hypotheses: Hypotheses, count: int = 1) -> Hypotheses:
 
 
 def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:
-    """The best `count` different hypotheses of each source: ended ones by score, then cut ones by score.
-
-    Args:
-        hypotheses: in any order, repetitions allowed; tokens after the end are eos.
-        count: N of the result; if there are fewer different ones, the last ones are missing.
-        eos: the token that ends a hypothesis.
-    """
+    """The best `count` different hypotheses of each source: ended ones by score, then cut ones by score."""
     tokens, lengths, _, score = hypotheses
     last = tokens.gather(2, (lengths - 1).clamp(min=0)[..., None]).squeeze(2) if tokens.shape[2] else lengths
     rank = (last != eos).to(torch.uint8).masked_fill(score == -INFINITY, 2)  # ended, cut, absent
@@ -127,9 +121,6 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
 
     Powers are Python's own, so a trace replayed without torch is bit-identical.
 
-    Raises:
-        ConfigError: alpha below 0 (early stopping would be wrong), or an unknown kind.
-
     Example:
         >>> norms(3, 1.0).tolist()
         [1.0, 1.0, 2.0, 3.0]
@@ -147,11 +138,6 @@ def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
 
     Args:
         length: of the hypothesis, in tokens.
-        alpha: the length penalty, 0 to 10; 0 gives 1.
-        kind: length^alpha, or ((5 + length) / 6)^alpha for "gnmt".
-
-    Raises:
-        ConfigError: alpha is out of its range.
     """
     if not 0 <= alpha <= 10:
         raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")

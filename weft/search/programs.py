@@ -125,11 +125,8 @@ class Chooser:
         """The board after a step, and for each row of the state the one that it continues; None for itself.
 
         Args:
-            board: before the step; its records are written in place.
             logp: [N, V].
-            time: [1] int64, the number of the step, from 1.
             uniform: [B, W] float64, random numbers of sampling.
-            constants: of the search.
         """
         worst = logp.amax(1).view(board.token.shape)  # NaN if there is one
         logp = logp.masked_fill(constants.forbidden, -INFINITY)
@@ -247,10 +244,6 @@ class Program:
 
         The kernels run twice before, on a stream of their own, so that libraries are loaded and tuned. All
         programs of a model share a pool of memory: what one leaves there is read before another runs.
-
-        Args:
-            step: of the model.
-            pool: from torch.cuda.graph_pool_handle.
         """
         device = self.time.device
         if device.type == "cuda" and not self._graphs:
@@ -302,12 +295,7 @@ class Programs:
         self._pool: Any = None
 
     def step(self, model: Any, step: Step, token: Tensor, state: State) -> Step:
-        """The step to take: under autocast, that of a copy of the model with weights cast once.
-
-        Args:
-            model, step: whose step it is.
-            token, state: of the first step.
-        """
+        """The step to take: under autocast, that of a copy of the model with weights cast once."""
         module = model if isinstance(model, nn.Module) else getattr(model, "model", None)
         weights = [] if module is None else list(module.parameters())
         places = tuple(weight.data_ptr() for weight in weights)
@@ -389,11 +377,6 @@ def narrowed(model: Any, dtype: torch.dtype, token: Tensor, state: State) -> Any
 
     Everything else is shared with the model. Autocast would cast the weights in every step; the products are
     the same. A tied output layer gets a matrix of its own, since the embedding reads the table as it is.
-
-    Args:
-        model: with a method `step`.
-        dtype: autocast's.
-        token, state: of a step, which is taken to see what it does with the weights.
     """
     shared = [*model.parameters(), *model.buffers(), getattr(model, "between_steps", None)]
     with torch.inference_mode(False), torch.no_grad():  # a later search casts again, whatever its mode

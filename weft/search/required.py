@@ -35,11 +35,7 @@ class Automaton(NamedTuple):
 
 
 def automaton(words: Sequence[Sequence[int]], device: torch.device | None = None) -> Automaton:
-    """The automaton of these words, each a sequence of tokens, in any order of words.
-
-    Raises:
-        ConfigError: an empty word, or too many of them.
-    """
+    """The automaton of these words, each a sequence of tokens, in any order of words."""
     if any(not word for word in words) or len(words) > MOST_WORDS:
         raise ConfigError(
             f"required words: expected at most {MOST_WORDS}, none of them empty, got {len(words)} "
@@ -84,14 +80,6 @@ def required(
     banned: Sequence[int] = (),
 ) -> Hypotheses:
     """The best hypotheses that contain every word, found by a grid of beams of `width`.
-
-    Args:
-        step, state, first, eos, max_length, width, nbest, length_penalty, normalisation, banned: as in
-            beam.py.
-        words: token sequences that each hypothesis must contain, without overlap, in any order.
-
-    Raises:
-        ConfigError: more required tokens than max_length leaves room for, or nbest out of its range.
 
     Source: Hokamp & Liu 2017, algorithm 1 (grid beam search).
     """

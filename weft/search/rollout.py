@@ -30,14 +30,9 @@ def rollout(
     """Write `count` rows per source until each has chosen eos or reached max_length.
 
     Args:
-        step: see step.py.
-        state: the state before the first step, one row per source.
         first: [B] int64, the token fed first.
-        eos: the token that ends a row.
         max_length: maximum number of tokens, eos counted; one number or [B].
         count: N, rows per source.
-        choose: picks the tokens.
-        banned: checked against V; `choose` must exclude them.
     """
     limits = source_limits(max_length, first).repeat_interleave(count)
     longest = int(limits.max()) if len(limits) else 0

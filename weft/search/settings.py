@@ -79,15 +79,7 @@ class SearchSettings:
 
 
 def check_sampled(search: str, given: Mapping[str, object]) -> None:
-    """Check that settings of sampling are given for a search that samples.
-
-    Args:
-        search: the kind of search.
-        given: the settings that a user asks for, by name.
-
-    Raises:
-        ConfigError: one has no use in this search.
-    """
+    """Check that settings of sampling are given for a search that samples."""
     unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
     if search != "sample" and unused:
         raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
@@ -104,13 +96,7 @@ def search(
     banned: Sequence[int],
     chance: torch.Generator | None = None,
 ) -> Hypotheses:
-    """The texts that these settings find.
-
-    Args:
-        settings: how to search.
-        step, state, first, eos, max_length, banned: as `greedy_search` takes them.
-        chance: of sampling; by default a new generator with the seed of the settings.
-    """
+    """The texts that these settings find."""
     if settings.search == "greedy":
         return greedy_search(step, state, first, eos=eos, max_length=max_length, banned=banned)
     if settings.search == "beam":

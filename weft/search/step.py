@@ -40,11 +40,7 @@ ROUNDING = 1e-3
 
 
 def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
-    """The maximum number of tokens for each source, eos counted: [B] int64.
-
-    Raises:
-        ConfigError: a limit below 1, or not one limit for each source.
-    """
+    """The maximum number of tokens for each source, eos counted: [B] int64."""
     limits = torch.as_tensor(max_length, dtype=torch.int64, device=first.device)
     if limits.dim() > 1 or (limits.dim() == 1 and len(limits) != len(first)):
         raise ConfigError(
@@ -79,10 +75,6 @@ def check_best(best: Tensor, before: Tensor, time: int) -> None:
     Args:
         best: [N] the best cumulative log-probability after this step.
         before: [N] the best one before it.
-        time: the number of this step, from 1, for the message.
-
-    Raises:
-        ConfigError: NaN, or above 0 by more than rounding.
     """
     bad = ~(best <= before + ROUNDING)
     if not bool(bad.any()):

@@ -51,15 +51,6 @@ def next_words(
 ) -> list[NextWord]:
     """The likeliest words after a prefix, best first, from a beam of twice as many.
 
-    Args:
-        step, state: of one source, as in beam_search, before the last token of the prefix.
-        token: [1] that token.
-        edges: of the vocabulary.
-        eos: ends a word, and is none.
-        count: maximum number of words.
-        banned: pieces that no word has.
-        inside: the first piece need not begin a word, as at the beginning of a text.
-
     Example:
         >>> chances = torch.tensor([[0.0, 0.6, 0.3, 0.1], [0.3, 0.1, 0.4, 0.2], [0.3, 0.3, 0.0, 0.4]]).log()
         >>> edges = WordEdges(torch.tensor([True, True, False, False]), torch.zeros(4, dtype=torch.bool))

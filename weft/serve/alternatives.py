@@ -22,16 +22,7 @@ WORDS = 8
 
 
 def alternatives(run: ServedRun, given: dict[str, Any], stopped: Stopped) -> list[ProbableWord]:
-    """The likeliest next words of an answer after its prefix, best first.
-
-    Args:
-        run: a run that writes.
-        given: the checked request: text, target, prefix, edits.
-        stopped: tells whether the client has left.
-
-    Raises:
-        Refusal: see `reading`.
-    """
+    """The likeliest next words of an answer after its prefix, best first."""
     found = _continued(run, given) if run.continues else _translated(run, given, stopped)
     return [ProbableWord(text=text, prob=round(exp(one.logp), 4)) for text, one in found if text.strip()]
 

@@ -447,11 +447,7 @@ class Batcher:
         return f"a batch of {self._name} does not finish" if late else ""
 
     def put(self, job: BatchJob) -> None:
-        """Add a job to the queue of its size; called by the event loop only.
-
-        Raises:
-            Refusal: the queue is full, or the server is shutting down.
-        """
+        """Add a job to the queue of its size; called by the event loop only."""
         if self._draining:
             raise Refusal(503, "the server is shutting down; try again later", retry_after=5)
         waiting, new = self.waiting, len(job.items)
@@ -466,11 +462,7 @@ class Batcher:
         self._lanes[sum(job.size > size for size in SIZES)].put(job)
 
     async def ask(self, job: BatchJob) -> list[Any]:
-        """Put a job and wait for its answers; cancelling the wait frees its place in the queue.
-
-        Raises:
-            Refusal: as `put`; the items are invalid; or the deadline has passed.
-        """
+        """Put a job and wait for its answers; cancelling the wait frees its place in the queue."""
         self.put(job)
         try:
             return await job.answer
@@ -487,11 +479,7 @@ class Batcher:
         check: Callable[[], None],
         client: str,
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Put a job and iterate over the events that its work emits; see BatchJob for the arguments.
-
-        Raises:
-            Refusal: at once as `put`, later as `ask`.
-        """
+        """Put a job and iterate over the events that its work emits; see BatchJob for the arguments."""
         events: asyncio.Queue[dict[str, Any] | BaseException | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 

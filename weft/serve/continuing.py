@@ -104,12 +104,7 @@ def writer_of(run: ServedRun, model: nn.Module | None = None) -> Continuer:
 
 
 def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[ContinuationSoFar]]:
-    """Generate one token per unfinished text and yield all rows, one per request, until all have ended.
-
-    Raises:
-        ClientLeft: no client is waiting any more.
-        DataError: a token does not exist.
-    """
+    """Generate one token per unfinished text and yield all rows, one per request, until all have ended."""
     rows = [_begun(writer, ask) for ask in asks]
     _score(writer, [row for row in rows if row.ask.how.scored], stopped)
     groups: dict[int, list[ContinuationSoFar]] = {}
@@ -172,15 +167,7 @@ def _token(
     logp: float,
     best: Sequence[tuple[int, float]],
 ) -> Token:
-    """A token with its alternatives.
-
-    Args:
-        writer: the model.
-        how: of the request.
-        begin: where it begins.
-        rest: the text from there on, so far as it is known.
-        number, logp, best: see Continuer.expected.
-    """
+    """A token with its alternatives."""
     best = best[: how.logprobs]
     numbers = [number, *(other for other, _ in best)]
     pieces = writer.reading.shown(numbers)

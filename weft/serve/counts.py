@@ -108,13 +108,7 @@ class AccessLog:
         self._handler.handleError = self._complain  # type: ignore[method-assign]
 
     def note(self, scope: Scope, path: str, status: int, seconds: float, sent: int) -> None:
-        """Append a line.
-
-        Args:
-            scope: the request.
-            path: its route.
-            status, seconds, sent: HTTP status, time until the end of the answer, bytes of its body.
-        """
+        """Append a line."""
         method = scope["method"]
         record = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -59,16 +59,7 @@ class Shelf:
         self.largest = largest
 
     def put(self, name: str, data: bytes, owner: str = "") -> str:
-        """Keep a file; the name to get it by.
-
-        Args:
-            name: the end of the new name; characters that are unusual in addresses are replaced.
-            data: the content.
-            owner: the client, whose files alone count for the limit.
-
-        Raises:
-            Refusal: the client has no room left, or the folder is not this user's.
-        """
+        """Keep a file; the name to get it by."""
         tag = hashlib.sha256(owner.encode()).hexdigest()[:16]
         self.folder.mkdir(mode=0o700, exist_ok=True)
         about = self.folder.lstat()

@@ -80,12 +80,7 @@ def fields_of(form: type[Form]) -> Callable[[Request], Awaitable[Form]]:
 
 
 def typed(given: Mapping[str, Any], form: type[Form], *, strict: bool = False) -> Form:
-    """The fields of a request as one of the types of schemas.py.
-
-    Raises:
-        Refusal: a field has another type, is outside its range, or is unknown to a form that forbids unknown
-            fields.
-    """
+    """The fields of a request as one of the types of schemas.py."""
     try:
         return form.model_validate(given, strict=strict, context={"form": not strict})
     except ValidationError as error:
@@ -93,11 +88,7 @@ def typed(given: Mapping[str, Any], form: type[Form], *, strict: bool = False) -
 
 
 async def fields(request: Request) -> dict[str, Any]:
-    """The fields of a request, from its query string and its body; the body takes precedence.
-
-    Raises:
-        Refusal: the body does not match its content type, or an API key is required.
-    """
+    """The fields of a request, from its query string and its body; the body takes precedence."""
     if "api_key" in request.query_params:
         admit(request, request.query_params["api_key"])
     given = await _fields(request)
@@ -181,12 +172,7 @@ async def _form(request: Request) -> dict[str, Any]:
 
 
 async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[Any]:
-    """The answers of a job of this client. If it disconnects, its place in the queue becomes free.
-
-    Raises:
-        ClientDisconnect: the client has disconnected.
-        Refusal: as Batcher.ask.
-    """
+    """The answers of a job of this client. If it disconnects, its place in the queue becomes free."""
     job.client = client_of(request.scope)
     asked = asyncio.ensure_future(batcher.ask(job))
     left = asyncio.ensure_future(_left(request))
@@ -203,13 +189,7 @@ async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[An
 def streamed(
     events: AsyncGenerator[dict[str, Any], None], failed: Callable[[Refusal], Any], last: bytes = b""
 ) -> StreamingResponse:
-    """Server-sent events as a response.
-
-    Args:
-        events: each becomes an event.
-        failed: makes one of a refusal in between.
-        last: sent at the end.
-    """
+    """Server-sent events as a response."""
 
     async def sent() -> AsyncIterator[bytes]:
         async with aclosing(events):
@@ -230,13 +210,7 @@ async def _left(request: Request) -> None:
 
 
 def refusal_of(errors: Sequence[Mapping[str, Any]], given: Any, form: type[Fields] | None = None) -> Refusal:
-    """The first of a request's errors that pydantic found, as a sentence.
-
-    Args:
-        errors: as pydantic lists them, without "body" or "query" at the beginning of a place.
-        given: the fields of the request.
-        form: their type.
-    """
+    """The first of a request's errors that pydantic found, as a sentence."""
     if not isinstance(given, Mapping) or form is None:
         return Refusal(400, OTHER_JSON)
     unknown = next((one["loc"] for one in errors if one["type"] == "extra_forbidden"), None)
@@ -372,11 +346,7 @@ class OpenBodies:
         self.bytes: Counter[str] = Counter()
 
     def take(self, client: str, count: int) -> None:
-        """Add to the bytes of a client.
-
-        Raises:
-            Refusal: it has too many then, or all clients together have.
-        """
+        """Add to the bytes of a client."""
         most, each = self.limits.bodies_bytes, self.limits.client_bytes
         if self.bytes[client] + count > each:
             sentence = f"your requests in progress have more than {each:,} bytes; wait for their answers"

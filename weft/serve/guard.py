@@ -87,11 +87,7 @@ class Access:
         return [Middleware(Guard, access=self), *([cors] if self.origins else []), *keyed]
 
     def check_host(self, hosts: list[str]) -> str:
-        """The host of a request, with its port.
-
-        Raises:
-            Refusal: it is none of this server's names.
-        """
+        """The host of a request, with its port."""
         found = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
         if not found:
             raise Refusal(400, "expected one Host header with the name of this server")
@@ -101,11 +97,7 @@ class Access:
         return hosts[0].lower()
 
     def check_origin(self, method: str, headers: Headers, host: str) -> None:
-        """Refuse what a page of another web site sends, except links to a page.
-
-        Raises:
-            Refusal: the site is not one of `origins`.
-        """
+        """Refuse what a page of another web site sends, except links to a page."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         if site == "same-origin" or "*" in self.origins or origin in self.origins:
             return
@@ -153,11 +145,7 @@ class Guard:
 
 
 def sign_in(request: Request, access: Access, given: SignIn) -> Response:
-    """Keep the key of a page in a cookie that scripts cannot read and other sites cannot send.
-
-    Raises:
-        Refusal: the server has no keys, or not this one.
-    """
+    """Keep the key of a page in a cookie that scripts cannot read and other sites cannot send."""
     if not access.keys:
         raise Refusal(409, "this server needs no API key")
     if not access.keys.owner(given.key):

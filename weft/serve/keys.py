@@ -44,11 +44,7 @@ class Owner(NamedTuple):
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """A random key and its line for the file, without a limit.
-
-    Raises:
-        ConfigError: the name does not fit into a line.
-    """
+    """A random key and its line for the file, without a limit."""
     key = f"weft_{secrets.token_urlsafe(32)}"
     line = f"{name}:{hashlib.sha256(key.encode()).hexdigest()}"
     if not LINE.fullmatch(line):
@@ -68,11 +64,7 @@ class KeyFile(NamedTuple):
 
 
 def parsed(content: bytes, path: Path) -> KeyFile:
-    """The owners in the bytes of a file. Of a name in two lines, neither key is valid.
-
-    Raises:
-        ConfigError: it is not UTF-8.
-    """
+    """The owners in the bytes of a file. Of a name in two lines, neither key is valid."""
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -123,20 +115,12 @@ class Keys:
             )
 
     def owner(self, key: str) -> Owner | None:
-        """The owner of a key; None for an unknown key.
-
-        Raises:
-            Refusal: the file cannot be read.
-        """
+        """The owner of a key; None for an unknown key."""
         self._reread()
         return self._file.owners.get(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest())
 
     def spend(self, owner: Owner) -> None:
-        """Take one request from the allowance of a key, which refills evenly and holds one minute's requests.
-
-        Raises:
-            Refusal: none is left.
-        """
+        """Take one request from the allowance of a key, which refills evenly and holds those of a minute."""
         if not owner.per_minute:
             return
         now, rate = time.monotonic(), owner.per_minute / 60

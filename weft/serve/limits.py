@@ -121,31 +121,19 @@ class ServerLimits:
         return 10 * self.characters
 
     def text(self, value: str, name: str) -> str:
-        """A text from a request, checked.
-
-        Raises:
-            Refusal: it is too long.
-        """
+        """A text from a request, checked."""
         check_most(len(value), self.characters, "characters", name)
         return value
 
     def texts(self, value: str | Sequence[Sized], name: str) -> list[Any]:
-        """A text or a list of texts or of rows of token numbers from a request, checked.
-
-        Raises:
-            Refusal: too many texts, or too many characters; a number counts as a character.
-        """
+        """A text or a list of texts or of rows of token numbers from a request, checked."""
         found = [value] if isinstance(value, str) else [*value]
         check_most(len(found), self.items, "texts", name)
         check_most(sum(map(len, found)), self.characters, "characters", name)
         return found
 
     def check_tokens(self, encode: Callable[[Any], Sequence[int]], texts: Sequence[Any], name: str) -> None:
-        """Check the numbers of tokens of the texts of a request.
-
-        Raises:
-            Refusal: a text has too many, or all together have.
-        """
+        """Check the numbers of tokens of the texts of a request."""
         counts = [len(encode(text)) for text in texts]
         for place, count in enumerate(counts, 1):
             which = f" in text {place}" if len(counts) > 1 else ""
@@ -153,11 +141,7 @@ class ServerLimits:
         check_most(sum(counts), LINES * self.tokens, "tokens per request", name, LESS)
 
     def check_sentences(self, sentences: Sequence[Any], name: str) -> None:
-        """Check the number of sentences of a request: each has a place in the queue.
-
-        Raises:
-            Refusal: there are too many.
-        """
+        """Check the number of sentences of a request: each has a place in the queue."""
         check_most(len(sentences), self.queue, "sentences", name, LESS)
 
 

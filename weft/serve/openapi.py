@@ -67,7 +67,6 @@ def streams(answer: Any, *, done: bool = False) -> dict[str, Any]:
     """Server-sent events as the content of a response.
 
     Args:
-        answer: the type of the JSON in each event.
         done: whether `[DONE]` is the last.
     """
     about = TypeAdapter(answer).json_schema(ref_template="#/components/schemas/{model}")
@@ -83,14 +82,7 @@ def streams(answer: Any, *, done: bool = False) -> dict[str, Any]:
 def description(
     app: FastAPI, runs: Mapping[str, ServedRun], limits: ServerLimits, *, keyed: bool = False
 ) -> dict[str, Any]:
-    """OpenAPI 3.1.
-
-    Args:
-        app: its routes.
-        runs: the served runs, which limit what some fields may contain.
-        limits: limits of requests.
-        keyed: whether requests need an API key.
-    """
+    """OpenAPI 3.1."""
     found = get_openapi(
         title="Weft", version=__version__, description="Trained runs over HTTP.", routes=app.routes
     )

@@ -32,11 +32,7 @@ LARGEST = 1e30  # of the numbers of a series
 
 
 def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
-    """The inputs of `/predict`, checked.
-
-    Raises:
-        Refusal: not inputs that this task reads.
-    """
+    """The inputs of `/predict`, checked."""
     if not run.predicts:
         raise Refusal(
             400,
@@ -85,17 +81,7 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
 
 
 def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
-    """The work that makes the page of `weft inspect`.
-
-    Args:
-        run: a run with a model.
-        given: text; or inputs, a file as base64, for models of pictures and recordings; and target, for
-            multilingual models. Without them the page shows an example from the validation data.
-        limits: limits of requests.
-
-    Raises:
-        Refusal: a text instead of a file, a file instead of a text, or several files.
-    """
+    """The work that makes the page of `weft inspect`."""
     text = limits.text(given.text, "text")
     sent = given.inputs
     if run.reads != "text" and text:

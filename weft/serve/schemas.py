@@ -90,9 +90,6 @@ class Fields(BaseModel):
     def plain(cls, given: Any, info: ValidationInfo) -> Any:
         """The same fields with 1 for 1.0 and without numbers that are null, or empty in a form: both count as
         missing.
-
-        Raises:
-            PydanticCustomError: a text is not valid Unicode.
         """
         if not isinstance(given, dict):
             return given

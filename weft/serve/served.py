@@ -98,11 +98,7 @@ class ServedRun:
 
     @property
     def opened(self) -> LoadedRun:
-        """The run with its model.
-
-        Raises:
-            Refusal: it has none yet.
-        """
+        """The run with its model."""
         if self._opened is None:
             raise Refusal(409, f"{self.name}: no model yet; it is still in training")
         return self._opened
@@ -124,11 +120,7 @@ class ServedRun:
 
     @cached_property
     def reads(self) -> Reads:
-        """The kind of its inputs.
-
-        Raises:
-            Refusal: it has no model yet.
-        """
+        """The kind of its inputs."""
         if self.rewriter or self.continues:
             return "text"
         return self.opened.pipeline.predictor(self.opened.model).reads
@@ -201,17 +193,7 @@ def _version(model: Path) -> Version:
 def named(
     paths: Sequence[Path], device: str, plugins: Sequence[str], glossaries: Sequence[str] = ()
 ) -> dict[str, ServedRun]:
-    """The runs by directory name; further ones with the same name get a number.
-
-    Args:
-        paths: the run directories.
-        device, plugins: as in open_run.
-        glossaries: each a FILE for all runs that rewrite texts, or NAME=FILE for one run.
-
-    Raises:
-        ConfigError: a glossary for runs that rewrite no texts.
-        DataError: a glossary is damaged.
-    """
+    """The runs by directory name; further ones with the same name get a number."""
     names = _names(paths)
     of = _glossaries(glossaries, names)
     runs = {
@@ -264,16 +246,7 @@ def stoppable(model: Generator, stopped: Stopped) -> Generator:
 
 
 def find_run(runs: Mapping[str, ServedRun], name: Any, what: str = "run") -> ServedRun:
-    """The run with a name, or the first run if no name is given.
-
-    Args:
-        runs: the runs that can answer the request.
-        name: name of a run; None or "" for the first.
-        what: what the runs are called in the error message.
-
-    Raises:
-        Refusal: there is no such run.
-    """
+    """The run with a name, or the first run if no name is given."""
     if name is None or name == "":
         if not runs:
             raise Refusal(404, f"no {what} is served")

@@ -49,11 +49,7 @@ class Tls(NamedTuple):
     key: Path
 
     def check(self) -> None:
-        """Read both files.
-
-        Raises:
-            ConfigError: they are missing, damaged, or do not fit together.
-        """
+        """Read both files."""
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self.certificate, self.key, password=lambda: "")
@@ -220,11 +216,7 @@ def room(wanted: int) -> int:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A listening address; port 0 takes a free one.
-
-    Raises:
-        ConfigError: it is in use, or no address of this machine.
-    """
+    """A listening address; port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         # With the protocol named, asyncio sends at once (TCP_NODELAY); otherwise each answer on a kept

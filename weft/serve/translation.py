@@ -193,15 +193,7 @@ def translator(
     stopped: Stopped | None = None,
     model: Generator | None = None,
 ) -> Translator:
-    """The translator of a run into one of its languages, or its summariser.
-
-    Args:
-        run: a run that rewrites texts.
-        target: one of its target languages; ignored by a summariser.
-        decoding: settings of the search.
-        stopped: tells whether to stop early; None never stops.
-        model: a changed model to use instead of the run's.
-    """
+    """The translator of a run into one of its languages, or its summariser."""
     rewriter, used = run.rewriter, model or run.opened.model
     assert rewriter is not None and isinstance(used, Generator)
     return rewriter.translator(used if stopped is None else stoppable(used, stopped), decoding, target)

@@ -65,11 +65,7 @@ def cells_of(run: ServedRun) -> list[Cell]:
 def edits_of(
     run: ServedRun, drop: list[list[int]] | None, looks: list[list[int]] | None = None
 ) -> ModelEdits:
-    """The changes that a request contains, checked.
-
-    Raises:
-        Refusal: the run has no such cell, unit or step.
-    """
+    """The changes that a request contains, checked."""
     cells = cells_of(run) if drop else []
     for number, unit in drop or ():
         if number >= len(cells):
@@ -160,15 +156,7 @@ class ProgressTrace(Trace):
 
 
 def watch(run: ServedRun, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
-    """Answer a text and report the progress.
-
-    Args:
-        run: a run with a model.
-        given: the checked request: text, sentences, target, prefix, beam, max_tokens, temperature, seed,
-            edits, terms.
-        emit: called with each event.
-        stopped: tells whether the client has left.
-    """
+    """Answer a text and report the progress."""
     if run.rewriter:
         translate = _translate_each if given["sentences"] else _translate
         translate(run, run.rewriter.decoding, given, emit, stopped)
@@ -271,11 +259,7 @@ def _translate(
 def reading(
     run: ServedRun, decoding: Decoding, given: dict[str, Any], stopped: Stopped
 ) -> tuple[Translator, str, list[int]]:
-    """The translator with the changes of a request, the text as it reads it, and the text's tokens.
-
-    Raises:
-        Refusal: the model can read no word of it, or attention is moved to a word that it lacks.
-    """
+    """The translator with the changes of a request, the text as it reads it, and the text's tokens."""
     edits = given["edits"]
     model: Any = without(run, edits)
     found = translator(run, given["target"], decoding, stopped, model)
@@ -345,11 +329,7 @@ def _looked(
 
 
 def _stepped(found: Translator, source: list[int], target: list[int]) -> np.ndarray:
-    """Attention [T, S], computed step by step so that it includes edited attention.
-
-    Raises:
-        ConfigError: the model has no attention.
-    """
+    """Attention [T, S], computed step by step so that it includes edited attention."""
     tokens = torch.tensor([source], device=found.device)
     rows = []
     with torch.inference_mode():

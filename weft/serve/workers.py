@@ -93,11 +93,7 @@ class ServerProcesses:
         self._warm(self.runs)
 
     def run(self, grace_seconds: float) -> None:
-        """Answer until a signal comes and what was begun is finished.
-
-        Args:
-            grace_seconds: how long the workers may take to end.
-        """
+        """Answer until a signal comes and what was begun is finished."""
         before = {one: signal.signal(one, self._end) for one in STOPS}
         try:
             self._workers = [self._start() for _ in range(self._count)]

@@ -26,14 +26,7 @@ _MAKERS = {
 
 
 def build(make: Callable[[], nn.Module]) -> nn.Module:
-    """Build a model.
-
-    Args:
-        make: the task's function that makes the model.
-
-    Raises:
-        ConfigError: the sizes in the recipe are impossible.
-    """
+    """Build a model."""
     try:
         return make()
     except WeftError:
@@ -46,17 +39,7 @@ def build(make: Callable[[], nn.Module]) -> nn.Module:
 
 
 def build_for(make: Callable[[], nn.Module], weights: Mapping[str, Tensor], place: str) -> nn.Module:
-    """Build a model for stored weights.
-
-    Args:
-        make: the task's function that makes the model.
-        weights: from weights.load.
-        place: their file, for the error.
-
-    Raises:
-        CheckpointError: the recipe describes a far larger model.
-        ConfigError: the sizes in the recipe are impossible.
-    """
+    """Build a model for stored weights."""
     stored = sum(tensor.numel() for tensor in weights.values())
     try:
         with _Counted(TIMES * stored + SPARE):

@@ -5,11 +5,7 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """$WEFT_CACHE, or the folder weft in the user's cache directory.
-
-    Raises:
-        RuntimeError: the user has no home directory and neither variable is set.
-    """
+    """$WEFT_CACHE, or the folder weft in the user's cache directory."""
     own = os.environ.get("WEFT_CACHE")
     if own:
         return Path(own)

@@ -30,11 +30,7 @@ _reading: ContextVar[dict[Path, None] | None] = ContextVar("reading", default=No
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file; a file that has not changed is read once per process.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """SHA-256 of a file; a file that has not changed is read once per process."""
     with open(path, "rb") as file:
         found = os.fstat(file.fileno())
         key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -83,17 +79,7 @@ def kept_files(run: Path, patterns: Sequence[str]) -> dict[str, str]:
 
 
 def check_kept(run: Path, now: Mapping[str, str], then: Mapping[str, str], place: str) -> None:
-    """Check that a run has the vocabularies that its weights were trained with.
-
-    Args:
-        run: the run directory.
-        now: from `kept_files`.
-        then: the same, from the weights; empty if an earlier version of Weft wrote them.
-        place: of the weights, for the error.
-
-    Raises:
-        CheckpointError: a file is another one.
-    """
+    """Check that a run has the vocabularies that its weights were trained with."""
     wrong = [name for name, digest in then.items() if now.get(name, digest) != digest]
     if wrong:
         more = f" (and {plural(len(wrong) - 1, 'more file')})" if wrong[1:] else ""

@@ -141,11 +141,7 @@ def remove_leftovers(directory: Path) -> None:
 
 
 def to_json(value: Any) -> bytes:
-    """JSON as bytes.
-
-    Raises:
-        ValueError: a number is not finite, which JSON cannot hold.
-    """
+    """JSON as bytes."""
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 
 

@@ -77,9 +77,6 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 def parse(text: str | bytes) -> Any:
     """Parse JSON of any form.
 
-    Raises:
-        ValueError: the text is not JSON, not UTF-8, or nested too deeply.
-
     Example:
         >>> parse('{"a": [1]}')
         {'a': [1]}
@@ -92,9 +89,6 @@ def parse(text: str | bytes) -> Any:
 
 def decode(text: str | bytes, form: type[T]) -> T:
     """Parse JSON as a form; anything else in it is skipped.
-
-    Raises:
-        ValueError: the text is not JSON or does not fit; says where, what was expected and what was found.
 
     Example:
         >>> decode('{"words": ["a", 3]}', dict[str, list[str]])
@@ -122,19 +116,7 @@ def load(
     largest: int = LARGEST,
     error: type[WeftError] = CheckpointError,
 ) -> T:
-    """Read a file as a form.
-
-    Args:
-        path: of the file.
-        form: the expected contents.
-        remedy: advice for the user, the end of the error message.
-        largest: maximum bytes.
-        error: the class of errors.
-
-    Raises:
-        WeftError: of that class; the file is missing, too large, not a regular file, or does not fit the
-            form.
-    """
+    """Read a file as a form."""
     try:
         return decode(read_bytes(path, largest), form)
     except FileNotFoundError:
@@ -146,11 +128,7 @@ def load(
 
 
 def save(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a table as a JSON file, atomically.
-
-    Raises:
-        CheckpointError: no space left, no such directory, no permission.
-    """
+    """Write a table as a JSON file, atomically."""
     try:
         files.replace(path, json.dumps(content, ensure_ascii=False, indent=1).encode())
     except OSError as error:
@@ -160,22 +138,12 @@ def save(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read(path: Path, largest: int = LARGEST) -> Any:
-    """Read a JSON file of any form.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: it is too large, not a regular file, or not JSON.
-    """
+    """Read a JSON file of any form."""
     return parse(read_bytes(path, largest).decode("utf-8"))
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """The bytes of a regular file of limited size.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: it is too large, or a device or pipe.
-    """
+    """The bytes of a regular file of limited size."""
     with open(path, "rb", opener=_at_once) as file:
         size = _size(file.fileno(), largest)
         return file.read(size + 1)  # read(largest) would allocate the maximum

@@ -14,11 +14,7 @@ from weft.errors import CheckpointError
 
 
 def check_links(path: Path) -> None:
-    """Check that nothing in a run leads out of it: a file behind a link would be read or overwritten.
-
-    Raises:
-        CheckpointError: a link out of the run, a pipe or a device.
-    """
+    """Check that nothing in a run leads out of it: a file behind a link would be read or overwritten."""
     if _loops(path):
         raise CheckpointError(f"{path}: is a link to itself; name the run directory")
     root = path.resolve()
@@ -46,11 +42,7 @@ def _loops(link: Path) -> bool:
 
 
 def check_idle(run: Path) -> None:
-    """Check that no other process is training a run; writes nothing.
-
-    Raises:
-        CheckpointError: one is.
-    """
+    """Check that no other process is training a run; writes nothing."""
     try:
         import fcntl
 
@@ -70,16 +62,7 @@ def check_idle(run: Path) -> None:
 
 @contextmanager
 def lock(run: Path, doing: str = "training this run", option: str = "--run") -> Iterator[None]:
-    """Lock a directory for this process; the lock ends with the process, even if it is killed.
-
-    Args:
-        run: a run directory, or another one that a single process may write.
-        doing: what the other process does, for the error.
-        option: the option that names the directory.
-
-    Raises:
-        CheckpointError: another process holds the lock, or the directory is not writable.
-    """
+    """Lock a directory for this process; the lock ends with the process, even if it is killed."""
     try:
         import fcntl
     except ImportError:  # Windows has no such lock

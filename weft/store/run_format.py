@@ -25,11 +25,7 @@ def write_format(path: Path) -> None:
 
 
 def check_format(path: Path) -> None:
-    """See that this version of Weft reads a run.
-
-    Raises:
-        CheckpointError: the run is of another format, or its run.json is missing or damaged.
-    """
+    """See that this version of Weft reads a run."""
     remedy = "restore it from a copy, or train again with another --run"
     about = jsonfile.load(path / "run.json", _Written, remedy)
     if about.format != FORMAT:

@@ -81,20 +81,12 @@ def pack(weights: Mapping[str, Tensor] | CopiedWeights, **metadata: Any) -> byte
 
 
 def unpack(data: bytes) -> dict[str, Tensor]:
-    """The state dict in the bytes from `pack`.
-
-    Raises:
-        ValueError: the bytes are not such a file.
-    """
+    """The state dict in the bytes from `pack`."""
     return unpack_stored(data).tensors
 
 
 def unpack_stored(data: bytes) -> StoredWeights:
-    """The state dict in the bytes from `pack`, and what it belongs to.
-
-    Raises:
-        ValueError: the bytes are not such a file.
-    """
+    """The state dict in the bytes from `pack`, and what it belongs to."""
     try:
         tensors = safetensors.torch.load(data)
         header = jsonfile.decode(data[8 : 8 + int.from_bytes(data[:8], "little")], _Header)
@@ -116,20 +108,12 @@ def _checksum(data: bytes) -> int:
 
 
 def load(path: Path) -> dict[str, Tensor]:
-    """Load the weights of a file, on the CPU.
-
-    Raises:
-        CheckpointError: as `read`.
-    """
+    """Load the weights of a file, on the CPU."""
     return read(path).tensors
 
 
 def read(path: Path) -> StoredWeights:
-    """Read a file of weights, on the CPU.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or a number in it is not finite.
-    """
+    """Read a file of weights, on the CPU."""
     try:
         found = unpack_stored(path.read_bytes())
     except OSError as error:
@@ -147,16 +131,7 @@ def read(path: Path) -> StoredWeights:
 
 
 def check_finite(tensors: Mapping[str, Tensor], place: str, hint: str = "") -> None:
-    """Check that weights are numbers: with NaN in them a model answers all the same.
-
-    Args:
-        tensors: the weights.
-        place: their file, for the error.
-        hint: the error's last words, if not the usual ones.
-
-    Raises:
-        CheckpointError: a number is NaN or infinite.
-    """
+    """Check that weights are numbers: with NaN in them a model answers all the same."""
     for name, tensor in tensors.items():
         if not tensor.is_floating_point() or not tensor.numel():
             continue
@@ -187,17 +162,7 @@ def _type(tensor: Tensor) -> str:
 
 
 def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str, *, hint: str | None = None) -> None:
-    """Load weights into a model.
-
-    Args:
-        model: model built from the recipe.
-        weights: from `load`.
-        place: their file, for the error.
-        hint: the error's last words, if not the usual ones.
-
-    Raises:
-        CheckpointError: they belong to another model.
-    """
+    """Load weights into a model."""
     check_fits_model(model.state_dict(), weights, place, hint=hint or OTHER_RUN)
     with torch.no_grad():
         model.load_state_dict(weights)
@@ -209,17 +174,7 @@ OTHER_RUN = "use the recipe it was trained with, or another --run"
 def check_fits_model(
     own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str, *, hint: str = OTHER_RUN
 ) -> None:
-    """Check that weights belong to a model: the same names, shapes and types.
-
-    Args:
-        own: the model's.
-        weights: from `load`.
-        place: their file, for the error.
-        hint: the error's last words.
-
-    Raises:
-        CheckpointError: they do not.
-    """
+    """Check that weights belong to a model: the same names, shapes and types."""
     missing = [name for name in own if name not in weights]
     foreign = [name for name in weights if name not in own]
     both = [name for name in own if name in weights]

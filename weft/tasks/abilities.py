@@ -29,13 +29,7 @@ class Rewrites(Protocol):
         """(source, target) languages of each direction; empty if the task does not translate languages."""
 
     def translator(self, model: "Generator", decoding: "Decoding", target: str = "") -> "Translator":
-        """The trained model, ready to search.
-
-        Args:
-            model: trained, in evaluation mode.
-            decoding: search settings.
-            target: a language of `directions`; ignored if there is at most one.
-        """
+        """The trained model, ready to search."""
 
     def with_direction(self, text: str, target: str) -> str:
         """A text in the form that makes `inspection` translate it into this language."""
@@ -60,13 +54,7 @@ class OnPairs(Protocol):
         """Its directions."""
 
     def data_in(self, folder: Path, train: str, *, tested: bool) -> Mapping[str, Any]:
-        """The settings of the recipe's section `data` that read its pairs from other files.
-
-        Args:
-            folder: has `train`, valid and test of each direction, in a folder of its own if it has a name.
-            train: name of the training files without the language.
-            tested: whether there are test files.
-        """
+        """The settings of the recipe's section `data` that read its pairs from other files."""
 
 
 Expected = tuple[int, float, Sequence[tuple[int, float]]]
@@ -128,11 +116,7 @@ class Reading(Protocol):
         """Each token as text."""
 
     def numbered(self, ids: Sequence[int]) -> list[int]:
-        """Numbers of the run's tokenizer.json as tokens.
-
-        Raises:
-            DataError: there is no such number.
-        """
+        """Numbers of the run's tokenizer.json as tokens."""
 
 
 class Reader(Protocol):

@@ -103,18 +103,7 @@ def answer_list(
     what: str = "text",
     kinds: tuple[type, ...] = (str,),
 ) -> AnswerList[T]:
-    """The answers to many inputs.
-
-    Args:
-        inputs: a list, a column of a DataFrame or any other iterable; None and NaN are missing.
-        answer: answers those that are not missing, in order.
-        cell: from an answer to its cell in a DataFrame.
-        what: an input, for an error.
-        kinds: types of an input.
-
-    Raises:
-        TypeError: a single input, or a whole DataFrame.
-    """
+    """The answers to many inputs."""
     if isinstance(inputs, str | bytes):
         raise TypeError(f"expected several {what}s, got one; give a list, or use predict({what})")
     if hasattr(inputs, "columns") and hasattr(inputs, "to_numpy"):

@@ -38,16 +38,7 @@ class PretrainedContext:
 
     @staticmethod
     def check(source: Path, runs: RunOpener) -> None:
-        """Check that the other run exists and provides words in context.
-
-        Args:
-            source: the other run; it is required only when training starts.
-            runs: opens it.
-
-        Raises:
-            CheckpointError: `source` is not a run, or is not trained yet.
-            ConfigError: it is a run of another task.
-        """
+        """Check that the other run exists and provides words in context."""
         if not (source / "recipe.yaml").is_file():
             raise CheckpointError(
                 "model.embedding.contextual: expected a run of the task elmo or masked, got "
@@ -98,11 +89,7 @@ def _rebuilt(runs: RunOpener, run: Path) -> ContextSource:
 
 
 def whole_words(kind: str) -> None:
-    """Check that the vocabulary consists of words.
-
-    Raises:
-        ConfigError: its pieces are not words.
-    """
+    """Check that the vocabulary consists of words."""
     if kind not in ("word", "space"):
         raise ConfigError(
             f"model: embedding.contextual gives vectors of words, but data.vocabulary.kind is {kind}; set it "

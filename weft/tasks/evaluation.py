@@ -258,7 +258,6 @@ def samples_of(count: int, shown: int = 3) -> list[int]:
     The state of that generator is unchanged.
 
     Args:
-        count: number of examples to choose from.
         shown: number of samples wanted.
 
     Returns:

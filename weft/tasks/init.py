@@ -57,13 +57,6 @@ def filled(name: str, values: Mapping[str, object]) -> str:
 
     A line with a value that is None is left out; so the end `$few` of a line that is only for few texts is
     replaced by "" or leaves the line out, see `only`.
-
-    Args:
-        name: of the file in recipes/templates, without its ending.
-        values: of its placeholders such as `$train`; a path is written as YAML, all others as they are.
-
-    Raises:
-        KeyError: a placeholder has no value.
     """
     lines = []
     texts = {name: quoted(value) if isinstance(value, Path) else value for name, value in values.items()}
@@ -128,11 +121,7 @@ class Init(ABC):
         return [name for name in FILES if name in {one.name for one in self.options}]
 
     def with_files(self, given: Mapping[str, Any], files: Sequence[Path]) -> dict[str, Any]:
-        """The options, with files that were named without an option.
-
-        Raises:
-            ConfigError: too many files, or a file that an option names too.
-        """
+        """The options, with files that were named without an option."""
         names = self.files
         said = dict(given)
         if files and not names:
@@ -150,11 +139,7 @@ class Init(ABC):
         return said
 
     def file_name(self, given: Mapping[str, Any]) -> str:
-        """The default name of the recipe.
-
-        Raises:
-            ConfigError: the options do not fit together.
-        """
+        """The default name of the recipe."""
         return self.output or f"{self.folder}.yaml"
 
     @abstractmethod
@@ -255,11 +240,6 @@ def survey(
 ) -> Survey:
     """Read all texts once.
 
-    Args:
-        texts: each with one side, or the two of a pair.
-        cut: how a side is cut into the words of `seen`; or gives their counts.
-        most: number of texts whose words are counted in `seen`.
-
     Example:
         >>> found = survey([("a rose is a rose",), ("so it is",)])
         >>> found.texts, found.words, found.longest, found.repeated
@@ -286,9 +266,6 @@ def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:
     """Properties of parallel text, and how many parts of words occur twice or more.
 
     The words, cut at punctuation, are those of the first SMALL pairs; a part has two characters or more.
-
-    Raises:
-        DataError: there are no pairs, or files are missing or damaged.
     """
     return survey_sides(((one, other) for _, one, other in ParallelText(train, source, target)), train)
 
@@ -323,13 +300,7 @@ class TrainingLength(NamedTuple):
 
 
 def planned(batches: float, *, epochs: int, warmup: int) -> TrainingLength:
-    """More epochs if the usual number gives too few updates, and a short warm-up.
-
-    Args:
-        batches: approximate number per epoch.
-        epochs: usual number for a large data set.
-        warmup: usual number of updates.
-    """
+    """More epochs if the usual number gives too few updates, and a short warm-up."""
     batches = max(1.0, batches)
     epochs = max(epochs, min(EPOCHS, math.ceil(UPDATES / batches)))
     return TrainingLength(epochs, max(1, min(warmup, int(batches * epochs / 10))))

@@ -45,10 +45,6 @@ class WordsAround(NamedTuple):
 def around(some: Iterable[str], context: Callable[[str], Words | None]) -> WordsAround | None:
     """The vectors of all words of some sentences; None if there are none.
 
-    Args:
-        some: sentences.
-        context: maps a sentence to its words and their vectors, or None.
-
     Example:
         >>> around(["a b", "c"], lambda line: (line.split(), np.ones((len(line.split()), 2)))).where
         [0, 0, 1]
@@ -74,12 +70,7 @@ def gathered(read: Iterable[tuple[str, Words | None]]) -> WordsAround | None:
 
 
 def sentences(read: Callable[[], Iterable[str]], count: int = SENTENCES) -> list[str]:
-    """Some sentences of the run's own data, in order; empty if the data is missing.
-
-    Args:
-        read: opens the data.
-        count: maximum number of sentences.
-    """
+    """Some sentences of the run's own data, in order; empty if the data is missing."""
     found: list[str] = []
     with suppress(WeftError, OSError):
         for sentence in islice((one for one in read() if one.strip()), count):
@@ -196,11 +187,7 @@ class Examples(NamedTuple):
     run: str  # the run's path, for the error
 
     def middle(self) -> str:
-        """The source of median length.
-
-        Raises:
-            DataError: there are no sources.
-        """
+        """The source of median length."""
         if not self.texts:
             raise DataError("keeps no example to inspect; give a text after the run", path=self.run)
         return self.texts[len(self.texts) // 2]
@@ -210,11 +197,7 @@ NO_EXAMPLES = Examples((), "")
 
 
 def checked(text: str) -> str:
-    """The text, if it can be inspected.
-
-    Raises:
-        DataError: the text is empty or too long.
-    """
+    """The text, if it can be inspected."""
     if not text.strip():
         raise DataError("the text is empty; give one sentence, in quotes")
     if len(text) > LONGEST:
@@ -230,10 +213,7 @@ def choices_of(
     """The choice at each position, from log-probabilities [T, C].
 
     Args:
-        logp: of one row.
         taken: [T] the chosen numbers.
-        name: of the symbol with a number.
-        given: the input at each position.
     """
     probs = logp.float().exp()
     top = probs.topk(min(ALTERNATIVES, probs.shape[1]))
@@ -279,16 +259,7 @@ def self_attention(model: nn.Module, batch: Any) -> list[AttentionMap]:
 
 
 def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
-    """The picture in a file, or one of the validation data, and its name.
-
-    Args:
-        data: the section `data` of a task on pictures.
-        read: reads a file as pixels or features for the model.
-        text: the file's name, or None.
-
-    Raises:
-        DataError: the file does not exist or does not fit the model.
-    """
+    """The picture in a file, or one of the validation data, and its name."""
     if text is None:
         if data.generated is not None:
             found = data.load("valid")
@@ -318,11 +289,8 @@ def pictured(
     """A picture with the attention of each piece.
 
     Args:
-        picture: pixels, or features, for which only the attention is shown.
         pieces: [T] the pieces.
         looks: attention maps; the first, [T, S], is used.
-        grid: the arrangement of the S places.
-        what: what the weights are.
     """
     wide = tuple(grid) if len(grid) > 1 else (1, *grid)
     if picture.dtype != np.uint8:

@@ -74,14 +74,7 @@ class Lexicon:
     def learn(
         cls, sentences: Iterable[ConlluSentence], *, lowercase: bool, min_count: int, more: Iterable[str] = ()
     ) -> "Lexicon":
-        """Count words, letters and tags of the training data.
-
-        Args:
-            sentences: with tags.
-            lowercase: look words up in lower case.
-            min_count: rarer words are left out.
-            more: words that have pretrained vectors.
-        """
+        """Count words, letters and tags of the training data."""
         words: Counter[str] = Counter()
         letters: Counter[str] = Counter()
         tags: Counter[str] = Counter()
@@ -170,15 +163,7 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: Path, kind: str = "a tagger") -> "Lexicon":
-        """Read what `save` wrote.
-
-        Args:
-            path: the file.
-            kind: of the run, for an error.
-
-        Raises:
-            CheckpointError: the file is missing or damaged.
-        """
+        """Read what `save` wrote."""
         remedy = f"this is not a run of {kind}, or training has not started"
         saved = jsonfile.load(path, SavedLexicon, remedy)
         if len(saved.counts) != len(saved.words):

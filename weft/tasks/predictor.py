@@ -327,14 +327,7 @@ class Remarks:
         self._first = self._lacked = ""
 
     def see(self, place: str, *, lost: str = "", lacking: Sequence[str] = (), lacked: str = "") -> None:
-        """Note what one answer lacks.
-
-        Args:
-            place: of its input.
-            lost: what is wrong with its placeholders.
-            lacking: characters of the input that the vocabulary lacks.
-            lacked: what becomes of them.
-        """
+        """Note what one answer lacks."""
         if lost:
             self._lost.append(f"{place}: {lost}")
         if lacking:
@@ -369,14 +362,7 @@ def answered(
     window: int = 0,
     remarks: Remarks | None = None,
 ) -> Iterator[Answer]:
-    """An answer for each input, in order; a failed input gives its reason and does not stop the others.
-
-    Args:
-        predictor: the trained model.
-        given: the inputs.
-        window: number of inputs answered together; by default the predictor's.
-        remarks: gets what the answers lack of their inputs.
-    """
+    """An answer for each input, in order; a failed input gives its reason and does not stop the others."""
     rest, remarks = iter(given), remarks or Remarks()
     while part := list(islice(rest, window or predictor.window)):
         readable = [one.value for one in part if not isinstance(one.value, DataError | ShapeError)]
@@ -396,11 +382,7 @@ def answered(
 
 
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
-    """Each answer, up to the first error, which is raised.
-
-    Raises:
-        DataError, ShapeError: an input cannot be answered.
-    """
+    """Each answer, up to the first error, which is raised."""
     for one in attempts:
         if isinstance(one, DataError | ShapeError):
             raise one
@@ -415,11 +397,7 @@ class Outcomes(NamedTuple, Generic[In]):
 
 
 def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Outcomes[In]:
-    """Separate the answers to inputs at these places from the reasons why others have none.
-
-    Raises:
-        DataError, ShapeError: none has an answer; this is the error of the first input.
-    """
+    """Separate the answers to inputs at these places from the reasons why others have none."""
     answers, wrong, failures = list[In | None](), list[str](), list[Failure]()
     for one, place in zip(found, places, strict=True):
         if isinstance(one, DataError | ShapeError):
@@ -446,16 +424,7 @@ def name_of(source: Path | BinaryIO) -> str:
 def read_each(
     source: Path | BinaryIO, files: Iterable[tuple[Path, Place]], read: Callable[[Path], In]
 ) -> Iterator[ParsedInput[In]]:
-    """Read each file of a source; a file that cannot be read gives an error instead of its content.
-
-    Args:
-        source: given by the user.
-        files: files of the source, each with its place for errors: the file, or the line that names it.
-        read: reads a file.
-
-    Raises:
-        DataError: the source is a single file and cannot be read.
-    """
+    """Read each file of a source; a file that cannot be read gives an error instead of its content."""
     for path, place in files:
         try:
             yield ParsedInput(place, read(path))
@@ -476,11 +445,6 @@ def windows(
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:
     """An answer for each item, in order, or the error if it cannot be answered.
-
-    Args:
-        items: the inputs.
-        answer: answers many at once. If it fails, or a GPU has not enough memory for it, each half is tried
-            alone, down to single items.
 
     Example:
         >>> def halves(numbers):

@@ -75,12 +75,7 @@ class DataSection(Protocol):
         """Whether the recipe has the split."""
 
     def find(self, split: Split) -> object:
-        """Check that the files of a split are there; reads as little as possible.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: files are missing.
-        """
+        """Check that the files of a split are there; reads as little as possible."""
 
 
 class RunOpener(Protocol):
@@ -117,11 +112,7 @@ class RequestSettings:
 
     @classmethod
     def of(cls, given: "RequestSettings | None") -> Self:
-        """The given settings, or the defaults if there are none.
-
-        Raises:
-            ConfigError: the settings are for another task.
-        """
+        """The given settings, or the defaults if there are none."""
         found = cls() if given is None else given
         if not isinstance(found, cls):
             raise ConfigError(f"settings: expected {cls.__name__}, got {type(given).__name__}")
@@ -177,11 +168,7 @@ class InspectionSettings(RequestSettings):
     examples: Examples = NO_EXAMPLES
 
     def input(self) -> str:
-        """The text, or the example of median length.
-
-        Raises:
-            DataError: the text is empty or too long, or there are no examples.
-        """
+        """The text, or the example of median length."""
         return checked(self.examples.middle() if self.text is None else self.text)
 
 
@@ -558,13 +545,7 @@ class Pipeline(ABC):
 def named_rows(
     vocabulary: Vocabulary, source: Vocabulary | None = None, more: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """The rows of the tables and the output layer of a model over pieces; see `Pipeline.rows`.
-
-    Args:
-        vocabulary: of `embed` and of the head.
-        source: of `source_embed`, if there is one.
-        more: names of symbols after the pieces.
-    """
+    """The rows of the tables and the output layer of a model over pieces; see `Pipeline.rows`."""
     pieces = [*vocabulary.pieces(range(len(vocabulary))), *more]
     heads = ("head", "head.words", "head.symbols")
     found = {f"{head}.{kind}": pieces for head in heads for kind in ("weight", "bias")}

@@ -10,11 +10,7 @@ T = TypeVar("T")
 
 
 def expect(right: bool, sentence: str) -> None:
-    """Raise the sentence unless it is right.
-
-    Raises:
-        AssertionError: with the sentence.
-    """
+    """Raise the sentence unless it is right."""
     if not right:
         raise AssertionError(sentence)
 
@@ -30,31 +26,19 @@ class Answers:
         self.given = given
 
     def value(self, name: str) -> Any:
-        """What stands under a name.
-
-        Raises:
-            AssertionError: nothing does.
-        """
+        """What stands under a name."""
         expect(self.given.get(name) is not None, f"`{name}` is not defined")
         return self.given[name]
 
     def guarded(self, what: Callable[[], T], name: str) -> T:
-        """A result of the student's own code.
-
-        Raises:
-            AssertionError: it raised an error.
-        """
+        """A result of the student's own code."""
         try:
             return what()
         except Exception as mistake:
             raise AssertionError(f"{name} raises {type(mistake).__name__}: {mistake}") from mistake
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """The result of a function.
-
-        Raises:
-            AssertionError: it is missing, no function, raises an error or returns nothing.
-        """
+        """The result of a function."""
         function = self.value(name)
         expect(callable(function), f"`{name}` is {function!r}, expected a function")
         found = self.guarded(lambda: function(*arguments), f"`{name}`")
@@ -62,47 +46,27 @@ class Answers:
         return found
 
     def number(self, name: str, expected: float, *, hint: str, tolerance: float = 1e-9) -> None:
-        """Compare a number.
-
-        Raises:
-            AssertionError: it is another one; gives the hint.
-        """
+        """Compare a number."""
         _compare(f"`{name}` is", self.value(name), expected, hint, tolerance)
 
     def word(self, name: str, expected: Sequence[str], *, hint: str) -> None:
-        """Compare a word.
-
-        Raises:
-            AssertionError: it is none of the expected ones; gives the hint.
-        """
+        """Compare a word."""
         value = self.value(name)
         expect(isinstance(value, str), f"`{name}` is {_shown(value)}, expected a word in quotes")
         expect(value.strip(" ▁") in expected, f"`{name}` is {value!r}, which is not right: {hint}")
 
     def close(self, name: str, expected: float, *arguments: Any, hint: str, tolerance: float = 1e-6) -> None:
-        """Compare the number that a function returns; the tolerance is relative above 1.
-
-        Raises:
-            AssertionError: it is another one; gives the hint.
-        """
+        """Compare the number that a function returns; the tolerance is relative above 1."""
         shown = ", ".join(_shown(one) for one in arguments)
         found = self.call(name, *arguments)
         _compare(f"`{name}({shown})` gives", found, expected, hint, tolerance * max(1.0, abs(expected)))
 
     def plain(self, name: str, *arguments: Any) -> float:
-        """The number that a function returns.
-
-        Raises:
-            AssertionError: it returns something else.
-        """
+        """The number that a function returns."""
         return _number(f"`{name}` gives", self.call(name, *arguments))
 
     def listed(self, name: str, *arguments: Any) -> list[Any]:
-        """The result of a function that returns a list or another sequence.
-
-        Raises:
-            AssertionError: it returns something else.
-        """
+        """The result of a function that returns a list or another sequence."""
         found = self.call(name, *arguments)
         expect(
             isinstance(found, Iterable),
@@ -111,19 +75,11 @@ class Answers:
         return list(found)
 
     def array(self, name: str, shape: Sequence[int], *arguments: Any) -> Tensor:
-        """The result of a function that returns numbers of a shape, in its own precision.
-
-        Raises:
-            AssertionError: they have another shape, or are no numbers.
-        """
+        """The result of a function that returns numbers of a shape, in its own precision."""
         return self._of_shape(f"`{name}` gives", self.call(name, *arguments), shape)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
-        """Numbers of a shape, in float64.
-
-        Raises:
-            AssertionError: they have another shape, or are no numbers.
-        """
+        """Numbers of a shape, in float64."""
         return self._of_shape(f"`{name}` has", self.value(name), shape).double()
 
     def _of_shape(self, what: str, value: Any, shape: Sequence[int]) -> Tensor:
@@ -133,11 +89,7 @@ class Answers:
         return found
 
     def part(self, name: str, kind: type[T]) -> T:
-        """An object of a class.
-
-        Raises:
-            AssertionError: it is something else.
-        """
+        """An object of a class."""
         value = self.value(name)
         expect(isinstance(value, kind), f"`{name}` is {_shown(value)}, expected a {kind.__name__} of weft.nn")
         found: T = value

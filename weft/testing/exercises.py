@@ -48,11 +48,7 @@ def check_exercise(name: str, given: Mapping[str, Any]) -> None:
 
 
 def exercise_of(name: str) -> Exercise:
-    """The exercise of that name.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """The exercise of that name."""
     if name not in EXERCISES:
         near = difflib.get_close_matches(name, EXERCISES, 1)
         hint = f"did you mean {near[0]!r}?" if near else "weft check lists them"

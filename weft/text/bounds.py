@@ -38,14 +38,7 @@ _FACTORS = {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "Lowercase": 3, "ByteLev
 
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
-    """Turn a failure inside the `tokenizers` library into one of Weft's errors.
-
-    Args:
-        what: begins the message, such as "the tokenizer".
-
-    Raises:
-        DataError: the library panicked or raised a bare Exception.
-    """
+    """Turn a failure inside the `tokenizers` library into one of Weft's errors."""
     try:
         yield
     except BaseException as error:
@@ -57,11 +50,7 @@ def guarded(what: str) -> Iterator[None]:
 
 
 def half_pair(what: str) -> DataError:
-    """The error for a text that no UTF-8 holds.
-
-    Args:
-        what: begins the sentence, such as "a text".
-    """
+    """The error for a text that no UTF-8 holds."""
     return DataError(
         f"{what} contains half a surrogate pair, which is not a character; read the text as UTF-8 with "
         "errors='replace'"
@@ -69,11 +58,7 @@ def half_pair(what: str) -> DataError:
 
 
 def check_tokenizer_json(content: Mapping[str, Any]) -> None:
-    """Reject a tokenizer.json that could use unbounded time or memory.
-
-    Raises:
-        ValueError: names the part at fault.
-    """
+    """Reject a tokenizer.json that could use unbounded time or memory."""
     _check_model(content.get("model"))
     _check_template(content.get("post_processor"))
     patterns = set(_patterns([content.get(part) for part in ("normalizer", "pre_tokenizer", "decoder")]))
@@ -108,11 +93,7 @@ class Growth:
         self._added = sum(len(step.get("prepend", "")) for step in self._steps)
 
     def check(self, text: str) -> None:
-        """Reject a text that would become too long, before it is written.
-
-        Raises:
-            DataError: the normalised text would be too long.
-        """
+        """Reject a text that would become too long, before it is written."""
         most = ROOM + LONGER * len(text)
         if (len(text) + self._added) * self._factor <= most:
             return
@@ -172,11 +153,7 @@ def _factor(step: Mapping[str, Any]) -> float:
 
 
 def longest_rule(table: bytes) -> int:
-    """How many bytes a rule of a table of characters writes at most (`precompiled_charsmap`).
-
-    Raises:
-        ValueError: the table is cut off.
-    """
+    """How many bytes a rule of a table of characters writes at most (`precompiled_charsmap`)."""
     if not table:
         return 1
     if len(table) < 4 or (size := int.from_bytes(table[:4], "little")) > len(table) - 4:

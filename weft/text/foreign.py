@@ -15,29 +15,14 @@ _SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"
 
 
 def numbers_of(path: Path, names: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The symbols that another program's tokenizer puts around a text, and the numbers of those it has.
-
-    Args:
-        path: its tokenizer.json.
-        names: symbols to look for.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
+    """The symbols that another program's tokenizer puts around a text, and the numbers of those it has."""
     tokenizer = _tokenizer_of(path, content_of(path))
     found = [tokenizer.token_to_id(name) for name in names]
     return tokenizer.encode("").ids, [number for number in found if number is not None]
 
 
 def before_text(path: Path) -> list[int]:
-    """The numbers that another program's tokenizer puts before a text.
-
-    Args:
-        path: its tokenizer.json.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
+    """The numbers that another program's tokenizer puts before a text."""
     found = _tokenizer_of(path, content_of(path)).encode("a")
     return found.ids[: found.special_tokens_mask.index(0)]
 
@@ -45,15 +30,8 @@ def before_text(path: Path) -> list[int]:
 def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
     """The numbers before and after a text that is read after a prefix, such as "summarize: ".
 
-    Args:
-        path: another program's tokenizer.json.
-        prefix: the words before the text, with a space at the end.
-
     Returns:
         None if the prefix changes how the text is cut into pieces.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
     """
     tokenizer = _tokenizer_of(path, content_of(path))
     found = tokenizer.encode(f"{prefix}a")
@@ -71,17 +49,9 @@ def renumbered(
 ) -> tuple[dict[str, Any], list[int]]:
     """Read another program's tokenizer and renumber it so that Weft's special symbols come first.
 
-    Args:
-        path: its tokenizer.json.
-        size: rows of the model's embedding table.
-        pad, start, end: the model's numbers for padding and for the beginning and end of a text.
-
     Returns:
         The file's content, and the original number of each of Weft's numbers; -1 for a symbol that the
         tokenizer lacks. A symbol with two roles, such as start and end, appears twice.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
     content = content_of(path)
     tokenizer = _tokenizer_of(path, content)
@@ -116,11 +86,7 @@ def _tokenizer_of(path: Path, content: dict[str, Any]) -> Tokenizer:
 
 
 def content_of(path: Path) -> dict[str, Any]:
-    """The content of a tokenizer.json.
-
-    Raises:
-        CheckpointError: the file is missing, or no JSON object.
-    """
+    """The content of a tokenizer.json."""
     try:
         content = jsonfile.read(path)
         if not isinstance(content, dict):

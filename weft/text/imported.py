@@ -91,12 +91,7 @@ class ImportedVocabulary(Vocabulary):
         )
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts.
-
-        Raises:
-            DataError: a text contains half a surrogate pair or becomes far too long when normalised; or the
-                tokenizer fails, or has a piece that the model lacks.
-        """
+        """The numbers of many texts."""
         try:
             for text in texts:
                 self._growth.check(text)

@@ -35,16 +35,7 @@ _FEW = 2  # a merge or piece that occurs once only spells one word
 def learn(
     words: Counter[str], texts: int, *, kind: str, size: int | None, min_count: int, progress: bool
 ) -> models.Model:
-    """Learn the model of a vocabulary.
-
-    Args:
-        words: counts of words, each with its leading space.
-        texts: number of texts that the words come from.
-        kind, size, min_count, progress: see Vocabulary.train.
-
-    Raises:
-        ConfigError: see Vocabulary.train.
-    """
+    """Learn the model of a vocabulary."""
     if kind not in KINDS:
         raise ConfigError(f"vocabulary kind {kind!r} is unknown; choose one of {', '.join(KINDS)}")
     if not words:
@@ -167,11 +158,6 @@ def train_unigram(parts: Counter[str], characters: list[str], size: int) -> list
     P(x) = Π p(piece) over the segmentation of x that maximises P. Start from all frequent substrings,
     estimate p from the segmentation (hard EM), and remove the pieces with the smallest loss until `size` are
     left: count(piece) · (log p(piece) - log P(best segmentation without it)). Characters are always kept.
-
-    Args:
-        parts: counts of the parts of the text; no piece crosses a part's boundaries.
-        characters: single symbols that the vocabulary must contain.
-        size: number of pieces, including the characters.
 
     Source:
         Kudo 2018, "Subword Regularization", section 3.2. SentencePiece uses expected counts; we count only

@@ -48,12 +48,7 @@ class Noise:
         self._space = space(vocabulary)
 
     def draw(self, ids: Iterable[int], chance: random.Random) -> list[int]:
-        """The text with mistakes; never empty unless it was.
-
-        Args:
-            ids: tokens of the vocabulary; numbers beyond it stay as they are.
-            chance: the random generator.
-        """
+        """The text with mistakes; never empty unless it was."""
         words = self._words(ids)
         if self._drop and words:
             kept = [word for word in words if chance.random() >= self._drop or self._is_tag(word)]
@@ -110,11 +105,7 @@ class Noise:
 
 
 def check_splittable(vocabulary: Vocabulary) -> None:
-    """Check that texts of a vocabulary can be split and joined at their tokens.
-
-    Raises:
-        ConfigError: it is an imported one, whose tokens may stand for the start and the end of a text.
-    """
+    """Check that texts of a vocabulary can be split and joined at their tokens."""
     if vocabulary.kind not in KINDS or vocabulary.begin() or vocabulary.encode(""):
         raise ConfigError("data.augment: expected a vocabulary trained by Weft, got an imported one")
 

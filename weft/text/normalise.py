@@ -15,15 +15,6 @@ def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
 
     Normalising twice changes nothing.
 
-    Args:
-        text: any text; line ends count as white space.
-        form: "nfc" (a letter and its accent are one symbol), "nfkc" (also unifies wide letters, ligatures
-            and superscripts: shorter, but loses distinctions) or "none".
-        lowercase: convert to lower case.
-
-    Raises:
-        ConfigError: an unknown form.
-
     Source:
         Unicode Standard Annex 15.
 

@@ -15,9 +15,6 @@ def portable(vocabulary: Vocabulary) -> bytes:
     """A tokenizer.json with one more key, `weft`: the normalisation, and the numbering if it is another.
 
     Special symbols are ordinary entries, so "<eos>" in a text is text, as in Weft.
-
-    Raises:
-        ConfigError: the vocabulary is a sentencepiece model, which the `tokenizers` library cannot read.
     """
     content = vocabulary.as_json()
     about = content.pop(KEY, None)

@@ -49,12 +49,7 @@ class SampledPieces:
         )
 
     def draw(self, ids: Iterable[int], chance: random.Random) -> list[int]:
-        """The same text in other pieces; special and unknown tokens stay.
-
-        Args:
-            ids: tokens of the vocabulary; numbers beyond it, such as those of copied words, stay too.
-            chance: what decides.
-        """
+        """The same text in other pieces; special and unknown tokens stay."""
         found: list[int] = []
         word = ""
         for number in ids:
@@ -71,11 +66,7 @@ class SampledPieces:
 
 
 def check_can_sample(kind: str, *, dropout: float, alpha: float | None) -> None:
-    """Check that a vocabulary of this kind can be sampled so; see SampledPieces.
-
-    Raises:
-        ConfigError: the kind has no such setting, or the setting is out of range.
-    """
+    """Check that a vocabulary of this kind can be sampled so; see SampledPieces."""
     if not 0 <= dropout < 1:
         raise ConfigError(f"dropout: expected a probability of at least 0 and below 1, got {dropout:g}")
     if dropout and kind != "bpe":

@@ -29,11 +29,7 @@ class SavedTokenizer(NamedTuple):
 
 
 def read_content(path: Path) -> Any:
-    """The JSON of a tokenizer.json.
-
-    Raises:
-        CheckpointError: the file is missing, too large, or not JSON.
-    """
+    """The JSON of a tokenizer.json."""
     try:
         return jsonfile.read(path, LARGEST)
     except OSError as error:
@@ -44,11 +40,7 @@ def read_content(path: Path) -> Any:
 
 
 def tokenizer_of(content: Any, path: Path) -> SavedTokenizer:
-    """The model and the settings in the content of a tokenizer.json.
-
-    Raises:
-        CheckpointError: it is not Weft's.
-    """
+    """The model and the settings in the content of a tokenizer.json."""
     try:
         with guarded("it"):
             return _parse(content)

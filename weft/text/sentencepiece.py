@@ -79,11 +79,7 @@ class SentencePieces(Vocabulary):
         return found[0] if found and found[0] in self._numbers_of else ""
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts; pieces that the list lacks are unknown.
-
-        Raises:
-            DataError: a text contains half a surrogate pair.
-        """
+        """The numbers of many texts; pieces that the list lacks are unknown."""
         marks = [found[0] if (found := _MARK.match(text)) else "" for text in texts]
         cut = [text[len(mark) :] for text, mark in zip(texts, marks, strict=True)]
         try:
@@ -143,16 +139,8 @@ def restored(about: dict[str, Any]) -> SentencePieces:
 def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
     """The pieces of a vocab.json, renumbered so that Weft's special symbols come first.
 
-    Args:
-        path: a JSON table of pieces and their numbers.
-        size: rows of the model's embedding table.
-        pad, start, end: the model's numbers for padding and for the beginning and end of a text.
-
     Returns:
         For each of Weft's numbers its piece and its original number; -1 for a symbol it lacks.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
     numbers = jsonfile.load(path, dict[str, jsonfile.Count], "fetch it again")
     names = {number: piece for piece, number in numbers.items()}
@@ -169,12 +157,7 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
 
 
 def read_model(path: Path) -> bytes:
-    """The content of a .spm file, checked.
-
-    Raises:
-        CheckpointError: the file is missing, damaged or of an unsupported kind.
-        ConfigError: the library is not installed.
-    """
+    """The content of a .spm file, checked."""
     try:
         raw = jsonfile.read_bytes(path, LARGEST)
         SentencePieces(raw, SPECIALS, framed=False)
@@ -188,11 +171,7 @@ def read_model(path: Path) -> bytes:
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a .spm file by number, special symbols included.
-
-    Raises:
-        CheckpointError, ConfigError: see read_model.
-    """
+    """The pieces of a .spm file by number, special symbols included."""
     return [entry.piece for entry in _parsed(read_model(path)).pieces]
 
 

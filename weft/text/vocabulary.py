@@ -323,12 +323,6 @@ class Vocabulary:
 def begins(text: str, words: list[list[int]], *, form: str, lowercase: bool) -> list[int]:
     r"""The place of each piece's first character; spaces belong to the piece after them.
 
-    Args:
-        text: as it was given.
-        words: for each word of the normalised text, the place in it where each piece begins; -1 for the space
-            before the word.
-        form, lowercase: see `normalise`.
-
     Example:
         >>> begins("e\u0301te\u0301,  oui", [[-1, 3], [-1, 1]], form="nfc", lowercase=False)
         [0, 5, 6, 9]

@@ -141,11 +141,7 @@ class CapturedUpdates:
         return self.optimiser.param_groups
 
     def launch(self, group: BatchGroup, position: Position, factor: float) -> int:
-        """Launch one update and return its number of target tokens.
-
-        Raises:
-            CannotCapture: the parameters and the state of the optimiser are unchanged.
-        """
+        """Launch one update and return its number of target tokens."""
         batches = [self._made(group, offset) for offset in range(len(group.numbers))]
         shapes = [self._shape(batch, group, offset) for offset, batch in enumerate(batches)]
         for parameter, gradient in zip(self._used or (), self._gradients, strict=True):
@@ -192,11 +188,7 @@ class CapturedUpdates:
         return filled
 
     def _check_filling(self, batch: Any, filled: Any) -> None:
-        """See once that masked rows and columns change no loss, as they might in a model of one's own.
-
-        Raises:
-            CannotCapture: they do, or the model cannot read them.
-        """
+        """See once that masked rows and columns change no loss, as they might in a model of one's own."""
         bfloat16 = devices.uses_bfloat16(self.settings.precision, self.device)
         with _evaluating(self.criterion.learner), torch.no_grad(), devices.autocast(bfloat16, self.device):
             want = self.criterion.loss(batch.to(self.device))

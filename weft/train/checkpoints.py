@@ -106,16 +106,7 @@ class Index(jsonfile.Schema):
 
 
 def read_state(data: bytes, path: Path) -> SavedState:
-    """Parse and check a state.json.
-
-    Args:
-        data: bytes of the file.
-        path: directory of the checkpoint.
-
-    Raises:
-        ValueError: a field is missing, has the wrong type, or contradicts another.
-        WrongFormat: an incompatible version wrote it.
-    """
+    """Parse and check a state.json."""
     try:
         written = jsonfile.decode(data, FormatVersion)
         if written.format != FORMAT:
@@ -173,17 +164,7 @@ def snapshot_of(
     carried: State = None,
     part: Shard = Shard(),  # noqa: B008  never changed
 ) -> Snapshot:
-    """Make a snapshot of a training.
-
-    Args:
-        criterion: has the model, and the objective's own module, if any.
-        optimiser: optimiser, for its state.
-        position: current position.
-        history: validations so far.
-        about: settings that a resumed run must share.
-        carried: state for the next batch, if one is carried.
-        part: this process's part, if parameters are sharded.
-    """
+    """Make a snapshot of a training."""
     model, own = criterion.model, criterion.own
     moments, numbers = optimiser_state.collect(criterion.learner, optimiser)
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: moments}
@@ -268,11 +249,7 @@ class Checkpoints:
         return self.directory / f"step-{update:08d}"
 
     def write(self, snapshot: Snapshot) -> None:
-        """Write a checkpoint, or this process's part of it.
-
-        Raises:
-            CheckpointError: it could not be written; older ones are unchanged.
-        """
+        """Write a checkpoint, or this process's part of it."""
         contents = snapshot.contents(self.fits)
         path = self.path(snapshot.update)
         try:
@@ -290,11 +267,7 @@ class Checkpoints:
             ) from error
 
     def load(self, update: int) -> LoadedCheckpoint:
-        """Load and verify a checkpoint.
-
-        Raises:
-            CheckpointError: it is damaged, or from an incompatible version.
-        """
+        """Load and verify a checkpoint."""
         path = self.path(update)
         try:
             sealed = jsonfile.decode(jsonfile.read_bytes(path / parts.MANIFEST), dict[str, parts.Seal])
@@ -328,11 +301,7 @@ class Checkpoints:
         return LoadedCheckpoint(model, optimiser, state, carried, objective, stored[0].fits)
 
     def newest(self) -> LoadedCheckpoint | None:
-        """The newest checkpoint that can be loaded, or None; warns about damaged ones.
-
-        Raises:
-            CheckpointError: there are checkpoints, but none can be loaded.
-        """
+        """The newest checkpoint that can be loaded, or None; warns about damaged ones."""
         files.remove_leftovers(self.run)
         files.remove_leftovers(self.directory)
         damaged = ""
@@ -371,10 +340,6 @@ class Checkpoints:
     def write_index(self, history: History, mean: dict[str, Any] | None = None) -> dict[str, Any]:
         """Write checkpoints.json and make model.safetensors the best model.
 
-        Args:
-            history: all validations.
-            mean: the mean tried at the end of training; by default the one tried last.
-
         Returns:
             What was written. Its `model` has the updates that model.safetensors is `of`, with its scores: the
             best checkpoint, or a mean as long as no checkpoint scores better.
@@ -412,11 +377,7 @@ class Checkpoints:
         )
 
     def keep_cycle(self, update: int) -> None:
-        """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble.
-
-        Raises:
-            CheckpointError: they could not be written.
-        """
+        """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble."""
         (self.run / weights.CYCLES).mkdir(exist_ok=True)
         self._publish(update, f"{weights.CYCLES}/{self.path(update).name}.safetensors")
 

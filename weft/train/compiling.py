@@ -18,14 +18,7 @@ from weft.wording import plural
 
 
 def check_compiler(device: torch.device) -> None:
-    """Compile one small function, to fail early if that does not work.
-
-    Args:
-        device: device of the training.
-
-    Raises:
-        ConfigError: there is no compiler, or it does not work.
-    """
+    """Compile one small function, to fail early if that does not work."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory() / "compiled"))
     os.environ.setdefault(
         "TORCHINDUCTOR_COMPILE_THREADS", "1"

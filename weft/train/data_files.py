@@ -42,11 +42,7 @@ class DataFiles:
             self.known = jsonfile.load(run / FILE, SavedDigests, remedy).data
 
     def check_known(self) -> None:
-        """Check the files that are still where they were, before they are read.
-
-        Raises:
-            CheckpointError: one has changed.
-        """
+        """Check the files that are still where they were, before they are read."""
         self._refuse(self.changed())
 
     def changed(self) -> "ChangedFile | None":
@@ -56,11 +52,7 @@ class DataFiles:
         )
 
     def check(self, read: Iterable[Path]) -> None:
-        """Check the files that were read, which may have moved, and write down those of a new run.
-
-        Raises:
-            CheckpointError: one has changed, or data.json cannot be written.
-        """
+        """Check the files that were read, which may have moved, and write down those of a new run."""
         own = self.run.absolute()
         found = _of(path for path in read if path.is_file() and not path.is_relative_to(own))
         self._refuse(self._first(found))
@@ -100,16 +92,7 @@ class ChangedFile(NamedTuple):
 
 
 def check_unchanged(folder: Path, what: str, option: str) -> None:
-    """Check that runs that are compared with each other are all trained on the same data.
-
-    Args:
-        folder: of the runs.
-        what: the name of the whole, such as "this search".
-        option: names the folder.
-
-    Raises:
-        DataError: a file has changed since the first of them was trained.
-    """
+    """Check that runs that are compared with each other are all trained on the same data."""
     for one in sorted(folder.glob(f"**/{FILE}"))[:1]:
         if found := DataFiles(one.parent, resumes=True).changed():
             raise DataError(

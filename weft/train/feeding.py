@@ -57,11 +57,7 @@ def always_true(feeding: Feeding) -> bool:
 
 
 def check_fits(feeding: Feeding, model: Any) -> None:
-    """Check that a model supports these settings: its own tokens as input, and in parallel.
-
-    Raises:
-        ConfigError: it does not.
-    """
+    """Check that a model supports these settings: its own tokens as input, and in parallel."""
     loss = getattr(model, "loss", None)  # a model that carries its state may have only `carry_on`
     known = inspect.signature(loss).parameters if loss else {}
     if not always_true(feeding) and "feeding" not in known:

@@ -40,14 +40,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(reason: str, history: History, position: Position, left: dict[str, Any]) -> Outcome:
-    """Make the outcome of a training.
-
-    Args:
-        reason: why it ended.
-        history: all validations.
-        position: where it ended.
-        left: the entry of model.safetensors in checkpoints.json.
-    """
+    """Make the outcome of a training."""
     best, of = history.best(), left.get("of", [])
     scores = {
         name: float("nan") if score is None else score for name, score in left.get("scores", {}).items()
@@ -66,15 +59,6 @@ def finish(
     report: Reporter,
 ) -> dict[str, Any]:
     """Average checkpoints, unless already done at this update, and keep the better model.
-
-    Args:
-        model: receives the averaged weights.
-        score: validates the model; called with the number of the update.
-        checkpoints: checkpoints of the run.
-        history: all validations.
-        update: the last update.
-        settings: how many checkpoints to average, and which.
-        report: receives a sentence about the model that was kept.
 
     Returns:
         The updates that model.safetensors is now `of`, and its scores; empty if there was no validation.

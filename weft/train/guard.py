@@ -33,10 +33,6 @@ def advice(settings: TrainingSettings) -> str:
 def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
     """Find the batch and the layer where numbers stopped being finite.
 
-    Args:
-        model: with the weights that it had then.
-        losses: the losses of the batches, computed lazily.
-
     Returns:
         The index of the batch in the group, and a phrase that names the layer.
     """
@@ -122,7 +118,6 @@ class Divergence:
         """The warning after an update; "" if there is nothing to report, and after the first warning.
 
         Args:
-            update: number of the update.
             loss: per target, in nats.
         """
         if self._said:

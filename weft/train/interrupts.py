@@ -58,11 +58,7 @@ class Interrupts:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """A block that a signal interrupts, also one received before the block.
-
-        Raises:
-            Interrupted: a signal arrived.
-        """
+        """A block that a signal interrupts, also one received before the block."""
         self._cut = not self._together
         try:
             if self._agreed if self._together else self.asked:
@@ -73,11 +69,7 @@ class Interrupts:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A block that a signal interrupts in one of several processes, which must then tell the others.
-
-        Raises:
-            Interrupted: a signal arrived.
-        """
+        """A block that a signal interrupts in one of several processes, which must then tell the others."""
         before, self._cut = self._cut, True
         try:
             if self.asked:

@@ -28,20 +28,7 @@ def train(
     *,
     recipe: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Train a task, or resume where the run stopped.
-
-    Args:
-        task: what to learn, from which data.
-        run: run directory; if it has checkpoints, training resumes from the newest.
-        settings: training settings.
-        report: receives progress; by default the screen, metrics.jsonl and the trackers of `settings`.
-        recipe: with every default, for the trackers; by default what the task knows of it.
-
-    Raises:
-        CheckpointError: the checkpoints cannot be loaded, do not fit the recipe, or cannot be written.
-        NonFinite: a loss or gradient is not finite and must not be skipped.
-        ConfigError: the task does not have the metric, or the machine does not have the device.
-    """
+    """Train a task, or resume where the run stopped."""
     device, history = check_training(task, settings)
     with session(run, settings, device, report, recipe or task.recipe) as s:
         try:

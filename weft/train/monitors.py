@@ -56,13 +56,7 @@ class Monitors:
         self._reaches: dict[str, list[Mapping[int, float]]] = {}
 
     def after(self, position: Position, group: BatchGroup, taken: UpdateResult) -> None:
-        """Measure after an update, if due; an error ends the measurements, not the training.
-
-        Args:
-            position: after the update, before the progress line resets its sums.
-            group: batches of the update.
-            taken: result of the update.
-        """
+        """Measure after an update, if due; an error ends the measurements, not the training."""
         if not self._due(position):
             return
         begun = time.perf_counter()

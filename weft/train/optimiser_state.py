@@ -25,11 +25,7 @@ _NAMES = {"SparseAdagrad": "Adagrad", "MuonStep": "Muon", "_Muon": "Muon"}
 
 
 def optimiser_name(written: str) -> str:
-    """The name of an optimiser in checkpoints.
-
-    Args:
-        written: the name of its class, here or in an earlier version; Adagrad has two, one for sparse rows.
-    """
+    """The name of an optimiser in checkpoints."""
     return _NAMES.get(written, written)
 
 
@@ -53,11 +49,7 @@ def restore(
     numbers: Mapping[str, Any],
     place: str,
 ) -> None:
-    """Load a state into a newly built optimiser.
-
-    Raises:
-        CheckpointError: a parameter is not in the model, or a tensor has the wrong type or shape.
-    """
+    """Load a state into a newly built optimiser."""
     by_name: dict[str, dict[str, Any]] = {}
     own = dict(model.named_parameters())
     for path, value in {**tensors, **numbers}.items():

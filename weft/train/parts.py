@@ -59,11 +59,7 @@ def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
 
 
 def read_part(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
-    """Read a file of a checkpoint and verify it.
-
-    Raises:
-        ValueError: it is not the file that was written.
-    """
+    """Read a file of a checkpoint and verify it."""
     if key not in seals:
         raise ValueError(f"{MANIFEST} does not name {key}")
     if (path / key).is_symlink() or (path / key).stat().st_size != seals[key].size:
@@ -75,12 +71,7 @@ def read_part(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
 
 
 def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str, Tensor]:
-    """Join the parts of several processes into whole tensors.
-
-    Args:
-        found: tensors written by each process, in order of rank.
-        cut: names of the sharded tensors; the others are taken from the first process.
-    """
+    """Join the parts of several processes into whole tensors."""
     chosen, tied, whole = set(cut), dict[int, Tensor](), dict[str, Tensor]()
     for key, tensor in found[0].items():
         if key not in chosen:
@@ -93,12 +84,7 @@ def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str
 
 
 def write_part(path: Path, contents: dict[str, bytes], part: Shard) -> None:
-    """Write this process's files of a checkpoint; the first process returns when all parts are written.
-
-    Raises:
-        OSError: the files cannot be written.
-        CheckpointError: another process did not write its part in time.
-    """
+    """Write this process's files of a checkpoint; the first process returns when all parts are written."""
     temporary = path.with_name(f"{files.WRITING}{path.name}")
     temporary.mkdir(parents=True, exist_ok=True)
     for key, data in contents.items():

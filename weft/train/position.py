@@ -94,13 +94,7 @@ class BatchGroup:
 
 
 def groups(plan: BatchOrder, position: Position, size: int) -> Iterator[BatchGroup]:
-    """Yield groups endlessly, starting at a position; the last group of an epoch may be smaller.
-
-    Args:
-        plan: order of the data.
-        position: where to start.
-        size: batches per update.
-    """
+    """Yield groups endlessly, starting at a position; the last group of an epoch may be smaller."""
     epoch, index = position.epoch, position.index
     while True:
         batches = plan.epoch(epoch)

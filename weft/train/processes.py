@@ -52,14 +52,6 @@ def fresh(store: distributed.Store, rank: int, count: int) -> distributed.Store:
     one there and wait for it forever. Hosts count their restarts separately, so that count cannot serve as a
     name. Instead, the first process sends a random name to each other process, under a key that this process
     made up: a dead process cannot have answered this key.
-
-    Args:
-        store: the store from torchrun, the same for all.
-        rank: rank of this process.
-        count: number of processes.
-
-    Raises:
-        RuntimeError: some processes did not start within 12 hours.
     """
     own = f"weft/{uuid.uuid4().hex}"
     if rank:
@@ -157,11 +149,6 @@ class Processes:
         """This process's share of a group.
 
         Whole batches if an update has at least one per process, else some rows of every batch.
-
-        Args:
-            group: batches of the update.
-            accumulate: batches per update.
-            even: give every process equally many shares, some of which do not count.
         """
         if accumulate >= self.count:
             mine = [Share(n, group.numbers[n]) for n in range(self.rank, len(group.numbers), self.count)]

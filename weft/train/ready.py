@@ -39,15 +39,8 @@ from weft.wording import plural
 def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
     """Check the settings before anything is read or built.
 
-    Args:
-        task: task to train.
-        settings: training settings.
-
     Returns:
         The device, and a history without validations.
-
-    Raises:
-        ConfigError: the task does not have the metric, or the machine does not have the device.
     """
     device = devices.prepare(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
@@ -63,11 +56,7 @@ def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device
 
 
 def _check_carried_state(task: Task, settings: TrainingSettings) -> None:
-    """Check that the settings allow a carried state, if the task has one.
-
-    Raises:
-        ConfigError: they do not, such as several batches per update.
-    """
+    """Check that the settings allow a carried state, if the task has one."""
     if not task.streams:
         return
     if settings.accumulate > 1:
@@ -94,17 +83,7 @@ def _check_carried_state(task: Task, settings: TrainingSettings) -> None:
 
 
 def make_ready(session: Session, task: Task, history: History) -> TrainingState:
-    """Read the data, build the model, and resume from the newest checkpoint if there is one.
-
-    Args:
-        session: session of this training.
-        task: task to train.
-        history: a history without validations.
-
-    Raises:
-        CheckpointError: the checkpoints of the run cannot be loaded, or do not fit the recipe.
-        Interrupted: a signal arrived.
-    """
+    """Read the data, build the model, and resume from the newest checkpoint if there is one."""
     settings, report = session.settings, session.report
     pipeline = _prepare(session, task)
     training = training_of(pipeline)
@@ -249,11 +228,6 @@ def decide_precision(
     Nothing is timed, so that one recipe and seed give one model on one kind of processor. Checkpoints store
     the answer, and a resumed run keeps it, also on another machine; docs/reference/kernels.md has the
     figures.
-
-    Args:
-        settings: settings of the training.
-        device: where it trains.
-        before: what the checkpoint says from which it resumes, or None at the start.
     """
     if settings.precision != "auto":
         return settings.precision

@@ -51,12 +51,7 @@ class Reporter:
         self.reports = reports
 
     def started(self, update: int, validated: bool) -> None:
-        """Training starts after this update; earlier reports about later updates are void.
-
-        Args:
-            update: number of updates so far.
-            validated: whether the validation of that update is valid; if not, it will be repeated.
-        """
+        """Training starts after this update; earlier reports about later updates are void."""
         for report in self.reports:
             report.started(update, validated)
 
@@ -101,13 +96,7 @@ class Reporter:
             report.ending()
 
     def finished(self, reason: str, update: int, scores: Mapping[str, float]) -> None:
-        """The training has reached its end, and a model was chosen.
-
-        Args:
-            reason: the setting that ended it, such as max_updates.
-            update: number of updates taken.
-            scores: of the chosen model, by name.
-        """
+        """The training has reached its end, and a model was chosen."""
         for report in self.reports:
             report.finished(reason, update, scores)
 

@@ -36,18 +36,8 @@ def resume(
 ) -> tuple[Position, History, LoadedCheckpoint | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
-    Args:
-        checkpoints: checkpoints of the run.
-        criterion, optimiser: their parameters and state receive the stored values.
-        plan: order of the batches; must be unchanged.
-        history: a history without validations.
-        settings: training settings; seed and optimiser must be unchanged.
-
     Returns:
         The position, the validations up to it, and the checkpoint.
-
-    Raises:
-        CheckpointError: there are checkpoints, but none can be loaded, or they do not fit the recipe.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -89,9 +79,6 @@ def roll_back(checkpoints: Checkpoints, criterion: Criterion, optimiser: torch.o
     Returns:
         The update of that checkpoint. A signal saves a checkpoint too, so a run that was interrupted shortly
         before may go back less far than an uninterrupted one.
-
-    Raises:
-        NonFinite: there is no checkpoint yet.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -125,14 +112,6 @@ def carried_state(checkpoints: Checkpoints, saved: LoadedCheckpoint | None, mode
 
     Where a task with `streams` cuts a text into pieces, the model starts each piece with its state after the
     previous one. Gradients stay within a piece.
-
-    Args:
-        checkpoints: checkpoints of the run.
-        saved: the one that was loaded, if there is one.
-        model: its `start` gives the structure of a state.
-
-    Raises:
-        CheckpointError: the state belongs to another model.
     """
     if saved is None or not saved.carried:
         return None

@@ -49,15 +49,7 @@ class CheckpointWriter:
             self.wait()
 
     def save(self, copy: Callable[[], Snapshot], wanted: Iterable[int]) -> None:
-        """Write a checkpoint; afterwards, remove older ones that are not wanted.
-
-        Args:
-            copy: makes the snapshot.
-            wanted: updates whose checkpoints are kept.
-
-        Raises:
-            CheckpointError: the previous checkpoint could not be written or, without `background`, this one.
-        """
+        """Write a checkpoint; afterwards, remove older ones that are not wanted."""
         self.wait()
         self._wanted = list(wanted)
         begun = time.perf_counter()
@@ -76,11 +68,7 @@ class CheckpointWriter:
         self._finished(begun)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is written.
-
-        Raises:
-            CheckpointError: it could not be written.
-        """
+        """Wait until the last checkpoint is written."""
         if self._thread is None:
             return
         begun = time.perf_counter()

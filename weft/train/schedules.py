@@ -87,12 +87,7 @@ def after_warmup(update: int, done: float, warmup: int) -> float:
 
 
 def unreached(schedule: Schedule, updates: int) -> str:
-    """A warning if the training is shorter than the warm-up or has fewer updates than cycles, else "".
-
-    Args:
-        schedule: schedule of the training.
-        updates: planned number of updates; 0 if unknown.
-    """
+    """A warning if the training is shorter than the warm-up or has fewer updates than cycles, else ""."""
     warmup, cycles = getattr(schedule, "warmup", 0), getattr(schedule, "cycles", 0)
     if 0 < updates < cycles:
         return (

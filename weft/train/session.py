@@ -82,15 +82,7 @@ def session(
     report: Reporter | None,
     recipe: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Session]:
-    """Open the resources of a training, and close them in reverse order.
-
-    Args:
-        run: run directory; locked against other trainings.
-        settings: training settings.
-        device: device to train on.
-        report: receives progress; by default the screen, metrics.jsonl and the trackers of `settings`.
-        recipe: with every default, for the trackers.
-    """
+    """Open the resources of a training, and close them in reverse order."""
     at_a_time = (
         1 if settings.compile else settings.workers
     )  # compiled code draws from torch's shared generator

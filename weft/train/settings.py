@@ -216,11 +216,7 @@ class TrainingSettings:
         return factor * self.start_rate * min(1.0, warm)
 
     def better(self, scores: Mapping[str, Literal["higher", "lower"]]) -> dict[str, str]:
-        """For each score of a validation, whether a higher or a lower one is better.
-
-        Args:
-            scores: those of the task; `metrics` come on top.
-        """
+        """For each score of a validation, whether a higher or a lower one is better."""
         own = {one.key: "higher" if one.higher_is_better else "lower" for one in self.metrics}
         return {**scores, **own}
 

@@ -24,18 +24,7 @@ OUTER = ("loss", "carry_on")  # methods of a model that the loop calls
 
 
 def shard(model: nn.Module, device: torch.device, count: int, feeding: Feeding) -> None:
-    """Shard a model in place, so that this process keeps its rows of every parameter.
-
-    Args:
-        model: whole model, the same in all processes.
-        device: device of the model.
-        count: number of processes.
-        feeding: teacher forcing of the training.
-
-    Raises:
-        ConfigError: the model's own words are fed step by step: the batches of the processes differ in their
-            number of steps, so the processes could not gather a block together.
-    """
+    """Shard a model in place, so that this process keeps its rows of every parameter."""
     units = [module for module in model.modules() if getattr(module, "calls", ())]
     if units and not feeding.parallel and not always_true(feeding):
         raise ConfigError(
@@ -76,12 +65,7 @@ def local(tensor: Tensor) -> Tensor:
 
 
 def rows(whole: Tensor, like: Tensor) -> Tensor:
-    """Shard a whole tensor in the same way as a parameter.
-
-    Args:
-        whole: tensor, the same in all processes.
-        like: parameter with the same shape.
-    """
+    """Shard a whole tensor in the same way as a parameter."""
     if not is_sharded(like) or whole.shape != like.shape:
         return whole
     from torch.distributed.tensor import DTensor
@@ -101,11 +85,7 @@ def rows(whole: Tensor, like: Tensor) -> Tensor:
 
 
 def restore(model: nn.Module, whole: Mapping[str, Tensor], place: str) -> None:
-    """Load whole weights into a model, sharded or not.
-
-    Raises:
-        CheckpointError: they belong to another model.
-    """
+    """Load whole weights into a model, sharded or not."""
     own = model.state_dict()
     if not any(map(is_sharded, own.values())):
         weights.restore(model, whole, place)
@@ -117,13 +97,7 @@ def restore(model: nn.Module, whole: Mapping[str, Tensor], place: str) -> None:
 
 
 def gathered(model: nn.Module, make: Callable[[], nn.Module], *, wanted: bool) -> nn.Module | None:
-    """A whole model with the weights of a sharded one; all processes must call this together.
-
-    Args:
-        model: sharded model.
-        make: makes a new whole model.
-        wanted: whether this process keeps the result; the others only take part, one tensor at a time.
-    """
+    """A whole model with the weights of a sharded one; all processes must call this together."""
     whole = {}
     for name, tensor in model.state_dict().items():
         full = cast(Any, tensor).full_tensor() if is_sharded(tensor) else tensor

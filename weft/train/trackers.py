@@ -390,16 +390,7 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
 def open_report(
     run: Path, trackers: Sequence[Tracker] = (), recipe: Mapping[str, Any] = MappingProxyType({})
 ) -> Reporter:
-    """The usual reports of a run: the screen, metrics.jsonl and the trackers.
-
-    Args:
-        run: run directory.
-        trackers: from the recipe.
-        recipe: with every default, for the trackers.
-
-    Raises:
-        ConfigError: the package of a tracker is not installed.
-    """
+    """The usual reports of a run: the screen, metrics.jsonl and the trackers."""
     tracked = [one.report for one in trackers]
     screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
     return Reporter(

@@ -119,11 +119,7 @@ class TrainingState:
         self.saved = self.position.update
 
     def validate(self) -> None:
-        """Validate and store the scores.
-
-        Raises:
-            Interrupted: a signal arrived; the validation is repeated when training resumes.
-        """
+        """Validate and store the scores."""
         session, number = self.session, self.position.update
         self._keep_cycle()
         found = self._validation()
@@ -219,12 +215,7 @@ class TrainingState:
         return left._replace(exit_code=session.interrupts.exit_code)
 
     def step(self, group: BatchGroup) -> None:
-        """Take one update.
-
-        Raises:
-            NonFinite: the loss or gradient is not finite and must not be skipped; a checkpoint is saved.
-            ConfigError: a batch does not fit into memory, or does not suit the model.
-        """
+        """Take one update."""
         session, settings, before = self.session, self.session.settings, now()
         self.frozen.at(self.position.update)
         taken = self._launched(group) or self._update(group, self.position, self._factor(group))
@@ -279,11 +270,7 @@ class TrainingState:
         )
 
     def settle(self) -> UpdateResult | None:
-        """Read the results of the updates that were launched, the last of which is returned.
-
-        Raises:
-            NonFinite: as `step`; later updates have changed nothing.
-        """
+        """Read the results of the updates that were launched, the last of which is returned."""
         begun, last = now(), None
         while self.captured is not None and self.captured.pending:
             launches = list(self.captured.pending)
@@ -432,14 +419,7 @@ def too_small(tokens: int, session: Session) -> str:
 
 
 def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:
-    """The scores and samples of a model, computed in this process.
-
-    Args:
-        training: validates.
-        model: whole model; in training mode afterwards.
-        settings: training settings, for the seed.
-        number: number of the update.
-    """
+    """The scores and samples of a model, computed in this process."""
     seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
     model.eval()
     try:

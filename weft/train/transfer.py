@@ -53,17 +53,7 @@ def by_part(parts: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 
 
 def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str, str], run: Path) -> bytes:
-    """The parts of a trained model as a file.
-
-    Args:
-        model: of the other run.
-        rows: names of the rows of its tables; see `Pipeline.rows`.
-        parts: from `by_part`.
-        run: the other run.
-
-    Raises:
-        ConfigError: the model has no such part.
-    """
+    """The parts of a trained model as a file."""
     state = dict(model.named_parameters(remove_duplicate=False))
     kept: dict[str, Tensor] = {}
     lists: list[list[str]] = []
@@ -88,16 +78,8 @@ def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str
 def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str:
     """Copy the parts of a file from `pack` into a new model.
 
-    Args:
-        model: a new model; what is not in the file stays as it is, and so do buffers.
-        rows: names of the rows of its tables.
-        file: start.safetensors of the run.
-
     Returns:
         What was taken, as a sentence; "" if the file has no parts, but a whole model.
-
-    Raises:
-        CheckpointError: a part does not fit; the error names it and both shapes.
     """
     known = weights.metadata(file).get(SETTING)
     if known is None:
@@ -181,15 +163,7 @@ def _copy(
 
 
 def check_settings(own: Mapping[str, Any], theirs: Mapping[str, Any], parts: Mapping[str, str]) -> None:
-    """Check that a part is built with the same settings as in the other run; dropout may differ.
-
-    Args:
-        own, theirs: the sections `model` of both recipes, with every default.
-        parts: from `by_part`.
-
-    Raises:
-        ConfigError: a setting differs, such as the number of heads, which no shape would show.
-    """
+    """Check that a part is built with the same settings as in the other run; dropout may differ."""
     for part, there in parts.items():
         here, before = own.get(part), theirs.get(there)
         if not isinstance(here, Mapping) or not isinstance(before, Mapping):

@@ -53,15 +53,6 @@ class FrozenParts:
 def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[str, float]:
     """Factors of the learning rate, by the name of the parameter.
 
-    Args:
-        model: the model.
-        rates: factor of each part; the innermost one counts.
-        decay: factor from each layer of a stack to the one below it, and from the lowest to the embeddings
-            that feed the stack; the top layer has the full rate.
-
-    Raises:
-        ConfigError: there is no such part.
-
     Source: Howard and Ruder 2018, section 3.2 (discriminative fine-tuning), where each layer has the rate of
         the one above, divided by 2.6.
 
@@ -98,13 +89,7 @@ def _below_top(name: str, heights: Mapping[str, int]) -> int:
 
 
 def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[str, float]) -> None:
-    """Split the groups of a new optimiser by the factors of the learning rate, `scale`, in place.
-
-    Args:
-        optimiser: without a state.
-        model: has the parameters; those of others, such as an objective's own, keep the factor 1.
-        factors: from `scales`.
-    """
+    """Split the groups of a new optimiser by the factors of the learning rate, `scale`, in place."""
     known = {id(parameter): factors[name] for name, parameter in model.named_parameters()}
     groups = []
     for group in optimiser.param_groups:
@@ -117,14 +102,6 @@ def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[s
 
 def find_part(model: nn.Module, name: str, setting: str) -> str:
     """The path of a part in a model: the module of that path, or the outermost one whose path ends with it.
-
-    Args:
-        model: the model.
-        name: such as `encoder`.
-        setting: the setting that names it, for the error.
-
-    Raises:
-        ConfigError: there is no such part, or it has no weights.
 
     Example:
         >>> wrapped = nn.Sequential(nn.ModuleDict({"encoder": nn.Linear(2, 3)}))

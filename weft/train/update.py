@@ -74,10 +74,6 @@ class Pass:
         The gradients of the halves sum to the gradient of the batch. Dropout and teacher forcing draw the
         same numbers if the batch can be cut into rows (tasks/task.py); otherwise, and for sampled words,
         each half draws its own.
-
-        Args:
-            share: this process's part of the batch.
-            rows: rows to compute; all by default.
         """
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         count = rows.end - rows.begin
@@ -297,17 +293,7 @@ class Updates:
     def take(
         self, group: BatchGroup, position: Position, factor: float, carried: State = None
     ) -> UpdateResult:
-        """Take one update.
-
-        Args:
-            group: the batches.
-            position: before the update.
-            factor: factor of the learning rate, from the schedule.
-            carried: state after the previous batch, if the task carries one.
-
-        Raises:
-            NonFinite: the loss or the gradient is not finite; the optimiser took no step.
-        """
+        """Take one update."""
         settings, optimiser = self.settings, self.optimiser
         parameters = [one for one in self.criterion.learner.parameters() if one.requires_grad]
         cut = [one for one in parameters if is_sharded(one)]
@@ -345,13 +331,7 @@ class Updates:
         return results
 
     def _summed(self, results: list[BatchResult], gradients: list[Tensor], rows: list[Tensor]) -> "_Summed":
-        """Add up this process's batches, then all processes.
-
-        Args:
-            results: of the batches.
-            gradients: whole ones, which all processes have.
-            rows: this process's rows of the sharded ones.
-        """
+        """Add up this process's batches, then all processes."""
         none = torch.zeros(1, device=self.device)
         lengths = [torch.nn.utils.get_total_norm(some or [none]).double() for some in (gradients, rows)]
         losses = [torch.zeros(2, dtype=torch.float64, device=self.device)]

@@ -64,11 +64,7 @@ class _Tested(jsonfile.Schema):
 def folds(
     recipe: Path, given: Sequence[str], folder: Path, *, repeats: int = 1, plugins: Collection[str] = ()
 ) -> Folds:
-    """Check a recipe for cross-validation.
-
-    Raises:
-        ConfigError: the recipe has no folds, or cannot be split in several ways.
-    """
+    """Check a recipe for cross-validation."""
     table = read_recipe(recipe, given)
     kind = task_class(table, plugins)
     if "folds" not in signature(kind.sections["data"]).parameters:
@@ -94,10 +90,6 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
 
     Returns:
         0, or the exit code of a signal; the same call resumes.
-
-    Raises:
-        ConfigError: the folder has folds of another recipe.
-        DataError: the data has changed since the first fold.
     """
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:

@@ -104,11 +104,7 @@ def plan(
     trial_minutes: float = 0.0,
     plugins: Collection[str] = (),
 ) -> SearchPlan:
-    """Check a recipe and a space, each end of each range included.
-
-    Raises:
-        ConfigError: a mistake in the recipe or in the space.
-    """
+    """Check a recipe and a space, each end of each range included."""
     found = find_recipe(recipe)
     given = [*found.overrides, *given]
     bare = SearchPlan(found.path, given, {}, {}, "", False, folder, trial_minutes, plugins)
@@ -145,11 +141,7 @@ class _Kept(jsonfile.Schema):
 
 
 def keep(ready: SearchPlan) -> None:
-    """Write what is searched into the study's folder, or see that it is the same as before.
-
-    Raises:
-        ConfigError: the study was begun with another recipe or space.
-    """
+    """Write what is searched into the study's folder, or see that it is the same as before."""
     path = ready.folder / "plan.json"
     space = spaces.as_json(ready.space)
     if files.is_file(path):

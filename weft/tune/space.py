@@ -29,11 +29,7 @@ LAYERS = ".layers"
 
 
 def read_space(path: Path) -> dict[str, Range]:
-    """The space in a YAML file: each setting's name, and the arguments of its Range or a list of values.
-
-    Raises:
-        ConfigError: the file is missing or not YAML, or a range does not fit.
-    """
+    """The space in a YAML file: each setting's name, and the arguments of its Range or a list of values."""
     if not path.is_file():
         raise ConfigError(f"--space {path}: no such file; name one with settings to search, or leave it out")
     space = {}

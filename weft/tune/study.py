@@ -69,11 +69,7 @@ class Study:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """A block that uses the database.
-
-        Raises:
-            DataError: it does not answer, for example because the disk is full or another program locks it.
-        """
+        """A block that uses the database."""
         try:
             yield
         except self._optuna.exceptions.StorageInternalError as error:
@@ -103,9 +99,6 @@ class Study:
         """A trial to train: one that a killed process left behind, else a new one; locked in the block.
 
         Processes choose one after the other, so no two of them train the same trial.
-
-        Args:
-            wanted: number of trials after which there is no new one, but None; 0 for no limit.
         """
         with ExitStack() as held:
             with ExitStack() as choosing:
@@ -118,14 +111,7 @@ class Study:
             yield trial
 
     def end(self, trial: Any, value: float | None, why: str = "", *, failed: bool = False) -> None:
-        """End a trial.
-
-        Args:
-            trial: from `next`.
-            value: its best score; None if it ended early.
-            why: the reason, if it ended early.
-            failed: whether it failed; its scores then do not count.
-        """
+        """End a trial."""
         state = self._optuna.trial.TrialState
         if value is not None and not math.isfinite(value):
             value, why, failed = None, "the score is not a number", True
@@ -210,11 +196,7 @@ class Study:
 
 
 def imported() -> Any:
-    """Optuna, without its log.
-
-    Raises:
-        ConfigError: it is not installed.
-    """
+    """Optuna, without its log."""
     try:
         import optuna
     except ImportError as error:

@@ -82,9 +82,6 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
 
     Returns:
         0, or the exit code of a signal; the trial then waits for the same command.
-
-    Raises:
-        WeftError: the recipe itself is at fault, or the disk.
     """
     plan, run = study.plan, study.plan.trial(trial.number)
     parameters = spaces.proposed(trial, plan.space)
@@ -131,18 +128,8 @@ def _so_far(study: Study, trial: Any) -> str:
 def search(study: Study, *, minutes: float, trials: int, processes: int, say: Say) -> int:
     """Train trials in this process.
 
-    Args:
-        study: where trials come from; several processes may share it.
-        minutes: wall-clock limit of the search, earlier starts included; 0 for none.
-        trials: number of trials; 0 for no limit.
-        processes: number of processes that search at the same time.
-        say: receives progress lines.
-
     Returns:
         0, or the exit code of a signal.
-
-    Raises:
-        ConfigError: the recipe does not work, or no trial does.
     """
     for one in study.trials():
         if one.state.is_finished():  # a process was killed before it had tidied up

@@ -184,11 +184,7 @@ SPACE = "\u2581"
 
 
 def check_vocabulary(vocabulary: Vocabulary, to: str) -> None:
-    """Check that SentencePiece can express a vocabulary.
-
-    Raises:
-        ConfigError: says why not.
-    """
+    """Check that SentencePiece can express a vocabulary."""
     if vocabulary.kind not in ("bpe", "unigram"):
         raise ConfigError(
             f"data.vocabulary.kind: --to {to} expects bpe or unigram, got {vocabulary.kind}; train with one "
@@ -220,9 +216,6 @@ def sentencepiece_model(vocabulary: Vocabulary, to: str) -> bytes:
     SentencePiece knows no merges: of all neighbours it joins the pair whose joint piece scores best. A
     piece's score is minus the rank of the merge that makes it; where two merges make one piece, the first
     counts. Weft's boundaries (letters, digits, marks) need no rule, since no piece crosses one.
-
-    Raises:
-        ConfigError: two pieces have the same name in SentencePiece.
     """
     protocol: Any = importlib.import_module("sentencepiece.sentencepiece_model_pb2")
     rows = pieces(vocabulary, to)
@@ -250,11 +243,7 @@ def sentencepiece_model(vocabulary: Vocabulary, to: str) -> bytes:
 
 
 def check_numbers(vocabulary: Vocabulary, content: bytes, texts: list[str]) -> int:
-    """Check that SentencePiece gives Weft's numbers for these texts; returns how many.
-
-    Raises:
-        ExportError: it does not.
-    """
+    """Check that SentencePiece gives Weft's numbers for these texts; returns how many."""
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)

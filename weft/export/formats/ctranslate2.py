@@ -129,19 +129,8 @@ def write_model(
 ) -> list[str]:
     """Write the model in float32 and compare it with Weft; with `int8`, replace it and compare the two.
 
-    Args:
-        opened: the run.
-        found: its model.
-        folder: for the model.
-        pieces: of source and target, by number.
-        texts: on which the programs are compared.
-        int8: whether to write 8-bit weights.
-
     Returns:
         Lines of the report.
-
-    Raises:
-        ExportError: the model in float32 computes or writes something else than Weft.
     """
     size = save(found, folder, *pieces, quantization=None)
     whole = Engine(found, folder, *pieces)

@@ -95,9 +95,6 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path, *, int8: bool =
     """Answer a few inputs with the program and with Weft; a line that says how many answers are equal.
 
     With 8-bit weights, answers that are numbers differ a little: the line says by how much.
-
-    Raises:
-        ExportError: most answers differ, or numbers by more than FAR.
     """
     inputs = form.examples(COMPARED)
     asked: dict[str, Any] = dict(form.options)

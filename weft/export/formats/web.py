@@ -119,10 +119,6 @@ def one_file(model: bytes, about: dict[str, str]) -> str:
     """The page as one HTML text that holds its style, its script and the model.
 
     Its content security policy allows only these, by their digests, and no connection at all.
-
-    Args:
-        model: made by `pack`.
-        about: name, task and languages of the run.
     """
     style, script = (PAGE / "page.css").read_text("utf-8"), joined("page.js")
     policy = (

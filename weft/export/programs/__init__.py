@@ -20,9 +20,6 @@ def assemble(part: str) -> str:
 
     These are other parts, and files of Weft that import nothing else of Weft but errors.
 
-    Args:
-        part: such as "rewriting".
-
     Example:
         >>> "from weft.export" in assemble("rewriting")
         False

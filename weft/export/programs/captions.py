@@ -18,13 +18,7 @@ class PictureCaptioner(SourceWriter):
         self.shape, self.size = about["shape"], about["size"]
 
     def __call__(self, given: Given, beam: int | None = None) -> str:
-        """The caption.
-
-        Args:
-            given: the name of a file, also inside a .zip (photos.zip/cat.png), or a file's content; a .npy
-                holds features.
-            beam: width of the beam; None for the recipe's search.
-        """
+        """The caption."""
         source = {"picture": self.read(given)[None]}
         return self.target.decode(self.write(source, 0, beam)[0])
 

@@ -78,11 +78,7 @@ class Classifier:
             )
 
     def __call__(self, text: str, scores: bool = False) -> str:
-        """The class or the labels; with scores also the probability of each, the likeliest first.
-
-        Raises:
-            ValueError: the text is empty.
-        """
+        """The class or the labels; with scores also the probability of each, the likeliest first."""
         if not text.strip():
             raise ValueError("the text is empty; write one")
         probs = self.probabilities(text)

@@ -25,13 +25,7 @@ Given = str | Path | bytes
 
 
 def read_file(given: Given, shape: Sequence[int], read: Callable[[Any], np.ndarray]) -> np.ndarray:
-    """A file in the shape that a model was trained on.
-
-    Args:
-        given: see Given.
-        shape: expected.
-        read: reads a file's content, or the file of a path.
-    """
+    """A file in the shape that a model was trained on."""
     name = "the picture" if isinstance(given, bytes) else str(given).strip()
     try:
         with warnings.catch_warnings():

@@ -21,12 +21,7 @@ class PictureClassifier:
         self.size, self.frames = about["size"], about["frames"]
 
     def __call__(self, given: Given, scores: bool = False) -> str:
-        """The class; with scores also the probability of each class, the likeliest first.
-
-        Args:
-            given: the name of a file, also inside a .zip (photos.zip/cat.png), or a file's content.
-            scores: whether to list all classes.
-        """
+        """The class; with scores also the probability of each class, the likeliest first."""
         probs = self.probabilities(self.read(given))
         best = np.argsort(-probs, kind="stable").tolist()
         shown = [f"{self.classes[n]}={probs[n]:.4f}" for n in best] if scores else []

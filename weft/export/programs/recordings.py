@@ -24,12 +24,7 @@ class RecordingTranscriber(SourceWriter):
         self.filters: np.ndarray = np.load(folder / self.sound["filters"])
 
     def __call__(self, given: str | Path | bytes, beam: int | None = None) -> str:
-        """The text.
-
-        Args:
-            given: the name of a recording (a tab and what follows are ignored), or a file's content.
-            beam: width of the beam; None for the recipe's search.
-        """
+        """The text."""
         if isinstance(given, str):
             given = given.split("\t")[0].strip()
             if not given:
@@ -50,7 +45,6 @@ class RecordingTranscriber(SourceWriter):
 
         Args:
             samples: [N] from -1 to 1.
-            rate: samples per second.
         """
         length, hop = self.sound["window"], self.sound["hop"]
         points = 2 * (self.filters.shape[1] - 1)

@@ -36,12 +36,7 @@ class GraphForecaster(Scaled):
     """The next values of a series."""
 
     def __call__(self, text: str | Sequence[float], series: str | None = None) -> str:
-        """The next values, with spaces between them; nothing for an empty line.
-
-        Args:
-            text: numbers, oldest first, with spaces or commas between them; nan for a missing one.
-            series: name of the series as in training; None takes the scale of the first.
-        """
+        """The next values, with spaces between them; nothing for an empty line."""
         values = [float(one) for one in text.replace(",", " ").split()] if isinstance(text, str) else text
         return " ".join(f"{value:.6g}" for value in self.next(values, series)) if len(values) else ""
 

@@ -11,13 +11,7 @@ QUARTER = re.compile(r"(\d{4})-?Q([1-4])", re.IGNORECASE)
 
 
 def parsed(texts: Sequence[str], base: str, *, days: bool) -> tuple[np.ndarray, str]:
-    """Increasing times [T] from texts such as 2024-01-31 13:00, and their zone: an offset, a name or "".
-
-    Args:
-        texts: of one series.
-        base: zone of the training times; "" if they have no offsets.
-        days: whether the series has whole days; otherwise times of a named zone are in UTC, see `local`.
-    """
+    """Increasing times [T] from texts such as 2024-01-31 13:00, and their zone: an offset, a name or ""."""
     found, zones = [], set()
     for text in texts:
         plain = text.strip().replace("/", "-")
@@ -65,8 +59,6 @@ def every(times: np.ndarray, step: dict[str, int], more: int) -> np.ndarray:
 
     Args:
         times: [T] increasing.
-        step: the distance of two times: seconds, business (days) or months.
-        more: how many times to add.
     """
     first, last = times[0], times[-1]
     day = first.astype("datetime64[D]")

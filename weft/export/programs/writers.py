@@ -23,8 +23,6 @@ class Writer:
 
         Args:
             tokens: [N], the newest token of each row.
-            state: before it.
-            paths: the tokens that each row has written, the newest included.
         """
         return self.step({"token": tokens, **state})
 
@@ -50,17 +48,6 @@ class Writer:
         coverage: float = 0.0,
     ) -> tuple[list[int], float]:
         """Beam search as in Weft: see its search/beam.py for the three rules that end it.
-
-        Args:
-            first: the token fed first.
-            state: of one row.
-            width: of the beam; 1 is greedy.
-            limit: most tokens, the end included.
-            end: the token that ends a sequence.
-            alpha: a score is the log-probability divided by the length to this power.
-            normalisation: "length" or "gnmt".
-            coverage: what little attention to a place of the source costs at the end, as in Weft's
-                search/coverage.py; 0 for nothing.
 
         Returns:
             The best tokens without the end, and their score.
@@ -107,13 +94,7 @@ class SourceWriter(Writer):
         self.target = VocabularyFile(folder / about["target"])
 
     def write(self, source: Arrays, length: int, beam: int | None = None) -> tuple[list[int], float]:
-        """The best token sequence for a source, and its score.
-
-        Args:
-            source: the inputs of `start`, of one row.
-            length: of the source; it limits the length of the text.
-            beam: the width; None for the recipe's search.
-        """
+        """The best token sequence for a source, and its score."""
         how = self.about["decoding"]
         width = beam or (how["beam"] if how["search"] == "beam" else 1)
         limit = math.ceil(how["max_ratio"] * length) + how["max_extra"]

@@ -82,9 +82,6 @@ def bert(foreign: Checkpoint) -> Labeller:
     All tokens belong to the first segment; its vector is added to the positions here. The parts for
     next-sentence prediction are left out.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
     """
     names = FAMILIES[foreign.setting("model_type")]

@@ -58,11 +58,7 @@ def import_model(path: str | Path) -> Generator | Labeller:
 
 
 def built(foreign: Checkpoint) -> Generator | Labeller:
-    """Build the model, first without memory, because a configuration may ask for terabytes.
-
-    Raises:
-        CheckpointError, ConfigError: see import_model.
-    """
+    """Build the model, first without memory, because a configuration may ask for terabytes."""
     make = classifier if classifies(foreign) else FAMILIES[foreign.setting("model_type")]
     with guarded(foreign):
         with torch.device("meta"):
@@ -72,11 +68,7 @@ def built(foreign: Checkpoint) -> Generator | Labeller:
 
 @contextmanager
 def guarded(foreign: Checkpoint) -> Iterator[None]:
-    """Turn what a nonsensical configuration causes into one of Weft's errors.
-
-    Raises:
-        CheckpointError: says what the configuration caused.
-    """
+    """Turn what a nonsensical configuration causes into one of Weft's errors."""
     try:
         yield
     except WeftError as error:

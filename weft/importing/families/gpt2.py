@@ -15,9 +15,6 @@ SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 def gpt2(foreign: Checkpoint) -> Generator:
     """A `GPT2LMHeadModel` as a Generator; GPT-2's logits have no bias, so ours is zero.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Radford et al. 2019.
     """
     foreign.need("scale_attn_by_inverse_layer_idx", False)

@@ -20,9 +20,6 @@ SPARE = (".attention.bias", ".attention.masked_bias", "rotary_emb.inv_freq")
 def gpt_neox(foreign: Checkpoint) -> Generator:
     """A `GPTNeoXForCausalLM`; its logits have no bias, so ours is zero.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Black et al. 2022; Biderman et al. 2023 (Pythia).
     """
     size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")

@@ -38,9 +38,6 @@ class Biases(NamedTuple):
 def llama(foreign: Checkpoint) -> Generator:
     """A `LlamaForCausalLM` or one of its relatives; the logits have no bias, so ours is zero.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Gemma multiplies embeddings by sqrt(D), and its norms by 1 + w.
 
     Source: Touvron et al. 2023; Jiang et al. 2023 (Mistral); Yang et al. 2024, 2025 (Qwen2, Qwen3); Gemma

@@ -26,9 +26,6 @@ HEAD = "lm_head.weight"
 def opt(foreign: Checkpoint) -> Generator:
     """An `OPTForCausalLM`; its logits have no bias, so ours is zero.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Zhang et al. 2022.
     """
     own, tokens = settings(foreign), foreign.setting("vocab_size")

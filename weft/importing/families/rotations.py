@@ -46,16 +46,7 @@ def rotation(
     share: str = "partial_rotary_factor",
     usual: float = 1.0,
 ) -> Rotation:
-    """The settings of rotary positions.
-
-    Args:
-        foreign: the checkpoint.
-        theta, share: their names at the top of an older config.json.
-        usual: share of a head's features that are rotated, if config.json does not say.
-
-    Raises:
-        ConfigError: positions are scaled in a way that is not supported.
-    """
+    """The settings of rotary positions."""
     place, table = f"{foreign.path / 'config.json'}: ", dict[str, Any]()
     kind: Any = "default"
     for one in (foreign.config.get(name) or {} for name in ("rope_parameters", "rope_scaling")):

@@ -38,9 +38,6 @@ def t5(foreign: Checkpoint) -> Generator:
     T5 divides neither energies by sqrt(d_k) nor, since version 1.1, the decoder's output by sqrt(D); queries
     and the last norm are multiplied by what is missing here.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Raffel et al. 2020; Shazeer 2020 (v1.1); Xue et al. 2021 (mT5).
     """
     size, tokens, settings = foreign.setting("d_model"), foreign.setting("vocab_size"), sides(foreign)
@@ -101,11 +98,7 @@ def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
 
 
 def is_tied(foreign: Checkpoint) -> bool:
-    """Whether the output layer uses the embedding table; config.json says something else.
-
-    Raises:
-        CheckpointError: the output layer has a table of its own, which is not in the checkpoint.
-    """
+    """Whether the output layer uses the embedding table; config.json says something else."""
     head = foreign.tensors.get(HEAD)
     known = ARCHITECTURES[foreign.setting("model_type")]
     bare = known not in (foreign.config.get("architectures") or [known])

@@ -42,9 +42,6 @@ def classifier(foreign: Checkpoint) -> Labeller:
 
     Our tokens are multiplied by sqrt(D), so the table is divided by it.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
     """
     family = foreign.setting("model_type")
@@ -66,11 +63,7 @@ def classifier(foreign: Checkpoint) -> Labeller:
 
 
 def classes(foreign: Checkpoint) -> list[str]:
-    """The names of the classes, in the order of their numbers.
-
-    Raises:
-        ConfigError: the outputs are no classes, of which a text has one; or two have one name.
-    """
+    """The names of the classes, in the order of their numbers."""
     place, found = f"{foreign.path / 'config.json'}: ", foreign.config.get("id2label") or {}
     kind = foreign.config.get("problem_type") or "single_label_classification"
     if kind != "single_label_classification":

@@ -54,9 +54,6 @@ def translator(foreign: Checkpoint) -> Generator:
 
     Sinusoids of these families, all sines before all cosines, are loaded as a table.
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Junczys-Dowmunt et al. 2018 (Marian); Lewis et al. 2020 (BART); Liu et al. 2020 (mBART);
     Zhang et al. 2020 (Pegasus); Fan et al. 2021 (M2M100); NLLB Team 2022.
     """
@@ -140,13 +137,6 @@ def shifted_waves(
 
     Args:
         length: number of positions.
-        size: features.
-        first: position of the first token.
-        place: of the setting, for errors.
-        log_base: log 10000, as the toolkit rounds it.
-
-    Raises:
-        ConfigError: the size is odd or too small.
     """
     if size % 2 or size < 4:
         raise ConfigError(f"{place}: expected an even number of at least 4, got {size}")

@@ -20,9 +20,6 @@ BLOCK = BlockNames(
 def vit(foreign: Checkpoint) -> Labeller:
     """A `ViTForImageClassification`; images are [B, height, width, channels].
 
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
     Source: Dosovitskiy et al. 2021.
     """
     foreign.need("qkv_bias", True)

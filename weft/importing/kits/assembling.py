@@ -39,18 +39,7 @@ def assembled(
     found: Sequence[RunVocabulary],
     named: tuple[object, object] = (None, None),
 ) -> RunParts:
-    """The parts of a run.
-
-    Args:
-        given: what the user said.
-        translator: the model.
-        found: the vocabularies of the source and the target.
-        named: their languages, if the checkpoint says them.
-
-    Raises:
-        CheckpointError: tensors are missing, left over, or do not fit the vocabularies.
-        ConfigError: the languages are not known.
-    """
+    """The parts of a run."""
     place = translator.place
     recipe = pair_recipe(
         languages(given, *named) | {"train": given.train, "valid": given.valid},
@@ -76,17 +65,7 @@ def assembled(
 def mapped(
     tensors: Mapping[str, Tensor], origins: Origins, place: str, *, spare: Sequence[str] = ()
 ) -> dict[str, Tensor]:
-    """Our tensors by name.
-
-    Args:
-        tensors: the toolkit's.
-        origins: the source of each of ours.
-        place: of the checkpoint, for errors.
-        spare: ends of the names of tensors that may be there but are not needed.
-
-    Raises:
-        CheckpointError: tensors are missing, left over, or do not fit together.
-    """
+    """Our tensors by name."""
     complete(tensors, origins, place, spare=spare, hint="do these settings belong to it?")
     found = {}
     for name, origin in origins.items():

@@ -92,12 +92,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a model directory.
-
-    Raises:
-        CheckpointError: a file is missing or damaged, or tensors are.
-        ConfigError: a setting that Weft's parts cannot express.
-    """
+    """The run of a model directory."""
     model = _model(given.path)
     settings, place = model.settings, model.place
     choice(settings, "architecture", place, "transformer", "custom", usual="custom")

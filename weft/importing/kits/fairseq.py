@@ -77,11 +77,7 @@ class FairseqCheckpoint(NamedTuple):
         return bool(self.settings.get(name))
 
     def same(self, name: str, usual: float) -> Any:
-        """A number that a recipe has once and fairseq for each side.
-
-        Raises:
-            ConfigError: the sides differ.
-        """
+        """A number that a recipe has once and fairseq for each side."""
         found = [self.number(f"{side}_{name}", usual) for side in ("encoder", "decoder")]
         if found[0] != found[1]:
             raise ConfigError(
@@ -92,11 +88,7 @@ class FairseqCheckpoint(NamedTuple):
 
 
 def check_fairseq(found: FairseqCheckpoint) -> None:
-    """Refuse settings that Weft's parts cannot express.
-
-    Raises:
-        ConfigError: the first such setting, with its value.
-    """
+    """Refuse settings that Weft's parts cannot express."""
     choice(found.settings, "task", found.place, "translation")
     for setting in OFF:
         if found.flag(setting):
@@ -324,12 +316,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a checkpoint.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, or does not belong to the others.
-        ConfigError: an architecture or a setting that Weft's parts cannot express.
-    """
+    """The run of a checkpoint."""
     file = _checkpoint(given.path)
     assert file is not None
     whole = torchfile.read_torch_file(file)
@@ -352,11 +339,7 @@ def _checkpoint(path: Path) -> Path | None:
 
 
 def _settings(whole: Any, file: Path) -> Settings:
-    """The settings of model, task, criterion and search, of both kinds of checkpoints, as one table.
-
-    Raises:
-        CheckpointError: there are none.
-    """
+    """The settings of model, task, criterion and search, of both kinds of checkpoints, as one table."""
     parts = whole if isinstance(whole, dict) else {}
     found = settings(parts.get("args"))
     if not found:
@@ -400,11 +383,7 @@ def _vocabulary(
 
 
 def _tokens(file: Path) -> list[str]:
-    """The tokens of a dict.LANG.txt: a token and how often it was seen, per line.
-
-    Raises:
-        CheckpointError: a line is of another form, or a token is there twice.
-    """
+    """The tokens of a dict.LANG.txt: a token and how often it was seen, per line."""
     tokens = list(SYMBOLS)
     seen = {token: number for number, token in enumerate(tokens)}
     for count, line in enumerate(lines(file), 1):

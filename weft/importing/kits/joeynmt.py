@@ -73,11 +73,7 @@ def origins_of(model: JoeyModel) -> tuple[dict[str, Any], dict[str, TensorOrigin
 
 
 def embedding_of(model: JoeyModel) -> dict[str, Any]:
-    """The recipe's settings of both tables.
-
-    Raises:
-        ConfigError: the two sides differ in size or scale, for which a recipe has one setting.
-    """
+    """The recipe's settings of both tables."""
     found = []
     for side in ("encoder", "decoder"):
         section = model.section(side)
@@ -220,12 +216,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a model directory, or of one of its checkpoints.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, or does not belong to the others.
-        ConfigError: a setting that Weft's parts cannot express.
-    """
+    """The run of a model directory, or of one of its checkpoints."""
     folder = given.path.parent if given.path.suffix == ".ckpt" else given.path
     weights = given.path if given.path.suffix == ".ckpt" else _newest(folder)
     assert weights is not None

@@ -35,15 +35,7 @@ class Kit(NamedTuple):
 
 
 def languages(given: CheckpointHints, source: object = None, target: object = None) -> dict[str, str]:
-    """The languages for the recipe's section `data`.
-
-    Args:
-        given: what the user said; it comes first.
-        source, target: what the checkpoint says, if it does.
-
-    Raises:
-        ConfigError: neither says.
-    """
+    """The languages for the recipe's section `data`."""
     found = {}
     for name, said, known in (("source", given.source, source), ("target", given.target, target)):
         if said is None and not (isinstance(known, str) and known):
@@ -53,11 +45,7 @@ def languages(given: CheckpointHints, source: object = None, target: object = No
 
 
 def given_file(files: tuple[Path, ...], option: str, one: int) -> Path | None:
-    """The file that the user named for the source (0) or the target (1); None if none was named.
-
-    Raises:
-        ConfigError: there are more than two.
-    """
+    """The file that the user named for the source (0) or the target (1); None if none was named."""
     if len(files) > 2:
         raise ConfigError(f"--{option}: expected one file for both sides, or two, got {len(files)}")
     if not files:
@@ -66,11 +54,7 @@ def given_file(files: tuple[Path, ...], option: str, one: int) -> Path | None:
 
 
 def beside(path: Path, *names: str) -> Path:
-    """The first of these files in a directory.
-
-    Raises:
-        CheckpointError: there is none.
-    """
+    """The first of these files in a directory."""
     for name in names:
         if (path / name).is_file():
             return path / name

@@ -49,12 +49,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a model.npz.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, or does not belong to the others.
-        ConfigError: a binary model, or a setting that Weft's parts cannot express.
-    """
+    """The run of a model.npz."""
     path = _file(given.path)
     assert path is not None
     if path.suffix == ".bin":
@@ -87,11 +82,7 @@ def _file(path: Path) -> Path | None:
 
 
 def _model(path: Path) -> MarianModel:
-    """The settings and the tensors, in float32.
-
-    Raises:
-        CheckpointError: the file is damaged, contains objects, or would be far larger in memory.
-    """
+    """The settings and the tensors, in float32."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(one.file_size for one in archive.infolist())
@@ -138,16 +129,7 @@ _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\U([0-9a-fA-F]{8})")
 
 
 def vocabularies_of(given: CheckpointHints, path: Path) -> list[RunVocabulary]:
-    """The vocabularies of the source and the target.
-
-    Args:
-        given: what the user said.
-        path: the model.npz.
-
-    Raises:
-        CheckpointError: a file is missing or damaged.
-        ConfigError: it is not known which files they are, or how words are cut.
-    """
+    """The vocabularies of the source and the target."""
     models = [path.parent / f"{side}.spm" for side in ("source", "target")]
     cut = all(file.is_file() for file in models)
     return [
@@ -212,11 +194,7 @@ def _special(tokens: list[str], file: Path) -> Special:
 
 
 def _tokens(file: Path) -> list[str]:
-    """The tokens of lines `token: number`, as marian-vocab writes them, or of a JSON table.
-
-    Raises:
-        CheckpointError: it is damaged, or a number is used twice; a number that is left out has no token.
-    """
+    """The tokens of lines `token: number`, as marian-vocab writes them, or of a JSON table."""
     numbers: dict[int, str] = {}
     for count, line in enumerate(lines(file), 1):
         bare = line.strip().removesuffix(",")

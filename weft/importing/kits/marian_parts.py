@@ -82,12 +82,7 @@ def linear(ours: str, theirs: str, end: str) -> dict[str, TensorOrigin]:
 
 
 def origins_of(model: MarianModel) -> tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's sections `model` and `model.embedding`, and the source of each of our tensors.
-
-    Raises:
-        CheckpointError: sizes that no model has.
-        ConfigError: a setting that Weft's parts cannot express.
-    """
+    """The recipe's sections `model` and `model.embedding`, and the source of each of our tensors."""
     settings, place = model.settings, model.place
     choice(settings, "type", place, "transformer")
     for name in OFF:
@@ -256,9 +251,5 @@ def _columns(*parts: Tensor) -> Tensor:
 
 
 def positions(size: int) -> Tensor:
-    """Marian's sinusoids; its log 10000 is in float32.
-
-    Raises:
-        ConfigError: an odd size, or one below 4.
-    """
+    """Marian's sinusoids; its log 10000 is in float32."""
     return shifted_waves(LENGTH, size, 0, "dim-emb", log_base=float(torch.tensor(10000.0).log()))

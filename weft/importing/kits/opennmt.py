@@ -51,12 +51,7 @@ class OpenNMTModel(NamedTuple):
 
 
 def checkpoint(path: Path) -> OpenNMTModel:
-    """Read a checkpoint.
-
-    Raises:
-        CheckpointError: it is damaged, or not OpenNMT-py's.
-        ConfigError: words have features.
-    """
+    """Read a checkpoint."""
     place = str(path)
     content = torchfile.read_torch_file(path)
     options = table(content, "opt", place)
@@ -172,12 +167,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a checkpoint.
-
-    Raises:
-        CheckpointError: a file is missing or damaged, or tensors are.
-        ConfigError: an option that Weft's parts cannot express.
-    """
+    """The run of a checkpoint."""
     model = checkpoint(given.path)
     for name, known in WITHOUT:
         choice(model.options, name, model.place, *known)
@@ -269,18 +259,7 @@ SCORES = {"general": "bilinear", "dot": "dot", "mlp": "additive"}
 def encoder(
     tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
 ) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's settings of the encoder, and the source of each of its tensors.
-
-    Args:
-        tensors: of the checkpoint.
-        options: OpenNMT-py's.
-        dropout: between layers.
-        place: of the checkpoint, for errors.
-
-    Raises:
-        CheckpointError: tensors are missing.
-        ConfigError: an option that Weft's parts cannot express.
-    """
+    """The recipe's settings of the encoder, and the source of each of its tensors."""
     kind = _kind(options, place)
     both = choice(options, "encoder_type", place, "rnn", "brnn") == "brnn"
     layers = _count(tensors, "encoder.rnn.weight_hh_l{}", place)
@@ -297,12 +276,7 @@ def encoder(
 def decoder(
     tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
 ) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The decoder's settings and the source of each of its tensors; the arguments are those of `encoder`.
-
-    Raises:
-        CheckpointError: tensors are missing.
-        ConfigError: an option that Weft's parts cannot express.
-    """
+    """The decoder's settings and the source of each of its tensors; the arguments are those of `encoder`."""
     kind = _kind(options, place)
     for name in ("copy_attn", "coverage_attn"):
         choice(options, name, place, False)

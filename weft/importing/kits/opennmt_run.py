@@ -32,18 +32,7 @@ def run_of(
     symbols: Sequence[str],
     translator: ToolkitTranslator,
 ) -> RunParts:
-    """The parts of a run.
-
-    Args:
-        given: what the user said.
-        tokens: of the source and of the target.
-        symbols: padding, unknown, the start of a target, the end.
-        translator: the model.
-
-    Raises:
-        CheckpointError: tensors or tokens are missing or do not fit together.
-        ConfigError: superfluous or unsuitable files, or no languages.
-    """
+    """The parts of a run."""
     if given.vocabulary:
         raise ConfigError(f"{given.path}: already contains its vocabularies; leave out --vocabulary")
     found = [_vocabulary(given, tokens[one], symbols, translator.place, one) for one in (0, 1)]
@@ -53,17 +42,7 @@ def run_of(
 def tables(
     tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool
 ) -> dict[str, TensorOrigin]:
-    """The sources of the embedding tables and of the output layer; tables that are shared may be there once.
-
-    Args:
-        tensors: of the checkpoint.
-        source, target: names of the tables.
-        place: of the checkpoint, for errors.
-        tied: whether the output layer uses the target's table.
-
-    Raises:
-        CheckpointError: the output layer is said to use the table, but differs from it.
-    """
+    """The sources of the embedding tables and of the output layer; shared tables may be there once."""
     source, target = _first(tensors, source, target), _first(tensors, target, source)
     both = [tensors.get(name) for name in (target, HEAD)]
     if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):

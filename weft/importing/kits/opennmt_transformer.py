@@ -64,18 +64,7 @@ class SideSettings:
 def transformer(
     tensors: Mapping[str, Tensor], side: str, names: SideNames, form: SideSettings, place: str
 ) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's settings of an encoder or a decoder, and the source of each of its tensors.
-
-    Args:
-        tensors: of the checkpoint.
-        side: "encoder" or "decoder".
-        names: of its tensors.
-        form: its settings.
-        place: of the checkpoint, for errors.
-
-    Raises:
-        CheckpointError: tensors are missing, or the heads do not divide them.
-    """
+    """The recipe's settings of an encoder or a decoder, and the source of each of its tensors."""
     return _Side(tensors, side, names, form, place).found()
 
 

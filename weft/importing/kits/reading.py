@@ -12,11 +12,7 @@ LARGEST_TEXT = 64 << 20  # bytes
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, without their ends; only a line feed ends a line.
-
-    Raises:
-        CheckpointError: it is missing, too large or not UTF-8.
-    """
+    """The lines of a UTF-8 file, without their ends; only a line feed ends a line."""
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST_TEXT + 1)
@@ -29,11 +25,7 @@ def lines(path: Path) -> list[str]:
 
 
 def yaml(path: Path) -> dict[str, Any]:
-    """A table in YAML. Tags are read over and build nothing.
-
-    Raises:
-        CheckpointError: it is missing or no such table.
-    """
+    """A table in YAML. Tags are read over and build nothing."""
     try:
         found = text.parse("\n".join(lines(path)), str(path), tagged=True).plain()
     except ConfigError as error:
@@ -44,11 +36,7 @@ def yaml(path: Path) -> dict[str, Any]:
 
 
 def table(holder: Any, name: str, place: str) -> dict[str, Any]:
-    """The table under a name.
-
-    Raises:
-        CheckpointError: there is none.
-    """
+    """The table under a name."""
     found = holder.get(name) if isinstance(holder, dict) else None
     if not isinstance(found, dict):
         raise CheckpointError(
@@ -58,11 +46,7 @@ def table(holder: Any, name: str, place: str) -> dict[str, Any]:
 
 
 def tensors(holder: Any, name: str, place: str) -> dict[str, Tensor]:
-    """The tensors under a name, in float32.
-
-    Raises:
-        CheckpointError: there are none, or other things among them.
-    """
+    """The tensors under a name, in float32."""
     found = table(holder, name, place) if name else holder
     if not isinstance(found, dict) or not found or not all(isinstance(one, Tensor) for one in found.values()):
         raise CheckpointError(f"{place}: expected tensors by name{f' in {name!r}' if name else ''}, got none")
@@ -70,11 +54,7 @@ def tensors(holder: Any, name: str, place: str) -> dict[str, Tensor]:
 
 
 def choice(settings: dict[str, Any], name: str, place: str, *known: Any, usual: Any = None) -> Any:
-    """A setting that must be one of the supported values; `usual` (or the first of them) if it is not given.
-
-    Raises:
-        ConfigError: it is another one.
-    """
+    """A setting with one of the supported values; `usual` (or the first of them) if it is not given."""
     found = settings.get(name)
     found = (known[0] if usual is None else usual) if found is None else found
     if found not in known:
@@ -86,11 +66,7 @@ def choice(settings: dict[str, Any], name: str, place: str, *known: Any, usual: 
 
 
 def number(settings: dict[str, Any], name: str, place: str, *, usual: float | None = None) -> Any:
-    """A number among settings, at least 0.
-
-    Raises:
-        CheckpointError: it is missing, with no usual value, or no such number.
-    """
+    """A number among settings, at least 0."""
     found = settings.get(name)
     found = usual if found is None else found
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1 << 31:
@@ -99,18 +75,7 @@ def number(settings: dict[str, Any], name: str, place: str, *, usual: float | No
 
 
 def layers(settings: dict[str, Any], name: str, place: str, most: int, *, usual: int | None = None) -> int:
-    """A number of layers.
-
-    Args:
-        settings: of the checkpoint.
-        name: of the setting.
-        place: of the settings, for errors.
-        most: the number of the checkpoint's tensors; no model has more layers.
-        usual: the value if it is not given.
-
-    Raises:
-        CheckpointError: it is missing, with no usual value, or no such number.
-    """
+    """A number of layers."""
     found = number(settings, name, place, usual=usual)
     if not isinstance(found, int) or not 1 <= found <= most:
         raise CheckpointError(f"{place}: {name}: expected the layers of the checkpoint, got {found}")

@@ -44,12 +44,7 @@ class SockeyeModel(NamedTuple):
 
 
 def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's section `model`, and the source of each of its tensors.
-
-    Raises:
-        CheckpointError: sizes that no model has.
-        ConfigError: a setting that Weft's parts cannot express.
-    """
+    """The recipe's section `model`, and the source of each of its tensors."""
     origins = {
         **tables(
             "embedding_source.embedding.weight", "embedding_target.embedding.weight", "output_layer.weight"
@@ -203,12 +198,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(given: CheckpointHints) -> RunParts:
-    """The run of a model directory, or of one of its files of parameters.
-
-    Raises:
-        CheckpointError: a file is missing, damaged, or does not belong to the others.
-        ConfigError: a setting that Weft's parts cannot express.
-    """
+    """The run of a model directory, or of one of its files of parameters."""
     folder = given.path.parent if given.path.is_file() else given.path
     weights = given.path if given.path.is_file() else beside(folder, BEST)
     config = yaml(folder / SETTINGS)
@@ -306,11 +296,7 @@ def _vocabulary(given: CheckpointHints, folder: Path, model: SockeyeModel, one: 
 
 
 def _tokens(file: Path) -> list[str]:
-    """The tokens of a table of numbers by token.
-
-    Raises:
-        CheckpointError: it is missing or damaged, or a number is not used exactly once.
-    """
+    """The tokens of a table of numbers by token."""
     content = json_table(file)
     if sorted(map(repr, content.values())) != sorted(map(repr, range(len(content)))):
         raise CheckpointError(f"{file}: expected a unique number from 0 for each token; fetch it again")

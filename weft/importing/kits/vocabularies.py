@@ -45,15 +45,7 @@ def special(tokens: Sequence[str], names: Sequence[str]) -> Special:
 def from_words(
     tokens: Sequence[str], special: Special, *, framed: bool, normaliser: Any = None, characters: bool = False
 ) -> RunVocabulary:
-    """Words between spaces, or characters with \u2581 for a space.
-
-    Args:
-        tokens: the toolkit's list.
-        special: numbers of its special symbols.
-        framed: append the end symbol, as the encoder expects.
-        normaliser: the `normalizer` of a tokenizer.json.
-        characters: each character is a token.
-    """
+    """Words between spaces, or characters with \u2581 for a space."""
     model = {"type": "WordLevel", "vocab": _numbers(tokens), "unk_token": tokens[special.unknown]}
     spaces: Any = {"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False}
     decoder: Any = None
@@ -84,19 +76,7 @@ def from_codes(
     normaliser: Any = None,
     joiner: str = JOINER,
 ) -> RunVocabulary:
-    """Byte-pair encoding inside words, as subword-nmt and fastBPE apply it.
-
-    Args:
-        tokens: the toolkit's list; pieces inside a word end with the joiner.
-        special: numbers of its special symbols.
-        codes: the file of merges, one per line, best first.
-        framed: append the end symbol, as the encoder expects.
-        normaliser: the `normalizer` of a tokenizer.json.
-        joiner: end of a piece that is not the last of its word.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or of subword-nmt before 0.2.
-    """
+    """Byte-pair encoding inside words, as subword-nmt and fastBPE apply it."""
     merges = _merges(codes)
     reserved = {tokens[number] for number in special if number >= 0}
     names = [
@@ -136,20 +116,7 @@ def from_model(
     lowercase: bool = False,
     restricted: bool = False,
 ) -> RunVocabulary:
-    """Pieces of a SentencePiece model, numbered by the toolkit's list; other pieces are unknown.
-
-    Args:
-        tokens: the toolkit's list.
-        special: numbers of its special symbols.
-        model: the SentencePiece model.
-        framed: append the end symbol, as the encoder expects.
-        lowercase: convert texts to lower case first.
-        restricted: only pieces of the list are used, as after SetVocabulary of the library.
-
-    Raises:
-        CheckpointError: the model is missing or damaged, or of an unsupported kind.
-        ConfigError: the library is not installed.
-    """
+    """Pieces of a SentencePiece model, numbered by the toolkit's list; other pieces are unknown."""
     order = _order(len(tokens), special)
     names = [*SPECIALS, *(tokens[number] for number in order[4:])]
     found = SentencePieces(
@@ -167,18 +134,7 @@ def from_subwords(
     normaliser: Any = None,
     place: Path | None = None,
 ) -> RunVocabulary:
-    """Words if there is no file of subwords; otherwise pieces of its BPE codes or SentencePiece model.
-
-    Args:
-        tokens, special, framed, normaliser: as in `from_codes`; a SentencePiece model normalises by itself.
-        subwords: the file; a SentencePiece model begins with the key of its first piece, a line feed.
-        place: of the list, for an error if its tokens are pieces of words and there is no file; None to
-            read such pieces between spaces.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or of an unsupported kind.
-        ConfigError: there is no file, but the tokens are pieces of words.
-    """
+    """Words if there is no file of subwords; otherwise pieces of its BPE codes or SentencePiece model."""
     if subwords is None:
         if place is not None:
             _check_whole(tokens, place)
@@ -194,11 +150,7 @@ def from_subwords(
 
 
 def _check_whole(tokens: Sequence[str], place: Path) -> None:
-    """Check that tokens are words, where no file says how words are cut.
-
-    Raises:
-        ConfigError: one in ten is a piece of a word.
-    """
+    """Check that tokens are words, where no file says how words are cut."""
     for mark, kind in ((JOINER, "BPE codes"), ("\u2581", "SentencePiece model")):
         pieces = sum(token.endswith(mark) if mark == JOINER else mark in token for token in tokens)
         if 10 * pieces > len(tokens):

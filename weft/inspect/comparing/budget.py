@@ -69,9 +69,6 @@ class Budget(NamedTuple):
 def budget(given: Sequence[str]) -> Budget:
     """The budget of the options --budget NAME=SIZE.
 
-    Raises:
-        ConfigError: an unknown name, no size, or two ends of a training.
-
     Example:
         >>> str(budget(["updates=500", "parameters=30k"]))
         '500 updates, at most 30,000 parameters'
@@ -113,16 +110,6 @@ def fitted(
 
     All widths of the encoder and the decoder are scaled by one factor. The vocabulary is that of the training
     data, which is read for it once.
-
-    Args:
-        recipe: file or name.
-        changes: overrides of the variant.
-        most: maximum number of parameters.
-        folder: keeps what was found; a folder in it is for the vocabulary.
-        plugins: packages that the recipe may name.
-
-    Raises:
-        ConfigError: the model has no width to change, or is too large at its smallest.
     """
     table = read_recipe(recipe, changes)
     key = hashlib.sha256(f"{dump(table.plain())}\n{most}".encode("utf-8", "replace")).hexdigest()[:16]

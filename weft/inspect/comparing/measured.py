@@ -106,14 +106,7 @@ class RunFacts(NamedTuple):
 
 
 def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunFacts:
-    """Measure a run, or read its facts from `kept` if they belong to this model.
-
-    Args:
-        opened: the run.
-        name: its name in the report.
-        kept: JSON file of the facts.
-        text: input for the gradient reach; by default an example of the run.
-    """
+    """Measure a run, or read its facts from `kept` if they belong to this model."""
     fingerprint = _fingerprint(opened, text)
     try:
         before = jsonfile.read(kept)

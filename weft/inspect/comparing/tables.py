@@ -202,9 +202,6 @@ class GridVariant(NamedTuple):
 def variants(grids: Sequence[str]) -> list[GridVariant]:
     """Every combination of KEY=VALUE,VALUE; keys joined by + change together.
 
-    Raises:
-        ConfigError: a grid cannot be parsed, or there are too many combinations.
-
     Example:
         >>> [one.name for one in variants(["model.encoder.cell=gru,lstm", "training.seed=1,2"])]
         ['cell=gru,seed=1', 'cell=gru,seed=2', 'cell=lstm,seed=1', 'cell=lstm,seed=2']

@@ -55,15 +55,7 @@ class PageHead(NamedTuple):
 
 
 def page(head: PageHead, views: Sequence[View]) -> str:
-    """The page as HTML.
-
-    Args:
-        head: the part above the views.
-        views: in the order of the page.
-
-    Raises:
-        ShapeError: the page would be larger than LARGEST.
-    """
+    """The page as HTML."""
     return document(head, [(view.title, view.page()) for view in views])
 
 

@@ -81,13 +81,7 @@ class CurvesView(View):
 def charts_of(
     events: dict[str, Points], *, unit: str, titles: Mapping[str, str] = MappingProxyType({})
 ) -> list[Block]:
-    """The charts of a run.
-
-    Args:
-        events: from `read`.
-        unit: unit of the loss.
-        titles: readable titles by the name of each module.
-    """
+    """The charts of a run."""
     update, valid, monitor = events["update"], events["validation"], events["monitor"]
     charts = []
     losses = _lines(update, {"loss": "training"}) + _lines(valid, {"loss": "validation"})

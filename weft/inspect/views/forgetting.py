@@ -65,13 +65,7 @@ class ForgettingCurve(NamedTuple):
 
 
 def layer_of(steps: StepTrace, title: str, labels: Sequence[str]) -> ForgettingCurve | None:
-    """The measurements of a cell; None if it records no decay.
-
-    Args:
-        steps: its trace.
-        title: of the layer.
-        labels: of all positions, in their order.
-    """
+    """The measurements of a cell; None if it records no decay."""
     found = forgetting(steps)
     if found is None or len(found.at) < 2:
         return None

@@ -67,12 +67,7 @@ class QualityView(View):
 
 
 def score(opened: LoadedRun) -> QualityView:
-    """Score the test split of a run's data.
-
-    Raises:
-        ConfigError: a task without scores by length.
-        DataError: the data is not there.
-    """
+    """Score the test split of a run's data."""
     if not opened.task.evaluation.length:
         raise ConfigError(f"--evaluate: a run of {opened.name} has no score by length; leave it out")
     found = opened.pipeline.evaluate(opened.model)

@@ -74,7 +74,6 @@ def last_inputs(seen: Tensor, before: int, mask: Tensor | None) -> Tensor:
 
     Args:
         seen: [B, before + T, D], earlier inputs and those of the positions.
-        before: number of inputs to keep.
         mask: [B, T] bool, real positions first, or None.
 
     Returns:

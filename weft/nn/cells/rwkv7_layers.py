@@ -149,7 +149,6 @@ class Rwkv7Layer(nn.Module):
         Args:
             x: [B, T, H].
             first: the first layer's values [B, T, heads V]; None in that layer.
-            state: of T, and the last u of C.
             mask: [B, T] bool, real positions first, or None.
 
         Returns:

@@ -87,8 +87,6 @@ class HybridBlock(Residual):
         """x [N, T, D] to [N, T, D], and the cell's next state.
 
         Args:
-            x: the layer's input.
-            state: of the cell.
             mask: [N, T] bool, real positions first; None for no mask.
             source: keys and values [B, H, S, K] of the source; None without a source.
             source_mask: bool, broadcastable to [B, H, W T, S]; None for no mask.

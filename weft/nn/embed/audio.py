@@ -34,13 +34,7 @@ def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: f
     """Triangular filters [F, points // 2 + 1] of height 1 with corners equally spaced in mel.
 
     Args:
-        rate: sample rate in Hz.
-        points: of the Fourier transform.
         bins: F, number of filters.
-        low, high: frequency range in Hz; `high` is half the rate by default.
-
-    Raises:
-        ConfigError: a filter is so narrow that it contains no frequency of the transform.
     """
     high = rate / 2 if high is None else high
     ends = mel(torch.tensor([low, high], dtype=torch.float64))
@@ -75,8 +69,6 @@ def log_mel(
     Sounds shorter than a window are padded with silence; an incomplete last window is dropped.
 
     Args:
-        samples: between -1 and 1.
-        rate: sample rate in Hz.
         bins: F, number of bands.
         window, hop: window length and step in seconds.
 

@@ -36,13 +36,7 @@ def check_memory(place: str, memory: Any, size: int | None, like: Tensor | None 
     """Check that a layer is given an encoder's memory, of its width.
 
     Args:
-        place: the layer, for the error.
-        memory: to check.
         size: D; None for any.
-        like: a weight of the layer.
-
-    Raises:
-        ShapeError: another type, or wrong shapes, dtypes or devices.
     """
     if not isinstance(memory, Memory):
         raise ShapeError(

@@ -15,13 +15,7 @@ Step = Callable[[Tensor, State], tuple[Tensor, State]]
 def write(
     step: Step, state: State, past: Past, say: Say, future: Tensor | None, true: Tensor | None
 ) -> Tensor:
-    """Features of the H future steps; each step reads the previous value and the current covariates.
-
-    Args:
-        step: runs the network.
-        state: after the past without its last value.
-        past, say, future, true: see Forecaster.forward.
-    """
+    """Features of the H future steps; each step reads the previous value and the current covariates."""
     ahead = past.known[:, past.values.shape[1] :]  # [B, H, G]
     value = past.values[:, -1:]  # [B, 1]: forecasts start from the last observation
     if future is not None and true is None:

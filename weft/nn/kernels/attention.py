@@ -43,8 +43,6 @@ def attention(
         q: [B, H, T, K]; k, v: [B, H, S, K].
         mask: bool, broadcastable to [B, H, T, S], True = may attend; None for everything.
         bias: added to the energies, broadcastable to [B, H, T, S]; None for none.
-        causal: query t sees keys up to t (T = S, and no mask).
-        dropout: share of attention weights set to zero.
 
     Returns:
         [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never

@@ -39,12 +39,7 @@ def autocast_on_cpu(dtype: torch.dtype = torch.bfloat16) -> Iterator[None]:
 
 
 def cast_weight(weight: Tensor) -> Tensor:
-    """A parameter in autocast's dtype, cast at its first use in the open block; anything else unchanged.
-
-    Args:
-        weight: any tensor. As in torch, only float32 leaves that require a gradient are cast and kept; copies
-            made without a graph are kept apart.
-    """
+    """A parameter in autocast's dtype, cast at its first use in the open block; anything else unchanged."""
     copies = _copies.get()
     if copies is None or not (weight.requires_grad and weight.is_leaf and weight.dtype == torch.float32):
         return weight

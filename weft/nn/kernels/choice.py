@@ -51,14 +51,7 @@ _forced: dict[str, str] = {}
 
 
 def forced(switch: str) -> str:
-    """The way forced by `use`, else by the environment, else "auto".
-
-    Args:
-        switch: one of SWITCHES.
-
-    Raises:
-        ConfigError: the environment names an unknown way.
-    """
+    """The way forced by `use`, else by the environment, else "auto"."""
     name = _asked(switch)
     if name == "auto" and switch == "fused":
         name = _asked("cells")
@@ -73,16 +66,7 @@ def switched() -> list[str]:
 
 
 def check(place: str, name: str, switch: str) -> str:
-    """Check the name of a way; an old name is replaced by its current one.
-
-    Args:
-        place: where the name was given, for the error message.
-        name: the name to check.
-        switch: one of SWITCHES.
-
-    Raises:
-        ConfigError: the switch has no such way.
-    """
+    """Check the name of a way; an old name is replaced by its current one."""
     name = OLD_NAMES.get(name, name)
     if name not in SWITCHES[switch]:
         raise ConfigError(f"{place}: expected one of {', '.join(SWITCHES[switch])}, got {name!r}")
@@ -156,15 +140,6 @@ def pick(
     2. A switch forces a way: that way, or an error.
     3. Otherwise the first that can compute the arguments.
 
-    Args:
-        operation: its name, for the error message.
-        ways: in order of preference, at least one of them plain.
-        given: the arguments for each `why_not`.
-        asked: the name of a forced way, or "auto".
-
-    Raises:
-        ConfigError: the forced way does not exist or cannot compute the arguments.
-
     Example:
         >>> ways = [Way("half", lambda n: n // 2, lambda n: "it is odd" if n % 2 else ""),
         ...         Way("plain", lambda n: n / 2, plain=True)]
@@ -184,12 +159,7 @@ def in_torch() -> bool:
 
 
 def compiles(why_not: Callable[..., str], *given: Any) -> bool:
-    """Whether compiled code computes an operation of the switch "fused"; torch's operations do otherwise.
-
-    Args:
-        why_not: maps `given` to the reason why compiled code cannot compute them, or "" if it can.
-        given: the arguments of the operation.
-    """
+    """Whether compiled code computes an operation of the switch "fused"; torch's operations do otherwise."""
     return not (traced() or in_torch() or why_not(*given))
 
 

@@ -41,15 +41,9 @@ def cross_entropy(
 
     Args:
         h: [N, D]; weight: [V, D]; bias: [V] or None; target: [N] int64.
-        smoothing: e, the share of probability spread over the vocabulary (Szegedy 2016, section 7).
-        padded: whether targets may be IGNORED; then torch operations compute it.
 
     Returns:
         The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
-
-    Raises:
-        ShapeError: shapes or devices differ, targets are not int64, or a target is not one of the V classes
-            (the last in compiled code; torch operations raise their own error).
     """
     _check(h, weight, bias, target)
     device = h.device.type

@@ -67,13 +67,7 @@ class Packing(NamedTuple):
 def multiplied(
     function: str, how: Packing, x: Tensor, panels: Tensor, bias: Tensor | None, outputs: int
 ) -> Tensor:
-    """A compiled product of x [.., D] by packed weights, in float32: [.., outputs].
-
-    Args:
-        function: "weft_multiply", or "weft_predict" for its logarithmic softmax.
-        how, panels: the weights, from `packing` for as many rows per thread, and as they were packed.
-        bias: [outputs], in float32.
-    """
+    """A compiled product of x [.., D] by packed weights, in float32: [.., outputs]."""
     x = x.float().contiguous()
     rows, size = x.numel() // x.shape[-1], x.shape[-1]
     y, slabs = torch.empty(*x.shape[:-1], outputs), native.slabs(rows)
@@ -235,15 +229,10 @@ def step(
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
     Args:
-        of: the module that owns the weights, which are packed once and again when they change.
-        form: settings of the layers.
-        layers: the modules of each layer.
-        last: the norm after the last layer, or a module without weights.
         x: [N, 1, D], in the dtype of the weights.
         entries: E, entries of a source before this step; hypothesis w of a source writes entry E + w.
         caches: one per layer, [B, 2, H, E + W, K].
         path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
-        source: keys and values for cross-attention; None without a source.
 
     Returns:
         [N, 1, D] in the dtype of x.
@@ -272,8 +261,6 @@ def whole(
     """All layers of an encoder, whose positions attend to one another, for x [B, S, D]; gives [B, S, D].
 
     Args:
-        of, form, layers, last: as in `step`.
-        x: in the dtype of the weights.
         mask: [B, S] bool; None for no padding.
     """
     sources, places, size = x.shape
@@ -288,9 +275,6 @@ def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: 
     """Keys and values [B, H, S, K] of a source x [B, S, D] for each layer, in turn, by one product.
 
     Args:
-        of: the module that owns the weights.
-        products: each layer's linear map to keys and values.
-        x: in the dtype of the weights.
         num_heads: H.
     """
     rows, weights = x.shape[0] * x.shape[1], [product.weight for product in products]
@@ -423,8 +407,6 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     """Log-probabilities [.., V] of h [.., D], in at least float32.
 
     Args:
-        of: the module that owns the weights, which are packed once and again when they change.
-        h: [.., D].
         weight: [V, D]; bias: [V].
     """
     if not compiles(_why_not_output, h, weight, bias):

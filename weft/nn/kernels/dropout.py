@@ -33,10 +33,7 @@ def dropout(x: Tensor, share: float, *, training: bool, onto: Tensor | None = No
     """Set a share of the elements to zero and scale the others up, so that the mean is unchanged.
 
     Args:
-        x: any shape.
         share: 0 to 1; on the CPU in steps of 1/65536.
-        training: False returns x itself.
-        onto: of the same shape; it is added to the result.
     """
     if not training or share <= 0.0:
         return x if onto is None else onto + x

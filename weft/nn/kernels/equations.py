@@ -43,9 +43,6 @@ def lstm(
         i, f: pre-activations [B, H] of the input and forget gate; None for a gate that is always open.
         candidate, o: pre-activations [B, H] of c^ and of the output gate.
         c: [B, H] the previous cell state c_{t-1}.
-        activation: activation of the candidate.
-        peep: maps c_t to the peephole term of the output gate's pre-activation.
-        norm: normalises c_t before its tanh.
 
     Example:
         >>> zero = torch.zeros(1, 1)
@@ -101,9 +98,7 @@ def gru(
     Args:
         gates: [B, 2 H] pre-activations of r and u.
         candidate: [B, H] W_x x + b, the candidate's term in x.
-        inner: maps r to the candidate's term in h, with the reset gate before or after the product.
         h: [B, H] the previous state h_{t-1}.
-        activation: activation of the candidate.
     """
     reset_gate, update_gate = gates.sigmoid().chunk(2, -1)
     candidate = activate(candidate + inner(reset_gate), activation)

@@ -29,7 +29,6 @@ def repeated(
         xs: each [B, T, ..].
         state: the initial state, each [B, ..].
         mask: [B, T] bool; where False the state stays, and y is zero.
-        fixed: all weights that the step uses; the graph's loop cannot reach others.
 
     Returns:
         y [B, T, H], and the last state.
@@ -105,10 +104,8 @@ def recurrent_layer(
     """One node of the graph; export/graphs.py translates it.
 
     Args:
-        cell: one of OPERATORS.
         x: [B, T, D]; h, c: [B, H].
         weight_x: [G H, D]; weight_h: [G H, H]; bias, inner: [G H], the biases of the two products.
-        peep: [3, H], of the gates i, f, o.
         lengths: [B] int64, number of real positions, which come first.
 
     Returns:

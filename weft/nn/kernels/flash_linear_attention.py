@@ -74,11 +74,7 @@ CORRECTED = LibraryCall(
 
 
 def library_call(asked: Any) -> LibraryCall:
-    """The function that computes a recurrence.
-
-    Args:
-        asked: one of the recurrences of matrix.py.
-    """
+    """The function that computes a recurrence."""
     if "erase" in asked._fields:
         return CORRECTED
     if "rate" in asked._fields:
@@ -90,9 +86,7 @@ def why_not(asked: Any, state: Tensor, dtype: torch.dtype) -> str:
     """Why the library cannot compute a recurrence; "" if it can.
 
     Args:
-        asked: one of the recurrences of matrix.py.
         state: [B, H, K, V], before the first step.
-        dtype: of the model's products.
     """
     if reason := why_not_on(state.device):
         return reason
@@ -126,9 +120,7 @@ def run(asked: Any, state: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """All steps of a recurrence.
 
     Args:
-        asked: one of the recurrences of matrix.py; where the mask was False it changes nothing.
         state: [B, H, K, V], before the first step.
-        dtype: of the products; sums and states are in float32.
 
     Returns:
         o [B, T, H, V] in this dtype, and the last state in float32.

@@ -313,19 +313,14 @@ def light(
     """Compute a layer.
 
     Args:
-        kind: one of KINDS.
         z: [B, T, G H], W x + b: u, candidate (mingru); f, i, candidate (minlstm); f, candidate (ssru);
             candidate, f, r (sru).
         c: [B, H], the initial state.
         past: [B, T, H], the highway input of SRU.
-        peep: [2, H], SRU's v of f and r, or None.
         mask: [B, T] bool; where False, the state is unchanged and y is zero.
 
     Returns:
         y [B, T, H], c [B, H].
-
-    Raises:
-        ConfigError: the forced way cannot compute this layer.
 
     Example:
         >>> import torch

@@ -27,14 +27,7 @@ Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W^T + b for x [..., I], weight [O, I], bias [O]; gives [..., O].
-
-    Args:
-        x, weight, bias: of the same dtype, except under autocast.
-
-    Raises:
-        ConfigError: the forced way is not available.
-    """
+    """x W^T + b for x [..., I], weight [O, I], bias [O]; gives [..., O]."""
     if torch.compiler.is_compiling():  # sizes may be symbolic, so do not branch on them
         return F.linear(x, weight, bias)
     if x.dim() > 2 and not torch.is_grad_enabled():

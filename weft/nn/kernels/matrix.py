@@ -52,7 +52,6 @@ def by_steps(terms: Terms, s: Tensor) -> Scan:
     """The plain loop.
 
     Args:
-        terms: of all steps.
         s: [B, H, K, V], the initial state.
 
     Returns:
@@ -355,9 +354,7 @@ def all_steps(
     """All steps of a recurrence.
 
     Args:
-        asked: the recurrence.
         state: [B, H, K, V], before the first step.
-        dtype: of the model's products; half precision lets flash-linear-attention multiply so on a GPU.
 
     Returns:
         o [B, T, H, V], and the last state, both in float32 at least.

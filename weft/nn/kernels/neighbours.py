@@ -42,18 +42,10 @@ def word2vec(
     """Skip-gram or CBOW with negative samples, each with weight K / N per neighbour.
 
     Args:
-        u, v: [., D] vectors of words, and those of their neighbours.
-        places: int64.
         negatives: K.
-        cbow: whether to predict a word from the mean of its neighbours.
-        sparse: whether the gradient of a parameter may be a sparse tensor of the rows that were read; only
-            compiled code makes these.
 
     Returns:
         The loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
-
-    Raises:
-        ShapeError: a place is not in its table (in compiled code; torch raises its own error).
     """
     run = _native if compiles(_why_not, u, v) else _torch
     return run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)

@@ -143,11 +143,7 @@ class Shared(Generic[S]):
 
 
 def shared(tensor: Tensor, bias: Tensor | None, make: Callable[[], S]) -> Shared[S] | None:
-    """A tensor in the open block; None outside of one and for tensors without a gradient.
-
-    Args:
-        make: makes its sums; a function of a module, so that it is the same at every step.
-    """
+    """A tensor in the open block; None outside of one and for tensors without a gradient."""
     held = _open.get()
     if held is None or not tensor.requires_grad or not torch.is_grad_enabled():
         return None

@@ -53,12 +53,7 @@ class LayerShape(NamedTuple):
 
 
 def recurrent(layer: LayerShape, can: Collection[str]) -> str:
-    """The way to compute a recurrent layer on a CPU that has Weft's compiled code.
-
-    Args:
-        layer: the call.
-        can: the ways that can compute it, "native" among them; see cells/layer.py.
-    """
+    """The way to compute a recurrent layer on a CPU that has Weft's compiled code."""
     cell, rows, steps, size = layer[:4]
     weights = GATES.get(cell, 1) * size * size
     if steps == 1:
@@ -104,11 +99,7 @@ def _in_bfloat16(layer: LayerShape, weights: int) -> str:
 
 
 def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
-    """The way to compute a float32 product [rows, inputs] x [inputs, outputs] on a CPU.
-
-    Args:
-        can: "torch", and "tiles" and "onednn" where they are available.
-    """
+    """The way to compute a float32 product [rows, inputs] x [inputs, outputs] on a CPU."""
     deep = inputs >= 512 and outputs >= 128
     if "tiles" in can and rows >= 512 and (deep or (inputs >= 256 and outputs >= 256)):
         return "tiles"
@@ -118,12 +109,7 @@ def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
 
 
 def formula_is_faster(queries: int, places: int, *, costly: bool) -> bool:
-    """Whether attention by its formula is faster than torch's fused operation in a training on a CPU.
-
-    Args:
-        queries, places: positions.
-        costly: in bfloat16 or with dropout, where the fused backward pass is slow.
-    """
+    """Whether attention by its formula is faster than torch's fused operation in a training on a CPU."""
     return costly and queries * places < FUSED_FROM
 
 

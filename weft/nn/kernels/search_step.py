@@ -60,12 +60,7 @@ class Ends(NamedTuple):
 
 
 def why_not(ends: Ends, *weights: Tensor) -> str:
-    """Why compiled code cannot take the steps of a search, as far as all decoders are concerned.
-
-    Args:
-        ends: around the decoder.
-        weights: some of the decoder's.
-    """
+    """Why compiled code cannot take the steps of a search, as far as all decoders are concerned."""
     if choice.traced() or choice.in_torch():
         return "torch's operations were asked for"
     if watching() or changing():
@@ -157,13 +152,7 @@ class PastSteps(NamedTuple):
 
 
 def transformer(layers: Layers, past: PastSteps, ends: Ends) -> WholeStep | None:
-    """The step of a decoder; None where compiled code cannot take it.
-
-    Args:
-        layers: in evaluation mode.
-        past: the state before the first step, one hypothesis per source.
-        ends: token vectors, output layer, and the size of the search.
-    """
+    """The step of a decoder; None where compiled code cannot take it."""
     size, heads = layers.positions.shape[1], layers.form.num_heads
     if why_not(ends, layers.parts[0]["second"].weight):  # type: ignore[arg-type]
         return None
@@ -277,12 +266,7 @@ class Network(NamedTuple):
 
 
 def recurrent(network: Network, ends: Ends) -> WholeStep | None:
-    """The step of a decoder in evaluation mode; None where compiled code cannot take it.
-
-    Args:
-        network: the decoder and its state before the first step.
-        ends: token vectors, output layer, and the size of the search.
-    """
+    """The step of a decoder in evaluation mode; None where compiled code cannot take it."""
     if why_not(ends, network.cells[0].x):
         return None
     writing = _RecurrentWriting(network, ends)
@@ -417,11 +401,6 @@ class WholeSteps:
     def fixed(self, state: State, width: int, steps: int) -> tuple[State, int] | None:
         """A state for many steps on tensors that never move (search/captured.py); None where it cannot be.
 
-        Args:
-            state: after at least one step, or from `fixed` with no room left.
-            width: hypotheses of a source.
-            steps: most steps that follow.
-
         Returns:
             The same state in tensors whose shapes `step` leaves as they are, and for how many steps.
         """
@@ -432,13 +411,7 @@ class WholeSteps:
         return found
 
     def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
-        """`step` in compiled code, for many steps in one call; None where it cannot be.
-
-        Args:
-            state: the state before the first step, one row per source; stays as it is.
-            width: most hypotheses of a source.
-            steps: most steps.
-        """
+        """`step` in compiled code, for many steps in one call; None where it cannot be."""
         stepping = next(kind for kind in type(self).__mro__ if "step" in vars(kind))
         vectors, output = getattr(self.embed, "vectors", None), self.head.output()
         if self.training or vectors is None or output is None or WholeSteps not in stepping.__bases__:

@@ -17,11 +17,6 @@ def twin_gradients(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of `given`, with a graph.
 
-    Args:
-        twin: maps `given` to the kernel's output, or to several.
-        given: the kernel's inputs.
-        grads: of the outputs; None for those without one.
-
     Example:
         >>> x = torch.tensor(3.0, requires_grad=True)
         >>> (slope,) = twin_gradients(lambda x: x ** 2, [x], [torch.tensor(1.0)])

@@ -294,12 +294,7 @@ def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairB
 
 
 def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
-    """What `weft inspect` shows of a picture.
-
-    Args:
-        plain: its search is replaced by a plain beam search, which has a tree.
-        text: name of the picture; None takes a validation picture.
-    """
+    """What `weft inspect` shows of a picture."""
     how = plain_beam(plain.decoding)
     captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
     picture, name = asked(plain.data, captioner.read, text)
@@ -425,14 +420,7 @@ def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
 def evaluate(
     captioner: Captioner, found: Captions, *, title: str, train: Sequence[Sequence[str]]
 ) -> CaptionEvaluation:
-    """Caption and score.
-
-    Args:
-        captioner: with the trained model.
-        found: pictures and references.
-        title: names the data.
-        train: captions of the training pictures, for the baseline; None takes the references in `found`.
-    """
+    """Caption and score."""
     begun = time.perf_counter()
     outputs = [best[0].text for best in captioner.captions(found.pixels)]
     seconds = time.perf_counter() - begun

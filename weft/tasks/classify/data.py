@@ -146,21 +146,12 @@ class LabelData:
         return (self.folds, self.fold, *by) if self.folds else None, held
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
-        """Check that a split has more than one class.
-
-        Raises:
-            DataError: it has only one.
-        """
+        """Check that a split has more than one class."""
         cut = bool(self.hold_out or self.folds) and getattr(self, split) in (None, self.train)
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def find(self, split: Split) -> None:
-        """Check that the file of a split exists.
-
-        Raises:
-            ConfigError: unknown corpus.
-            DataError: the file or a column is missing.
-        """
+        """Check that the file of a split exists."""
         if self.corpus is not None:
             corpora.languages(self.corpus)
             return
@@ -178,12 +169,7 @@ class LabelData:
         return [] if table is None else table.notes
 
     def texts(self, split: Split) -> Iterator[LabelledExample]:
-        """The texts of a split.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: a file is missing or damaged, or the split is empty.
-        """
+        """The texts of a split."""
         empty = True
         for one in self._texts(split):
             empty = False
@@ -278,11 +264,7 @@ def _languages(name: str, split: Split) -> Iterator[LabelledExample]:
 
 
 def check_subclasses(labels: Sequence[str], finer: Sequence[str], column: str, part: str) -> None:
-    """Check that a column of subclasses, some of them empty, divides a class.
-
-    Raises:
-        DataError: no class has two of them.
-    """
+    """Check that a column of subclasses, some of them empty, divides a class."""
     pairs = {pair for pair in zip(labels, finer, strict=True) if pair[1]}
     if len(pairs) == len({label for label, _ in pairs}):
         raise DataError(
@@ -306,13 +288,7 @@ WORDS = COMMON | {
 
 
 def check_labels(files: Sequence[Path], *, separator: str | None = None, **form: Any) -> Report:
-    """Check `__label__x text` lines, or .tsv and .csv tables with a column of labels and one of texts.
-
-    Args:
-        files: to check; the others are compared with the one named train, or else with the first one.
-        separator: between the labels of a text that may have several or none.
-        form: arguments of LabelledText, such as the names of the columns.
-    """
+    """Check `__label__x text` lines, or .tsv and .csv tables with a column of labels and one of texts."""
     found, lines, notes = FindingList(), {}, list[str]()
     known: dict[str, int] = {}
     seen: dict[str, tuple[str, str]] = {}
@@ -408,17 +384,7 @@ class NamedColumns(NamedTuple):
 def columns(
     path: Path, text: Sequence[str] | None, label: str | None, encoding: str = "utf-8"
 ) -> NamedColumns:
-    """The columns with the texts and the labels.
-
-    Args:
-        path: of the table, or of lines.
-        text, label: the names that the user gives; None to guess.
-        encoding: of the file.
-
-    Raises:
-        DataError: it cannot be read.
-        ConfigError: a library is not installed.
-    """
+    """The columns with the texts and the labels."""
     named = NamedColumns(_one(text or ["text"]), label or "label")
     if (text and label) or not is_table(path):
         return named

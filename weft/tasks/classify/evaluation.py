@@ -75,20 +75,7 @@ def evaluate(
     threshold: ClassThreshold | None = None,
     own: bool = False,
 ) -> LabelEvaluation:
-    """Classify and score; a text that the model cannot read counts as wrong, and is named.
-
-    Args:
-        classifier: with a trained model.
-        texts, labels: and their true classes.
-        lines: of the texts in their file.
-        title: which data.
-        train: training texts and labels, for the baselines.
-        threshold: of one of two classes.
-        own: whether it was chosen on these texts.
-
-    Raises:
-        DataError, ShapeError: the model can read none of them.
-    """
+    """Classify and score; a text that the model cannot read counts as wrong, and is named."""
     begun = time.perf_counter()
     decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
     seconds = time.perf_counter() - begun
@@ -176,15 +163,7 @@ def evaluate_several(
     title: str,
     train: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> SeveralEvaluation:
-    """Label texts and score; one that the model cannot read gets no label, and is named.
-
-    Args:
-        classifier: with a trained model.
-        texts, labels: and their true labels, joined by the separator.
-        lines: of the texts in their file.
-        title: which data.
-        train: training texts and labels, for the baseline.
-    """
+    """Label texts and score; one that the model cannot read gets no label, and is named."""
     begun = time.perf_counter()
     decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
     seconds = time.perf_counter() - begun
@@ -239,11 +218,6 @@ def baselines(
 
     Naive Bayes reads the tokens of the model's own vocabulary, words, or words between spaces: whichever
     is right most often on training texts that are left out of its counts.
-
-    Args:
-        vocabulary: the model's.
-        texts: to answer.
-        train: texts and classes to count.
     """
     most = Counter(train[1]).most_common(1)[0][0]
     found = {"most frequent class": [most] * len(texts)}

@@ -152,10 +152,6 @@ class LabelModel:
         Args:
             num_items: number of tokens, or of items of the bag.
             num_classes: C.
-            contextual: a trained model of words in context.
-            weights: of each class in the loss of training; empty for 1.
-            several: whether a text may have several labels.
-            inside: the class of each subclass, if the classes have any; see SubclassHead.
         """
 
         def head_of(size: int) -> Categorical | MultiLabelHead | SubclassHead:
@@ -188,11 +184,7 @@ class LabelModel:
         return Labeller(front, encoder, head_of(pool.size), pool=pool)
 
     def check_labels(self, *, several: bool, finer: bool) -> None:
-        """Check that a text may have several labels, or classes subclasses.
-
-        Raises:
-            ConfigError: a setting requires one class per text, without subclasses.
-        """
+        """Check that a text may have several labels, or classes subclasses."""
         naive_bayes = self.bag is not None and self.bag.naive_bayes
         wrong = {
             "smoothing": several and self.smoothing > 0,

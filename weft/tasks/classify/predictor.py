@@ -188,11 +188,7 @@ TOKENS = 8192  # of a batch, padding counted
 
 
 def order(classes: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """The place of each wanted class among others.
-
-    Raises:
-        ConfigError: these are not the same classes.
-    """
+    """The place of each wanted class among others."""
     if sorted(classes) != sorted(wanted):
         raise ConfigError(
             f"its classes are {', '.join(sorted(classes)[:8])}, here they are "
@@ -375,13 +371,7 @@ def _is_header(asked: ClassifyInput) -> bool:
 
 
 def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
-    """A text and its class: the weights of its words, and the probabilities of the classes.
-
-    Args:
-        classifier: may read tokens in order or a bag.
-        text: to inspect.
-        valid: opens the validation texts.
-    """
+    """A text and its class: the weights of its words, and the probabilities of the classes."""
     reader, model = classifier.reader, classifier.model
     rows = reader.encode([text])
     explanation = classifier.explain(text)
@@ -448,15 +438,7 @@ class BagClasses(nn.Module):
 
 
 def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> ModelExport:
-    """A classifier as one graph: tokens, or the weighted items of a bag, to log-probabilities of classes.
-
-    Args:
-        classifier: of a trained model.
-        valid: opens the validation texts.
-
-    Raises:
-        ConfigError: the classifier reads words in context from another run.
-    """
+    """A classifier as one graph: tokens, or the weighted items of a bag, to log-probabilities of classes."""
     reader, model = classifier.reader, classifier.model
     if isinstance(model.embed, InContext):
         raise not_in_a_graph()

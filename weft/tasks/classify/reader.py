@@ -57,13 +57,7 @@ class BagItems:
 
     @classmethod
     def learn(cls, bag: Bag, rows: Iterable[Sequence[int]], words: Iterable[Sequence[str]]) -> "BagItems":
-        """The most frequent items of the training texts; among equally frequent ones, those seen first.
-
-        Args:
-            bag: how many word n-grams and how many letter n-grams are kept.
-            rows: the tokens of each text.
-            words: the words between spaces of each text.
-        """
+        """The most frequent items of the training texts; among equally frequent ones, those seen first."""
         runs: Counter[Item] = Counter()
         letters: Counter[Item] = Counter()
         total = 0
@@ -326,11 +320,7 @@ class LabelReader:
     def load(
         cls, run: Path, *, bag: Bag | None, max_length: int, separator: str | None = None
     ) -> "LabelReader":
-        """Read what `save` wrote.
-
-        Raises:
-            CheckpointError: it is missing or damaged.
-        """
+        """Read what `save` wrote."""
         path = run / "tokenizer.classes.json"
         remedy = "this is not a run of a classifier, or training has not started"
         saved = jsonfile.load(path, SavedReader, remedy)

@@ -76,15 +76,7 @@ def begin(
     texts: Sequence[str],
     labels: Sequence[str],
 ) -> None:
-    """Fill a new model, in place and without gradients.
-
-    Args:
-        model: as `model_config` built it.
-        model_config: says whether there is a bag, and which vectors are given.
-        reader: of the run.
-        rows: the training texts, encoded.
-        texts, labels: the same texts as they are written, and their classes.
-    """
+    """Fill a new model, in place and without gradients."""
     table = model.embed.words if isinstance(model.embed, InContext) else model.embed
     bag, vectors = model_config.bag, model_config.embedding.vectors
     if isinstance(table, GramTable):
@@ -299,15 +291,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         return {**found, **of_head}
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextClassifier:
-        """The trained model: `predict(text)` answers with a class.
-
-        Args:
-            model: in evaluation mode.
-            settings: ClassifierSettings; the runs of an ensemble read texts each its own way.
-
-        Raises:
-            ConfigError: a member is another kind of run, or has other classes; or it is to be drawn.
-        """
+        """The trained model: `predict(text)` answers with a class."""
         assert isinstance(model, Labeller)
         asked = ClassifierSettings.of(settings)
         others = [self._joined(member) for member in asked.ensemble]
@@ -344,11 +328,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         data: Path | None = None,
         settings: EvaluationSettings | None = None,
     ) -> Evaluation:
-        """See TextLabelPipeline.evaluate.
-
-        Raises:
-            ConfigError: a member of an ensemble learnt from texts of the split.
-        """
+        """See TextLabelPipeline.evaluate."""
         for member in ClassifierEvaluationSettings.of(settings).ensemble if data is None else ():
             if isinstance(member.pipeline, ClassifyPipeline):
                 self._check_unseen(member.path, member.pipeline.task.data, split)

@@ -271,15 +271,7 @@ class DrawEvaluation(Evaluation):
 def evaluate(
     painter: Painter, found: Captions, train: Captions | None, *, max_length: int, title: str
 ) -> DrawEvaluation:
-    """Draw the first caption of each picture and score.
-
-    Args:
-        painter: with the trained model.
-        found: pictures and captions.
-        train: training pictures, for the baselines; None uses the pictures in `found`.
-        max_length: tokens of a caption that are read, as in training.
-        title: names the data.
-    """
+    """Draw the first caption of each picture and score."""
     texts = [captions[0] for captions in found.captions]
     sources = [row[:max_length] for row in painter.vocabulary.encode_batch(texts)]
     begun = time.perf_counter()
@@ -337,7 +329,6 @@ def labels_of(
     Args:
         drawn: [N, height, width, 3] uint8.
         texts: [N] captions; those of generated shapes, otherwise nothing is returned.
-        known: captions of the training pictures, whose most frequent labels are the baselines.
     """
     asked, often = ([read_caption(text) for text in each] for each in (texts, known))
     if not texts or any(one is None for one in asked):

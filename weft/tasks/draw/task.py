@@ -204,11 +204,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
 
 
 def drawable(found: Captions) -> Captions:
-    """`found`, if its pictures are pixels.
-
-    Raises:
-        DataError: the pictures are features.
-    """
+    """`found`, if its pictures are pixels."""
     if found.pixels.dtype != np.uint8:
         raise DataError(f"{found.names[0]}: expected pictures to draw, got features")
     return found

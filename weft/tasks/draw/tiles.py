@@ -41,10 +41,6 @@ class Tiles:
         Args:
             pictures: [N, height, width, 3] uint8.
             tile: P, pixels of a side.
-            count: maximum of K.
-
-        Raises:
-            DataError: the sides of the pictures are not multiples of `tile`.
 
         Example:
             >>> half = np.zeros((1, 2, 4, 3), np.uint8)
@@ -95,11 +91,7 @@ class Tiles:
 
     @classmethod
     def load(cls, run: Path) -> "Tiles":
-        """The palette of a run.
-
-        Raises:
-            CheckpointError: the file is missing or damaged.
-        """
+        """The palette of a run."""
         try:
             patterns = read_array(run / "tiles.npy")
             if patterns.ndim != 4 or patterns.dtype != np.uint8 or patterns.shape[3] != 3:

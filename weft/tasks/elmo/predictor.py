@@ -208,14 +208,7 @@ FREQUENT = 5000
 
 
 def inspect_sentences(comparer: ContextComparer, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
-    """Sentences under ELMo, a line each: the vectors of each word without its sentence, and in it.
-
-    Args:
-        comparer: of a trained model.
-        text: a word that occurs in two of the sentences has two vectors in context, and one without. One word
-            and two sentences with tabs between them, as `weft predict` reads them, are read too.
-        valid: opens the validation text.
-    """
+    """Sentences under ELMo, a line each: the vectors of each word without its sentence, and in it."""
     if text.count("\t") == 2:
         text = "\n".join(text.split("\t")[1:])
     lines = [line for line in text.splitlines() if line.strip()]
@@ -281,12 +274,7 @@ class ContextLayers(nn.Module):
 
 
 def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]]) -> ModelExport:
-    """ELMo as one graph: the letters of words to the layers of their vectors in context.
-
-    Args:
-        comparer: of a trained model.
-        valid: opens the validation text.
-    """
+    """ELMo as one graph: the letters of words to the layers of their vectors in context."""
     lexicon, how = comparer.lexicon, comparer.data.vocabulary
     settings: dict[str, Any] = {
         "kind": "contexts",
@@ -388,15 +376,7 @@ def nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[floa
 def evaluate(
     model: BothWays, lexicon: Lexicon, text: Parts[str], *, title: str, length: int
 ) -> ContextEvaluation:
-    """Both perplexities, beside that of word frequencies; the outputs are log-probabilities of the lines.
-
-    Args:
-        model: trained, in evaluation mode.
-        lexicon: its words.
-        text: its words, at most `length` in a part.
-        title: which text.
-        length: where lines were cut.
-    """
+    """Both perplexities, beside that of word frequencies; the outputs are log-probabilities of the lines."""
     some = text.parts
     lowest = {"word frequencies": _unigram(lexicon, some)}
     about = f"words with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"

@@ -52,11 +52,7 @@ class WordList:
 
     @classmethod
     def learn(cls, lines: Iterable[list[str]], *, min_count: int) -> "WordList":
-        """Count words; words with equal counts are in alphabetical order.
-
-        Raises:
-            DataError: fewer than two words are left.
-        """
+        """Count words; words with equal counts are in alphabetical order."""
         counts = Counter(chain.from_iterable(lines))
         kept = sorted(((-count, word) for word, count in counts.items() if count >= min_count))
         if len(kept) < 2:
@@ -72,11 +68,7 @@ class WordList:
 
     @classmethod
     def load(cls, path: Path) -> "WordList":
-        """Read what `save` wrote.
-
-        Raises:
-            CheckpointError: the file is missing or damaged.
-        """
+        """Read what `save` wrote."""
         remedy = "this is not a run of word vectors, or training has not started"
         saved = jsonfile.load(path, SavedWords, remedy)
         if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
@@ -260,11 +252,7 @@ class WordsData:
             self.open()
 
     def open(self) -> PlainText:
-        """The training text.
-
-        Raises:
-            DataError: the file is missing, empty or damaged.
-        """
+        """The training text."""
         if self.corpus is not None and self.language is not None:
             return side(self.corpus, self.language, "train")
         return PlainText(self.folder / str(self.train))
@@ -286,11 +274,7 @@ class WordsData:
         return normalise(word, form=self.form, lowercase=self.lowercase)
 
     def questions(self, split: Split) -> Path:
-        """The file of word pairs or analogies.
-
-        Raises:
-            ConfigError: the recipe names no such file.
-        """
+        """The file of word pairs or analogies."""
         if split != "test" or self.test is None:
             raise ConfigError(
                 f"data.{split}: the recipe names no word pairs or analogies for it; give a file with --data"

@@ -227,15 +227,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def inspect_words(vectors: WordVectors, text: str) -> Inspection:
-    """Words and their nearest neighbours among the word vectors.
-
-    Args:
-        vectors: of a run.
-        text: words separated by spaces; the answer names those without a vector.
-
-    Raises:
-        DataError: no word has a vector.
-    """
+    """Words and their nearest neighbours among the word vectors."""
     asked = text.split()
     known = [word for word in asked if word in vectors]
     if not known:
@@ -303,9 +295,6 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
 
     A question is covered if each of its words has a vector. For pairs, the vector may come from n-grams if
     the model has them; for analogies, each word must be in the list, since the answer is searched there.
-
-    Raises:
-        DataError: no analogy is covered, or fewer than two pairs.
     """
     if questions.pairs:
         return _pairs(vectors, questions.pairs, title)

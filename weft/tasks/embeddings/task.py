@@ -201,12 +201,7 @@ class EmbeddingsPipeline(Pipeline):
         return self.task.model_config.build(self.words.words)
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordVectors:
-        """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`.
-
-        Args:
-            model: trained.
-            settings: NeighbourSettings.
-        """
+        """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`."""
         assert isinstance(model, Neighbours | Glove)
         asked = NeighbourSettings.of(settings)
         return WordVectors(model, self.words, self.task.data, count=asked.nbest, scores=asked.scores)

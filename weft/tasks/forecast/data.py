@@ -104,11 +104,7 @@ class SeriesData:
         return self.split[SPLITS.index(split)] > 0
 
     def find(self, split: Split) -> None:
-        """Check that the file is there.
-
-        Raises:
-            DataError: it is not.
-        """
+        """Check that the file is there."""
         if self.file is not None and not (self.folder / self.file).exists():
             raise DataError("no such file; check data.file", path=self.folder / self.file)
 
@@ -118,12 +114,7 @@ class SeriesData:
         return self.generated or Path(str(self.file)).name
 
     def table(self, file: Path | None = None, about: Mapping[str, Any] = {}) -> SeriesTable:
-        """The series of the recipe, or of another file with the same columns.
-
-        Args:
-            file: None reads the recipe's own.
-            about: what a run keeps about its series: the base of times, and the columns to forecast.
-        """
+        """The series of the recipe, or of another file with the same columns."""
         if file is None and self.generated is not None:
             return waves(self.seed)
         path = file if file is not None else self.folder / str(self.file)
@@ -168,16 +159,7 @@ class SeriesData:
         )
 
     def windows(self, table: SeriesTable, about: Mapping[str, Any] = {}) -> SeriesWindows:
-        """The windows of a table.
-
-        Args:
-            table: read by this section.
-            about: what a run keeps about its series; without it, the table decides the scales of known
-                covariates and of additional columns.
-
-        Raises:
-            ConfigError: `inputs` is `all`, but there is only one column.
-        """
+        """The windows of a table."""
         channels = self.inputs == "all"
         if channels and (table.long or len(table.columns) < 2):
             raise ConfigError(
@@ -235,17 +217,7 @@ def received(
     name: str = "standard input",
     about: Mapping[str, Any] = {},
 ) -> SeriesTable:
-    """The table in the text of a CSV.
-
-    Args:
-        text: in UTF-8.
-        data: roles of the columns.
-        name: of the text, in errors.
-        about: what a run keeps about its series.
-
-    Raises:
-        DataError: a line cannot be read; names the line.
-    """
+    """The table in the text of a CSV."""
     with held(text, name, ".csv") as path:
         return data.table(path, about)
 
@@ -276,11 +248,7 @@ class SavedSeries(jsonfile.Schema):
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The series.json of a run, as `series_facts` made it.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
+    """The series.json of a run, as `series_facts` made it."""
     remedy = "train the run again"
     saved = jsonfile.load(path, SavedSeries, remedy)
     beside, ahead = saved.channels, saved.covariates
@@ -333,14 +301,6 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     """Columns that the user did not name are guessed from their values; a sentence says which.
 
     A table with unique_id, ds and y needs no guess.
-
-    Args:
-        path: the table.
-        which: the columns that the user names.
-        check: read every numeric column of a table that names its series; otherwise one must be named.
-
-    Raises:
-        DataError: the table cannot be read.
     """
     header = [name.lower() for name in read_rows(path)[0]]
     if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
@@ -377,15 +337,7 @@ FORMS = ("dates", "zone", "frequency", "resample")
 
 
 def named(file: Path, given: Mapping[str, Any]) -> Columns:
-    """The columns that the user names, and how they are read.
-
-    Args:
-        file: the table.
-        given: values of the options ROLES, target and FORMS; those of columns may be several.
-
-    Raises:
-        ConfigError: `resample` without `frequency`.
-    """
+    """The columns that the user names, and how they are read."""
     if given.get("resample") and not given.get("frequency"):
         raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
     values: dict[str, Any] = {name: given.get(name) or () for name in (*ROLES, "target")}
@@ -433,12 +385,7 @@ SHORT = 4.0
 
 
 def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
-    """Find unreadable files and, in the others, missing values, constant columns and irregular times.
-
-    Args:
-        files: tables.
-        given: options that name columns, see `named`.
-    """
+    """Find unreadable files and, in the others, missing values, constant columns and irregular times."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     notes: list[str] = []

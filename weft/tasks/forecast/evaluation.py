@@ -247,17 +247,6 @@ def evaluate(
 
     Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
     each with as many origins as the horizon has steps.
-
-    Args:
-        model: in evaluation mode.
-        windows: of the series.
-        part: 1 validation, 2 test.
-        title: names the data.
-        season: rows per season.
-        series: the series of the window in the figure; None takes the one in the middle.
-
-    Raises:
-        ConfigError: the data has no such series.
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")

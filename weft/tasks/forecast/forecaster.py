@@ -49,11 +49,7 @@ class ForecastEnsemble(nn.Module):
         return torch.stack([member.best(read) for member, read in self._read(past)]).mean(0)
 
     def quantiles(self, past: Past, levels: Tensor) -> Tensor:
-        """The mean of each quantile, [B, H, Q].
-
-        Raises:
-            ConfigError: a member has no quantiles.
-        """
+        """The mean of each quantile, [B, H, Q]."""
         return torch.stack([member.quantiles(read, levels) for member, read in self._read(past)]).mean(0)
 
     def _read(self, past: Past) -> list[tuple[ForecastNetwork, Past]]:
@@ -68,16 +64,7 @@ class ForecastEnsemble(nn.Module):
 def check_joins(
     about: Mapping[str, Any], data: SeriesData, other: Mapping[str, Any], other_data: SeriesData
 ) -> None:
-    """Check that two runs can forecast together.
-
-    Args:
-        about, data: names and scales of the first run's series, and its section `data`.
-        other, other_data: the same for the run that joins it.
-
-    Raises:
-        ConfigError: the other run forecasts a different number of steps, reads more rows or other columns, or
-            was trained on other rows and so has another scale.
-    """
+    """Check that two runs can forecast together."""
     if other_data.horizon != data.horizon:
         raise ConfigError(
             f"expected a horizon of {data.horizon} steps, as in this run, got {other_data.horizon}"
@@ -234,16 +221,7 @@ class SeriesForecaster:
         return SeriesColumn(series, 0, name or self.about["names"][0])
 
     def chosen(self, table: SeriesTable, only: Sequence[str] = ()) -> list[SeriesColumn]:
-        """The series of a table to forecast.
-
-        Args:
-            table: with the columns that the model was trained on.
-            only: names of series; if empty, all.
-
-        Raises:
-            ConfigError: a series is not in the table.
-            DataError: the table has other columns.
-        """
+        """The series of a table to forecast."""
         check_columns(table, self.about)
         found = [
             SeriesColumn(series, column, series.name or name)
@@ -267,15 +245,7 @@ class SeriesForecaster:
         return ""
 
     def forecast(self, one: SeriesColumn, *, quantiles: bool) -> ForecastRecord:
-        """The forecast of a series, in the units of the data.
-
-        Args:
-            one: a series.
-            quantiles: whether to compute quantiles.
-
-        Raises:
-            DataError: the past is too short, or covariates of the future are missing.
-        """
+        """The forecast of a series, in the units of the data."""
         series, name, lookback = one.series, one.name, self.data.lookback
         self._check(one)
         raw = series.values[:, one.column]
@@ -310,11 +280,7 @@ class SeriesForecaster:
         )
 
     def last_rows(self, one: SeriesColumn) -> ForecastRecord:
-        """A forecast of the last `horizon` rows of a series from the rows before, with the true values.
-
-        Raises:
-            DataError: the series has fewer than `lookback` + `horizon` rows.
-        """
+        """A forecast of the last `horizon` rows of a series from the rows before, with the true values."""
         series, cut = one.series, len(one.series.times) - self.data.horizon
         if cut < self.data.lookback:
             raise DataError(self._too_short(one, cut))
@@ -349,11 +315,7 @@ class SeriesForecaster:
         return f"{wanted}, got {max(0, rows)}; give a longer past"
 
     def _ahead(self, one: SeriesColumn) -> np.ndarray:
-        """[H, G] the known covariates of the future.
-
-        Raises:
-            DataError: values are missing; names their times.
-        """
+        """[H, G] the known covariates of the future."""
         series, names = one.series, self.data.known
         times = coming(series, self.data.horizon)
         ahead = np.full((len(times), len(names)), np.nan)
@@ -379,11 +341,7 @@ class SeriesForecaster:
 
 
 def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:
-    """Check that a table has the columns that a model with several inputs reads, in the same order.
-
-    Raises:
-        DataError: the table has other columns.
-    """
+    """Check that a table has the columns that a model with several inputs reads, in the same order."""
     beside = (about.get("channels") or {}).get("names", [])
     names = beside[: len(beside) - len(table.past)] or list(table.columns)
     if list(names) != list(table.columns):
@@ -397,11 +355,7 @@ def _called(one: SeriesColumn) -> str:
 
 
 def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:
-    """Covariates as columns [rows, K], in the order of `names`.
-
-    Raises:
-        DataError: the names or the number of values differ.
-    """
+    """Covariates as columns [rows, K], in the order of `names`."""
     if set(given) != set(names):
         raise DataError(
             f"{kind}: expected {', '.join(names) or 'none'}, got {', '.join(given) or 'none'}; give each "

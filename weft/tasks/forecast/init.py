@@ -109,16 +109,7 @@ class _Measured(NamedTuple):
 
 
 def recipe(file: Path, horizon: int, which: Columns) -> str:
-    """A recipe whose lookback, segment and season fit the file.
-
-    Args:
-        file: a table.
-        horizon: rows to forecast.
-        which: columns, as the user named them.
-
-    Raises:
-        DataError: the file cannot be read, or is too short for the horizon.
-    """
+    """A recipe whose lookback, segment and season fit the file."""
     from weft.tasks.forecast.data import short
 
     table = read_series(file, which)

@@ -151,13 +151,7 @@ class ForecastNetwork(nn.Module):
         return forecast, self.base_spread[None]
 
     def loss(self, batch: SeriesBatch, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
-        """The head's loss on the measured values, after normalising.
-
-        Args:
-            batch: windows.
-            feeding: the probability of feeding a true value to an autoregressive forecaster.
-            per_sequence: draw once per window.
-        """
+        """The head's loss on the measured values, after normalising."""
         true = None
         if feeding < 1:
             columns = 1 if per_sequence else batch.future.shape[1]
@@ -204,11 +198,7 @@ class ForecastModel:
     def build(
         self, lookback: int, horizon: int, known_size: int, num_series: int, seen_size: int = 0
     ) -> ForecastNetwork:
-        """A new model.
-
-        Raises:
-            ConfigError: the parts do not fit together, or the head is not for numbers.
-        """
+        """A new model."""
         forecaster = self.forecaster(lookback, horizon, known_size, num_series, seen_size)
         head = self.head(forecaster.size)
         if not isinstance(head, RealHead):
@@ -266,10 +256,7 @@ def moments(windows: SeriesWindows, chosen: np.ndarray, *, level: bool = False, 
     """The sums of some windows.
 
     Args:
-        windows: of the series.
         chosen: [N, 2] as `windows.of` gives them.
-        level: whether x has the level.
-        most: take every k-th window, so that there are no more than this; 0 takes all.
     """
     size, horizon = windows.lookback + 1 + level, windows.horizon
     inner, outer = np.zeros((size, size)), np.zeros((size, horizon))
@@ -379,9 +366,7 @@ def judge(windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0) ->
     """The errors of every form.
 
     Args:
-        windows: of the training and the validation part.
         lookbacks: numbers of rows that a form may read, at most the windows' own.
-        most: maximum number of windows of a part; 0 for all.
     """
     pieces, valid = _pieces(windows, most), moments(windows, windows.of(1), level=True, most=most)
     fits, stretches = [], []
@@ -438,13 +423,7 @@ class Baseline(NamedTuple):
 
 
 def fit(windows: SeriesWindows, season: int, *, level: bool = False) -> Baseline:
-    """The closed form with the smallest errors, fitted on the training part.
-
-    Args:
-        windows: of the training and the validation part.
-        season: rows per season.
-        level: also try to read the last value itself, and to leave out the constant.
-    """
+    """The closed form with the smallest errors, fitted on the training part."""
     if level:
         return _of_stretches(judge(windows, [windows.lookback]), windows, season)
     train, valid = (moments(windows, windows.of(part)) for part in (0, 1))
@@ -475,14 +454,7 @@ def _of_stretches(judged: FormErrors, windows: SeriesWindows, season: int) -> Ba
 def _baseline(
     found: dict[str, np.ndarray], errors: dict[str, float], best: str, train: Moments, valid: Moments
 ) -> Baseline:
-    """Ridge regression, unless another one of the weights is clearly better.
-
-    Args:
-        found: weights by name.
-        errors: that decide.
-        best: the name of the ridge regression; empty without one.
-        train, valid: both parts.
-    """
+    """Ridge regression, unless another one of the weights is clearly better."""
     name = min(errors, key=lambda name: errors[name])
     if best and errors[name] >= (1 - MARGIN) * errors[best]:
         name = best
@@ -513,12 +485,7 @@ def _still(windows: SeriesWindows, size: int, season: int) -> dict[str, np.ndarr
 
 
 def lookback_of(cut: Callable[[int], SeriesWindows], shortest: int, longest: int) -> int:
-    """The shortest lookback whose closed form is about as good as the best one.
-
-    Args:
-        cut: makes windows with a lookback.
-        shortest, longest: of the lookbacks tried, each twice the one before.
-    """
+    """The shortest lookback whose closed form is about as good as the best one."""
     tried = [shortest]
     while 2 * tried[-1] <= min(longest, LONGEST):
         tried.append(2 * tried[-1])

@@ -68,11 +68,7 @@ class ForecastAnswer(Answer):
         return "\n".join(_line(cells) for one in self.found for cells in self._rows(one, self._quantiles))
 
     def json(self) -> Json:
-        """The numbers; for a table, a record for each row, with quantiles if the model has them.
-
-        Raises:
-            DataError: a forecast is infinite or NaN, which JSON cannot represent.
-        """
+        """The numbers; for a table, a record for each row, with quantiles if the model has them."""
         if self._plain:
             return [float(value) for value in self.found[0].best]
         records: list[Json] = []
@@ -345,15 +341,6 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
 
     The rows after the last one are forecast. If the table lacks the covariates for that, its last rows are
     forecast instead and shown next to the true values.
-
-    Args:
-        forecaster: of a trained model.
-        text: the name of a file of series; without one, the recipe's own series are used.
-        series: the name of the series; None for the first one.
-
-    Raises:
-        DataError: there is no such file, or its series are too short.
-        ConfigError: no series has that name.
     """
     if text is not None and not text.strip():
         raise DataError(
@@ -396,11 +383,7 @@ def _forecast(forecaster: SeriesForecaster, table: SeriesTable, name: str) -> Fo
 
 
 def _number(names: Sequence[str], wanted: str | None) -> int:
-    """The number of the series to inspect.
-
-    Raises:
-        ConfigError: no series has that name.
-    """
+    """The number of the series to inspect."""
     if wanted is not None and wanted not in names:
         raise ConfigError(f"--series: {wanted!r} is not in the table; it has {', '.join(names)[:300]}")
     return names.index(wanted) if wanted else 0
@@ -429,16 +412,7 @@ class BestForecast(nn.Module):
 
 
 def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> ModelExport:
-    """A forecaster as one graph: the newest values of series to the next ones.
-
-    Args:
-        model: trained.
-        data: the recipe's section.
-        about: names and scales of the training series.
-
-    Raises:
-        ConfigError: the exported program cannot read such tables.
-    """
+    """A forecaster as one graph: the newest values of series to the next ones."""
     channels = (about.get("channels") or {}).get("names", [])
     sizes = len(about["names"]), about["known"], len(channels)
     two, three = (_inputs(data, *sizes, rows=rows) for rows in (2, 3))

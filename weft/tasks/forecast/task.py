@@ -187,12 +187,7 @@ class ForecastPipeline(Pipeline):
         return model
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ForecastPredictor:
-        """The trained model; `predict(values)` returns the next values.
-
-        Raises:
-            ConfigError: a member of the ensemble belongs to another task or forecasts something else; a point
-                forecaster has no quantiles; a future is given that the model does not read.
-        """
+        """The trained model; `predict(values)` returns the next values."""
         asked = ForecastSettings.of(settings)
         members, scores = asked.ensemble, asked.scores
         if asked.future is not None and not self.data.known:
@@ -404,13 +399,7 @@ class ForecastTask(Task):
         return ForecastPipeline(self, read_facts(run / KEPT))
 
     def built(self, series: int, known: int, seen: int) -> ForecastNetwork:
-        """A new model.
-
-        Args:
-            series: number of series.
-            known: number of features of the covariates that are known in advance.
-            seen: number of additional columns.
-        """
+        """A new model."""
         return self.model_config.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     @classmethod

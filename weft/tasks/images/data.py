@@ -78,12 +78,7 @@ class ClassData:
         return self.generated is not None or split == "valid" or getattr(self, split) is not None
 
     def find(self, split: Split) -> list[LabelledImage]:
-        """The files of a split; empty if it is generated.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: a folder has no pictures.
-        """
+        """The files of a split; empty if it is generated."""
         if self.generated is not None:
             return []
         path = getattr(self, split)
@@ -103,20 +98,12 @@ class ClassData:
         return [one for one, part in zip(whole, split_of, strict=True) if part == split]
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
-        """Check that a split has more than one class.
-
-        Raises:
-            DataError: it has only one.
-        """
+        """Check that a split has more than one class."""
         cut = self.generated is None and self.valid is None
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def load(self, split: Split) -> LabelledPictures:
-        """All pictures or clips of a split.
-
-        Raises:
-            DataError: a file is damaged, or shapes differ.
-        """
+        """All pictures or clips of a split."""
         if self.generated is None:
             return self.read(self.find(split))
         count = {"train": self.examples, "valid": self.valid_examples, "test": self.test_examples}[split]

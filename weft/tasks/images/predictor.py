@@ -215,13 +215,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
 
 def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | None) -> Inspection:
-    """A picture or a clip and its class: the probability of each class, and the places that decided it.
-
-    Args:
-        classifier: of a trained model.
-        data: the recipe's section.
-        text: the name of a picture or clip; without one, a validation picture is shown.
-    """
+    """A picture or a clip and its class: the probability of each class, and the places that decided it."""
     picture, name = asked(data, classifier.read, text)
     probs = classifier.probs(picture[None])[0]
     number = int(probs.argmax())
@@ -282,12 +276,7 @@ class PictureClasses(nn.Module):
 
 
 def export_pictures(classifier: ImageClassifier, data: ClassData) -> ModelExport:
-    """A classifier of pictures or clips as one graph: pixels to the log-probability of each class.
-
-    Args:
-        classifier: of a trained model.
-        data: the recipe's section.
-    """
+    """A classifier of pictures or clips as one graph: pixels to the log-probability of each class."""
     shape = classifier.shape
     both = {"pixels": noise(shape, 2)}, {"pixels": noise(shape, 3)}
     settings: dict[str, Any] = {
@@ -332,14 +321,7 @@ class ImageEvaluation(ClassEvaluation):
 def evaluate(
     classifier: ImageClassifier, found: LabelledPictures, *, title: str, usual: str | None
 ) -> ImageEvaluation:
-    """Classify and score.
-
-    Args:
-        classifier: with the trained model.
-        found: pictures and classes.
-        title: names the data.
-        usual: the most frequent class of the training data; None takes that of `found`.
-    """
+    """Classify and score."""
     begun = time.perf_counter()
     probs = classifier.probs(found.pixels)
     outputs = [classifier.names[n] for n in probs.argmax(1)]

@@ -317,7 +317,6 @@ def probabilities_of(
         classes: [C] of the model.
         probs: [N] probabilities [C] of each item; None without an answer, which counts as knowing nothing.
         labels: [N] the right class, or the right labels where there may be several.
-        train: those of the training examples; None if they are gone.
         groups: [N] of items that resamples draw together.
     """
     known = [{one} if isinstance(one, str) else one for one in labels]
@@ -341,11 +340,7 @@ ClassWeights = Literal["none", "balanced"] | Mapping[str, float]
 
 
 def check_weights(given: ClassWeights) -> None:
-    """Check the user's own weights.
-
-    Raises:
-        ConfigError: one is not above 0.
-    """
+    """Check the user's own weights."""
     for label, weight in given.items() if isinstance(given, Mapping) else ():
         if not weight > 0:
             raise ConfigError(f"class_weights: expected a number above 0 for {label!r}, got {weight:g}")
@@ -353,14 +348,6 @@ def check_weights(given: ClassWeights) -> None:
 
 def weights_of(given: ClassWeights, classes: Sequence[str], seen: Iterable[str]) -> list[float]:
     """The weight of each class; empty if each counts 1.
-
-    Args:
-        given: the setting.
-        classes: of the model, in order.
-        seen: the class of each training example.
-
-    Raises:
-        ConfigError: there is a weight for an unknown class.
 
     Example:
         >>> weights_of("balanced", ["a", "b"], "aaaaaabb")

@@ -67,14 +67,7 @@ class LabelCalibration(NamedTuple):
 
     @classmethod
     def load(cls, run: Path | None) -> "LabelCalibration":
-        """The temperature of the run's model, 1 if it has none, and the thresholds.
-
-        Args:
-            run: a run directory; None in training, when nothing is fitted yet.
-
-        Raises:
-            CheckpointError: the file is damaged.
-        """
+        """The temperature of the run's model, 1 if it has none, and the thresholds."""
         saved = None if run is None else _saved(run)
         if run is None or saved is None or saved.model != _fingerprint(run):
             return cls()
@@ -83,12 +76,7 @@ class LabelCalibration(NamedTuple):
 
 
 def note(run: Path | None, *, on_validation: bool) -> str:
-    """What a title says of the calibration of a run: whether it is outdated, or fitted to what is scored.
-
-    Args:
-        run: a run directory; None in training.
-        on_validation: whether the validation part is scored.
-    """
+    """What a title says of the calibration of a run: whether it is outdated, or fitted to what is scored."""
     saved = None if run is None else _saved(run)
     if run is None or saved is None:
         return ""
@@ -181,9 +169,6 @@ def confidence_of(
         probs: [N, C] of all classes, at the temperature.
         answers, labels: [N] the class that was answered, and the right one.
         classes: [C] of the model.
-        temperature: of the probabilities.
-        threshold: of one of two classes.
-        own: whether it was chosen on these texts.
 
     Example:
         >>> probs, answers = np.array([[0.9, 0.1]] * 2), np.array(["a"] * 2)

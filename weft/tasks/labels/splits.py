@@ -26,12 +26,6 @@ ENOUGH = 1068
 def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
     """The split of each example.
 
-    Args:
-        labels: of the examples; all equal if there are no labels.
-        folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
-        hold_out: 10 holds out a tenth of the other examples for validation; 0 holds out none.
-        seed: of the shuffle; None takes every k-th example in the order of the file.
-
     Example:
         >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=1)
         ['valid', 'train', 'train', 'train', 'train', 'train', 'train', 'valid']
@@ -72,12 +66,6 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
     With folds, the test split is the examples whose number modulo `folds` is `fold`. Every `hold_out`-th of
     the others is for validation.
 
-    Args:
-        number: number of the example, from 0.
-        folds: number of folds of a cross-validation; 0 for none.
-        fold: the one that is tested.
-        hold_out: 10 holds out a tenth for validation; 0 holds out none.
-
     Example:
         >>> [part_of(number, folds=3, fold=1, hold_out=2) for number in range(6)]
         ['valid', 'test', 'train', 'valid', 'test', 'train']
@@ -90,17 +78,7 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
 
 
 def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | None) -> None:
-    """Check that a part of the data has more than one class.
-
-    Args:
-        labels: of the part.
-        part: its name, such as "reviews.csv valid".
-        cut: whether `hold_out` or `folds` cut the part off a file.
-        seed: of the cut.
-
-    Raises:
-        DataError: all labels are equal, or there are none.
-    """
+    """Check that a part of the data has more than one class."""
     if len(set(labels)) > 1:
         return
     remedy = "give examples of other classes too"
@@ -146,10 +124,6 @@ def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
 
     The interval of an accuracy on n texts is ±1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
 
-    Args:
-        valid, train: numbers of texts.
-        cut: whether `hold_out` cuts the part off the training file.
-
     Example:
         >>> small_validation(1068, 5000, cut=True) is None
         True
@@ -186,15 +160,7 @@ class HeldOut(NamedTuple):
 
 
 def check_parts(how: HeldOut, *, valid: bool, test: bool) -> None:
-    """Check that the settings fit together.
-
-    Args:
-        how: the settings.
-        valid, test: whether there are files of these splits.
-
-    Raises:
-        ConfigError: they do not; the message starts with the name of a setting.
-    """
+    """Check that the settings fit together."""
     folds, fold, hold_out, seed, group, time = how
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
@@ -237,13 +203,6 @@ def by_group(
 
     Groups are dealt out one by one, large ones first, each to the part whose classes it evens out best.
 
-    Args:
-        labels: of the examples.
-        groups: of the examples, such as customers.
-        folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
-        hold_out: 10 holds out about a tenth of the other examples for validation; 0 holds out none.
-        seed: of the order of groups of equal size.
-
     Example:
         >>> by_group("abab", ["x", "x", "y", "z"], folds=0, fold=0, hold_out=2, seed=1)
         ['valid', 'valid', 'train', 'train']
@@ -265,12 +224,6 @@ def by_group(
 def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> list[Split | None]:
     """The split of each example; validation follows training in time, and the test follows both.
 
-    Args:
-        times: of the examples, as numbers.
-        folds, fold: cut time into this many parts of equal size, test on part `fold` (from 1), and train on
-            the parts before it; later examples belong to no split. 0 for no test part.
-        hold_out: 10 takes the newest tenth of the other examples for validation; 0 takes none.
-
     Example:
         >>> by_time([5, 1, 4, 2, 3, 6], folds=3, fold=1, hold_out=2)
         [None, 'train', 'test', 'valid', 'test', None]
@@ -291,9 +244,6 @@ def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> 
 
 def time_of(text: str) -> float:
     """A date, a date with a time (ISO 8601) or a number, as a number; a time without a zone is in UTC.
-
-    Raises:
-        ValueError: it is neither.
 
     Example:
         >>> time_of("1970-01-02"), time_of("1970-01-01T01:00+01:00"), time_of("2019")
@@ -332,16 +282,7 @@ def _dealt_groups(
 
 
 def cut_texts(texts: Sequence[LabelledExample], path: Path, how: HeldOut) -> Sequence[Split | None]:
-    """The split of each text; None for one that is newer than the tested part.
-
-    Args:
-        texts: of the file.
-        path: the file, for errors.
-        how: the settings.
-
-    Raises:
-        DataError: a cell of the column is missing, empty or no time.
-    """
+    """The split of each text; None for one that is newer than the tested part."""
     check_enough(len(texts), "texts", how.folds, path)
     if how.time is not None:
         cells = _cells(texts, path, how.time, "time")
@@ -352,17 +293,7 @@ def cut_texts(texts: Sequence[LabelledExample], path: Path, how: HeldOut) -> Seq
 
 
 def cut(labels: Sequence[str], path: Path, groups: Sequence[str] | None, how: HeldOut) -> Sequence[Split]:
-    """The split of each example.
-
-    Args:
-        labels: of the examples; all equal if there are none.
-        path: the file, for errors.
-        groups: of the examples, which stay in one part; None for single examples.
-        how: the settings.
-
-    Raises:
-        DataError: there are fewer groups than folds.
-    """
+    """The split of each example."""
     folds, fold, hold_out, seed, group, _ = how
     if groups is None:
         return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
@@ -372,11 +303,7 @@ def cut(labels: Sequence[str], path: Path, groups: Sequence[str] | None, how: He
 
 
 def check_enough(count: int, what: str, folds: int, path: Path) -> None:
-    """Check that every fold gets something.
-
-    Raises:
-        DataError: it does not.
-    """
+    """Check that every fold gets something."""
     if count < folds:
         raise DataError(
             f"{path}: expected at least {folds} {what}, one per fold, got {count}; use fewer data.folds"

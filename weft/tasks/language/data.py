@@ -221,11 +221,7 @@ class Stream(NamedTuple):
 
 
 def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
-    """Encode lines as one row of tokens.
-
-    Raises:
-        DataError: the lines have no words.
-    """
+    """Encode lines as one row of tokens."""
     parts = [np.array([EOS], np.int32)]
     number = 0
     each = []
@@ -246,11 +242,7 @@ def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
 
 
 def read(text: PlainText, vocabulary: Vocabulary) -> Stream:
-    """A text as its model reads it: line by line, or whole if its tokenizer was imported.
-
-    Raises:
-        DataError: it has no words.
-    """
+    """A text as its model reads it: line by line, or whole if its tokenizer was imported."""
     if vocabulary.opening is None:
         return encode(text, vocabulary, str(text.path))
     return encode_whole(text.whole(), vocabulary, str(text.path))
@@ -387,10 +379,8 @@ def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool 
     """Pieces of one length.
 
     Args:
-        tokens: [1 + N].
         starts: [B] where the pieces begin.
         length: T.
-        continues: see ProseBatch.
 
     Example:
         >>> cut(np.arange(9), np.array([0, 4]), 3).target_out.tolist()

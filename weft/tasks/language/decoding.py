@@ -71,11 +71,7 @@ class ProseDecoding(SearchSettings):
         return self.ngram_weight is None or self.cache > 0
 
     def with_settings(self, asked: "ProseSettings") -> "ProseDecoding":
-        """These settings with those that the user asks for.
-
-        Raises:
-            ConfigError: the search does not use a setting, or a setting is out of range.
-        """
+        """These settings with those that the user asks for."""
         settings = {field.name for field in fields(self)}
         given: dict[str, Any] = {name: value for name, value in asked.given().items() if name in settings}
         if asked.sample:
@@ -151,11 +147,7 @@ class StepReader:
         self.cache = None if mixed is None else mixed.cache
 
     def start(self, rows: Sequence[Sequence[int]]) -> tuple[ReaderState, Tensor]:
-        """The state after texts of equal length without their last token, and that token.
-
-        Args:
-            rows: at least one token each, with those that are read before a text.
-        """
+        """The state after texts of equal length without their last token, and that token."""
         device = next(self.model.parameters()).device
         tokens = torch.tensor(rows, device=device)
         past, first = tokens[:, :-1], tokens[:, -1]
@@ -269,15 +261,7 @@ class _Part(NamedTuple):
 def expected(
     reader: StepReader, rows: Sequence[Sequence[int]], k: int, *, stride: int = 0
 ) -> list[list[ExpectedToken]]:
-    """For each row, its tokens after the first.
-
-    Args:
-        reader: the model.
-        rows: tokens, each row as the model reads it from its beginning.
-        k: number of alternatives.
-        stride: a row longer than the model's window is read in windows, of which the last `stride` tokens
-            are new; 0 for the length of the window.
-    """
+    """For each row, its tokens after the first."""
     parts = [
         part
         for number, row in enumerate(rows)

@@ -129,16 +129,7 @@ def evaluate(
     """Score a text: the model, the n-gram model of the training text, and a mixture if `decoding` sets one.
 
     Args:
-        model: in evaluation mode.
-        stream: the text.
-        title: names the text.
-        data, decoding: how the text is read; the n-grams and the mixture.
         size: V.
-        train: the training text; None if it is missing.
-        valid: reads the validation text, for tuning the weight; None if it is `stream` itself.
-
-    Raises:
-        DataError: a mixture requires the training text, which is missing.
     """
     begun = time.perf_counter()
     parts = parts_of(model, stream, data, decoding)
@@ -223,14 +214,7 @@ def parts_of(
     decoding: ProseDecoding,
     ngrams: CountedNGrams | None = None,
 ) -> MixtureParts:
-    """Read a text with a model, in the context that it was trained with, and with its cache.
-
-    Args:
-        model: in evaluation mode.
-        stream: the text.
-        data, decoding: the recipe's sections.
-        ngrams: the n-grams, if they are mixed in.
-    """
+    """Read a text with a model, in the context that it was trained with, and with its cache."""
     ngram = None if ngrams is None else ngram_logp(ngrams, stream)
     if decoding.cache:
         both = cached_logp(model, stream, decoding.cache)
@@ -265,14 +249,7 @@ def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
 def _mixture(
     parts: MixtureParts, decoding: ProseDecoding, ngrams: CountedNGrams | None, valid: MixtureParts | None
 ) -> TextLikelihood:
-    """The mixture of a model with its cache, with the n-grams, or with both.
-
-    Args:
-        parts: of the text.
-        decoding: the recipe's section.
-        ngrams: None if they are not mixed in.
-        valid: of the validation text; None if it is this text.
-    """
+    """The mixture of a model with its cache, with the n-grams, or with both."""
     given, form = decoding.ngram_weight, ".3f"
     weights: tuple[MixtureWeights, ...]
     if given is not None and not decoding.tuned:
@@ -305,9 +282,6 @@ def by_frequency(stream: Stream, train: Stream, models: list[TextLikelihood], si
     """The loss of each model for rare and for frequent tokens.
 
     Args:
-        stream: the text.
-        train: the training text.
-        models: their log-probabilities of the text.
         size: V.
     """
     target, seen = stream.tokens[1:], np.bincount(train.tokens[1:], minlength=size)

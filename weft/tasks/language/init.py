@@ -100,11 +100,7 @@ class _Lines:
             yield (line,)
 
     def survey(self) -> Survey:
-        """Read all of them once.
-
-        Raises:
-            DataError: there is no word in them.
-        """
+        """Read all of them once."""
         seen = survey(self)
         if not seen.words:
             raise no_words(self.text.path)

@@ -363,13 +363,7 @@ WIDTH = 5
 
 
 def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
-    """A text under a language model: the probability of each token, and a continuation that is searched.
-
-    Args:
-        writer: of a trained model.
-        text: to inspect.
-        valid: opens the validation text.
-    """
+    """A text under a language model: the probability of each token, and a continuation that is searched."""
     model, vocabulary = writer.model, writer.vocabulary
     device = next(model.parameters()).device
     tokens = writer.reading.tokens(text)
@@ -427,15 +421,7 @@ SEED = 1
 
 
 def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> ModelExport:
-    """A language model as one graph, `step`, which reads and writes one token.
-
-    Args:
-        writer: of a trained model.
-        valid: opens the validation text.
-
-    Raises:
-        ConfigError: the recipe mixes in n-grams or a cache.
-    """
+    """A language model as one graph, `step`, which reads and writes one token."""
     model, vocabulary, how = writer.model, writer.vocabulary, writer.decoding
     for name, wanted in (("mixture", "count n-grams"), ("cache", "keep a cache")):
         if getattr(how, name):

@@ -41,16 +41,7 @@ TOKENS = 2048  # scored per step
 def token_logp(
     model: Generator, stream: Stream, batching: Batching, *, length: int, stride: int = 0, rows: int = 1
 ) -> np.ndarray:
-    """Log-probabilities [N] of the tokens of a text in nats, in their order.
-
-    Args:
-        model: in evaluation mode.
-        stream: the text.
-        batching: the context that a token is read in.
-        length: of windows.
-        stride: of windows; 0 for their length.
-        rows: of a stream: parts that are read in parallel, each from an initial state; 1 is exact.
-    """
+    """Log-probabilities [N] of the tokens of a text in nats, in their order."""
     with torch.inference_mode():
         if batching == "stream":
             return _streamed(model, stream.tokens, rows)
@@ -70,8 +61,6 @@ def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[
     """The features [R, T, D] and targets [R, T] of a text, piece by piece, the state carried.
 
     Args:
-        model: in evaluation mode.
-        tokens: [1 + N].
         rows: R, parts that are read in parallel; the last one is padded.
     """
     count = len(tokens) - 1
@@ -200,14 +189,7 @@ class CacheScores(NamedTuple):
 def cached_logp(
     model: Generator, stream: Stream, size: int, sharpness: Sequence[float] = SHARPNESS
 ) -> CacheScores:
-    """Read a text once, with the network and the cache.
-
-    Args:
-        model: in evaluation mode; its state is carried through the text.
-        stream: the text.
-        size: tokens that the cache remembers.
-        sharpness: the values to try.
-    """
+    """Read a text once, with the network and the cache."""
     neural, found = [], []
     keys = tokens = None
     with torch.inference_mode():
@@ -266,11 +248,7 @@ def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: i
     """The model of a training text.
 
     Args:
-        train: the text.
         size: V.
-        kind: of the vocabulary: characters are counted in longer n-grams, over line ends.
-        batching: of the neural model; if it reads lines, so do the n-grams.
-        order: 0 takes 7 for characters and 5 otherwise.
     """
     bound = batching == "lines" or kind in ("space", "word")
     order = order or (7 if kind == "character" else 5)
@@ -348,11 +326,7 @@ class MixtureParts(NamedTuple):
         return found if self.ngram is None else mixed(found, self.ngram, weights.ngram)
 
     def tuned(self, ngram: float | None = None) -> MixtureWeights:
-        """The weights that maximise the likelihood of these tokens.
-
-        Args:
-            ngram: the weight of the n-grams; None to tune it too.
-        """
+        """The weights that maximise the likelihood of these tokens."""
         if self.cache is None:
             return MixtureWeights(self._ngram(self.neural, ngram))
         found = []
@@ -377,10 +351,6 @@ def halves(
     parts: MixtureParts, ngram: float | None = None
 ) -> tuple[np.ndarray, tuple[MixtureWeights, MixtureWeights]]:
     """Mix each half of a text with the weights tuned on the other half.
-
-    Args:
-        parts: of the text.
-        ngram: the weight of the n-grams; None to tune it too.
 
     Returns:
         The log-probabilities, and the weights of the first and of the second half.

@@ -83,12 +83,6 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
 def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
     """Sentences of words as a masked language model reads them: the pieces of each word, <sos> and <eos>.
 
-    Args:
-        vocabulary: of the model.
-        sentences: one or more words each.
-        length: maximum number of pieces that the model reads at once; a longer sentence is read in parts,
-            and of a longer word only the first pieces.
-
     Example:
         >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
         >>> words_in_pieces(letters, [["b", "ab"]], 9).which.tolist()

@@ -199,13 +199,7 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
     """A text under a masked language model: its gaps filled, or each token predicted from all others.
 
     Args:
-        filler: of a trained model.
         text: with [MASK] in it, these gaps are filled; without, each token is hidden in turn.
-        most: tokens of a line in training.
-        valid: opens the validation text.
-
-    Raises:
-        DataError: the text is longer.
     """
     vocabulary, size = filler.vocabulary, len(filler.vocabulary)
     device = next(filler.model.parameters()).device
@@ -303,16 +297,7 @@ STEPS = 10  # of the longer example
 
 
 def export_filler(filler: GapFiller, length: int, valid: Callable[[], Iterable[str]]) -> ModelExport:
-    """A masked language model as one graph: the tokens of a text to the log-probabilities at each position.
-
-    Args:
-        filler: of a trained model.
-        length: tokens of a line in training.
-        valid: opens the validation text.
-
-    Raises:
-        ConfigError: the vocabulary is a sentencepiece model.
-    """
+    """A masked language model as one graph: tokens of a text to log-probabilities at each position."""
     model, vocabulary = filler.model, filler.vocabulary
     size, most = len(vocabulary), most_positions(model)
     steps = STEPS if most is None else min(most, STEPS)
@@ -440,13 +425,7 @@ class HiddenScores(NamedTuple):
 
 
 def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> HiddenScores:
-    """Hide tokens of each line, always the same ones, and score what the model says of them.
-
-    Args:
-        model: trained, in evaluation mode.
-        lines: tokens, without <sos> and <eos>.
-        size: of the vocabulary.
-    """
+    """Hide tokens of each line, always the same ones, and score what the model says of them."""
     order = sorted(range(len(lines)), key=lambda n: len(lines[n]))
     device = next(model.parameters()).device
     parts: list[list[np.ndarray]] = [[] for _ in range(7)]
@@ -495,14 +474,6 @@ def evaluate(
     """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text.
 
     The outputs are the lines with these tokens predicted.
-
-    Args:
-        model: trained, in evaluation mode.
-        vocabulary: its pieces.
-        text: its tokens, at most `length` in a part.
-        title: which text.
-        unit: the kind of the vocabulary.
-        length: where lines were cut.
     """
     lines, size = text.parts, len(vocabulary)
     found = score(model, lines, size)

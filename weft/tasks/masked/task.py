@@ -142,12 +142,7 @@ class MaskedPipeline(RunningTextPipeline):
         return {f"predictor.{name}": names for name, names in found.items()}
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> GapFiller:
-        """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`.
-
-        Args:
-            model: in evaluation mode.
-            settings: GapSettings.
-        """
+        """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`."""
         assert isinstance(model, MaskedLanguageModel)
         asked = GapSettings.of(settings)
         return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
@@ -174,11 +169,7 @@ class MaskedPipeline(RunningTextPipeline):
 
 
 def read(vocabulary: Vocabulary, source: PlainText, length: int) -> Parts[int]:
-    """The lines of a text as tokens, at most `length` in a part.
-
-    Raises:
-        DataError: there is no word in it.
-    """
+    """The lines of a text as tokens, at most `length` in a part."""
     found = Parts(vocabulary.encode_batch(list(source)), length)
     if not found.parts:
         raise no_words(source.path)

@@ -163,12 +163,7 @@ def _numbers(words: Sequence[str], place: Place) -> Tensor:
 
 
 def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
-    """A sequence to remember, and what the model answers.
-
-    Args:
-        rememberer: of a trained model.
-        text: a line of the problem; without one, the first test example is used.
-    """
+    """A sequence to remember, and what the model answers."""
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
     adding = data.problem == "adding"

@@ -131,11 +131,7 @@ class MemoryPipeline(Pipeline):
         data: Path | None = None,
         settings: EvaluationSettings | None = None,
     ) -> MemoryEvaluation:
-        """The error of sums or the accuracy of copies, next to the score without memory.
-
-        Raises:
-            ConfigError: files were given.
-        """
+        """The error of sums or the accuracy of copies, next to the score without memory."""
         if data is not None:
             raise ConfigError(
                 f"--data {data}: memory problems are generated; leave it out, "

@@ -83,12 +83,7 @@ class ManyData:
         return self.of(self.pairs[0]).has(split)
 
     def find(self, split: Split) -> None:
-        """Check that the texts of a split are there, for each trained pair.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: files are missing or damaged.
-        """
+        """Check that the texts of a split are there, for each trained pair."""
         for pair in self.pairs:
             self.of(pair).open(split)
 

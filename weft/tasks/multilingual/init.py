@@ -88,12 +88,7 @@ class MultilingualInit(TemplateInit):
 
 
 def _directions(train: Path, given: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """The directions of --pairs, or all between the languages of the files.
-
-    Raises:
-        ConfigError: one is no direction, or there are fewer than two languages.
-        DataError: the text of a language is missing.
-    """
+    """The directions of --pairs, or all between the languages of the files."""
     pairs = [pair for one in given for pair in one.split(",") if pair]
     if not pairs:
         languages = _languages(train)
@@ -108,11 +103,7 @@ def _directions(train: Path, given: Sequence[str], say: Callable[[str], None]) -
 
 
 def _languages(train: Path) -> list[str]:
-    """The columns of a table, or the endings of the files, in alphabetical order.
-
-    Raises:
-        ConfigError: there are fewer than two.
-    """
+    """The columns of a table, or the endings of the files, in alphabetical order."""
     if is_table(train):
         found = [name for name in header_of(train) if names_side(name)]
     else:

@@ -177,12 +177,7 @@ class ManyEvaluation(Evaluation):
 
 
 def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:
-    """The evaluations of all pairs in one.
-
-    Args:
-        pairs: of each, trained ones first.
-        unseen: pairs without training data.
-    """
+    """The evaluations of all pairs in one."""
     first = next(iter(pairs.values()))
     every = [
         score.renamed(f"{pair} {score.score.name}") for pair, one in pairs.items() for score in one.scores

@@ -223,11 +223,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return inspect_translation(self._many(model, DecodingSettings()).of(pair), text, data.of(pair))
 
     def examples_of(self, split: Split, data: Path | None) -> Mapping[str, Pairs]:
-        """The pairs of every direction, trained ones first.
-
-        Raises:
-            ConfigError: other data was given.
-        """
+        """The pairs of every direction, trained ones first."""
         if data is not None:
             raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
         own = self.task.data
@@ -255,11 +251,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
     def given_scores(
         self, model: Generator, examples: Mapping[str, Pairs], settings: GenerationEvaluationSettings
     ) -> GivenScores:
-        """The scores of a file as `--output` writes it (pair TAB translation).
-
-        Raises:
-            DataError: a line of the file does not name its pair.
-        """
+        """The scores of a file as `--output` writes it (pair TAB translation)."""
         labels: list[str] = []
         read: list[list[int]] = []
         kept: list[int] = []

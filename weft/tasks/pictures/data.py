@@ -95,12 +95,7 @@ class CaptionData:
         return held_out or self.generated is not None or getattr(self, split) is not None
 
     def find(self, split: Split) -> list[ImageCaptions]:
-        """The content of a split's file, after checking that every picture exists; empty if generated.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: a picture is missing; names file and line.
-        """
+        """The content of a split's file, after checking that every picture exists; empty if generated."""
         if self.generated is not None:
             return []
         if self.hold_out and split != "test":
@@ -121,11 +116,7 @@ class CaptionData:
         return read_captions(path, images, split=split, language=self.language)
 
     def load(self, split: Split) -> Captions:
-        """All pictures of a split.
-
-        Raises:
-            DataError: a picture is damaged, or the sizes differ.
-        """
+        """All pictures of a split."""
         if self.generated is None:
             return self.read(self.find(split))
         count = {"train": self.examples, "valid": self.valid_examples, "test": self.test_examples}[split]
@@ -144,26 +135,13 @@ class CaptionData:
         )
 
     def pictures(self, paths: Sequence[Path]) -> np.ndarray:
-        """The pictures [N, ..] in these files.
-
-        Raises:
-            DataError: a file cannot be read, or two files have different sizes; names them.
-        """
+        """The pictures [N, ..] in these files."""
         return stack(
             paths, [read(path, self.size) for path in paths], "scale them, for example with data.size: 32"
         )
 
     def pictures_of(self, split: Split, file: Path | None, shape: tuple[int, ...]) -> Captions:
-        """The pictures of a split, or those of the user's captions file.
-
-        Args:
-            split: of the recipe.
-            file: the user's.
-            shape: of the pictures of the training.
-
-        Raises:
-            DataError: they have another shape.
-        """
+        """The pictures of a split, or those of the user's captions file."""
         found = self.load(split) if file is None else self.read(self.at(file))
         check_shape(found.pixels.shape[1:], shape, file or split)
         return found
@@ -217,11 +195,7 @@ class Pictures(NamedTuple):
 
 
 def read_pictures(data: CaptionData, progress: Progress) -> Pictures:
-    """The training and validation pictures.
-
-    Raises:
-        DataError: their shapes differ.
-    """
+    """The training and validation pictures."""
     progress("reading pictures", 0, None)
     found = Pictures(data.load("train"), data.load("valid"))
     shape, other = (one.pixels.shape[1:] for one in found)
@@ -253,12 +227,7 @@ CHECK_OPTIONS = ("images",)
 
 
 def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
-    """Check every line of captions files, and every picture they name.
-
-    Args:
-        files: as in `CaptionData`.
-        images: folder of the pictures, if it is not that of the file.
-    """
+    """Check every line of captions files, and every picture they name."""
     where = None if images is None else Path(images)
     findings: list[Finding] = []
     lines = {}

@@ -115,11 +115,6 @@ class DrawModel:
 
 
 def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
-    """The number of places of a front end for a picture; draws no random numbers.
-
-    Args:
-        front: a part of nn/pictures.
-        shape: of a picture or clip.
-    """
+    """The number of places of a front end for a picture; draws no random numbers."""
     with torch.device("meta"):  # without weights
         return front(shape).places

@@ -28,7 +28,6 @@ def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
     """Pictures [B, ..] as float32 and the mask [B, places].
 
     Args:
-        pixels: uint8 is scaled to -1 to 1; features are unchanged.
         places: S, number of places of the front end.
     """
     x = torch.from_numpy(np.ascontiguousarray(pixels))
@@ -45,11 +44,7 @@ SUFFIXES = (*PICTURES, ".npy", ".gif")
 
 
 def pictures_in(source: Path | BinaryIO) -> Iterator[tuple[Path, Place]]:
-    """The pictures of a folder or .zip, a single picture, or the pictures of a list with one name per line.
-
-    Raises:
-        DataError: the folder has no pictures, or the list cannot be read.
-    """
+    """The pictures of a folder or .zip, a single picture, or those that the lines of a list name."""
     files = _files(source) if isinstance(source, Path) else None
     if files is not None:
         yield from ((path, Place(str(path))) for path in files)
@@ -73,15 +68,7 @@ def _files(path: Path) -> list[Path] | None:
 
 
 def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path | str) -> None:
-    """Check that a picture or clip has the shape of those of the training.
-
-    Args:
-        found, wanted: the shapes.
-        path: of the picture, or what several pictures are from.
-
-    Raises:
-        DataError: it has another shape.
-    """
+    """Check that a picture or clip has the shape of those of the training."""
     if found != wanted:
         size, need = (" x ".join(map(str, shape)) for shape in (found, wanted))
         why = f"expected {need}, as in training, got {size}; rescale it, or train with data.size: 32"
@@ -107,11 +94,7 @@ def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> N
 
 
 def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
-    """Shape and names of a run.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
+    """Shape and names of a run."""
     saved = jsonfile.load(run / NAME, SavedShape, "train the run again")
     return tuple(saved.shape), saved.names
 
@@ -130,14 +113,7 @@ def noise(shape: Sequence[int], rows: int) -> Tensor:
 def readable(
     predictor: Predictor[Any], shape: Sequence[int], files: Iterator[bytes], count: int
 ) -> Sequence[bytes]:
-    """Files that a predictor reads, of the first `TRIED`; noise where there are too few.
-
-    Args:
-        predictor: of a trained model.
-        shape: of its pictures.
-        files: their content.
-        count: number of files.
-    """
+    """Files that a predictor reads, of the first `TRIED`; noise where there are too few."""
     found: list[bytes] = []
     for one in chain(islice(files, TRIED), (encoded(one) for one in noise(shape, count).numpy())):
         with suppress(DataError):

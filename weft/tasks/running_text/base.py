@@ -102,11 +102,7 @@ class RunningTextPipeline(Pipeline):
 
 
 def vocabulary_of(run: Path) -> Vocabulary:
-    """The vocabulary of a run.
-
-    Raises:
-        CheckpointError: it is missing or damaged.
-    """
+    """The vocabulary of a run."""
     if not (run / VOCABULARY).exists():
         raise CheckpointError(
             f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"

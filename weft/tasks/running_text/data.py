@@ -79,12 +79,7 @@ class ProseData:
         self.open(split)
 
     def open(self, split: Split) -> PlainText:
-        """The text of a split.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: the file is missing, empty or damaged.
-        """
+        """The text of a split."""
         if self.corpus is not None and self.language is not None:
             return side(self.corpus, self.language, split)
         path, begin, end = self._part(split)
@@ -177,11 +172,7 @@ def learn_lexicon(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
 
 
 def check_lines(data: ProseData, *, words: bool) -> None:
-    """Check that the settings fit a model that reads whole lines.
-
-    Raises:
-        ConfigError: the settings do not fit.
-    """
+    """Check that the settings fit a model that reads whole lines."""
     if data.batches != "lines":
         raise ConfigError(
             f"data: batches is {data.batches}, but this task reads each line separately; set batches: lines"

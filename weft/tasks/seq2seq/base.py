@@ -137,11 +137,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
         """The examples to score: a split of the recipe, or the user's files."""
 
     def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Examples:
-        """Those of `examples_of`; of a table, from the columns that the user names.
-
-        Raises:
-            ConfigError: columns are named, but no table.
-        """
+        """Those of `examples_of`; of a table, from the columns that the user names."""
         if data is None and isinstance(asked, TextEvaluationSettings) and (asked.source or asked.target):
             raise ConfigError("--source, --target: name columns of other data; give the table with --data")
         return self.examples_of(split, data)
@@ -160,11 +156,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def given_scores(
         self, model: Generator, examples: Examples, settings: GenerationEvaluationSettings
     ) -> GivenScores:
-        """The log-probability of each line of the file that the setting `score` names.
-
-        Raises:
-            ConfigError: the task does not write lines of text.
-        """
+        """The log-probability of each line of the file that the setting `score` names."""
         raise ConfigError(f"--score: {self.task.about()} has no lines of text to score; leave it out")
 
     def rows(self) -> Mapping[str, Sequence[str]]:
@@ -177,11 +169,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
         return {"vocabulary": pieces(self.target)}
 
     def members(self, settings: DecodingSettings) -> list[Generator]:
-        """The further models of an ensemble.
-
-        Raises:
-            ConfigError: one of them reads or writes something else.
-        """
+        """The further models of an ensemble."""
         return [joined(member, self) for member in settings.ensemble]
 
     def evaluate(
@@ -205,15 +193,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
 
 
 def joined(member: OtherRun, pipeline: Pipeline) -> Generator:
-    """The member's model, if it reads and writes the same under the same numbers as the first run.
-
-    Args:
-        member: another run.
-        pipeline: of the first run; what both must share is what its `common` gives.
-
-    Raises:
-        ConfigError: the member has another task, other vocabularies or another input.
-    """
+    """The member's model, if it reads and writes the same under the same numbers as the first run."""
     model, own, its = member.model, pipeline.common(), member.pipeline.common()
     if not isinstance(model, Generator) or its.keys() != own.keys():
         raise ConfigError(
@@ -374,16 +354,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         scores: bool = False,
         progress: Progress = silent,
     ) -> Translator:
-        """A translator with these settings; see abilities.Rewrites.
-
-        Args:
-            model: in evaluation mode.
-            decoding: search settings.
-            target: not used; there is one direction.
-            others: further members of an ensemble.
-            scores: whether `weft predict` writes the score of each text before it.
-            progress: told if a shortlist is made.
-        """
+        """A translator with these settings; see abilities.Rewrites."""
         if decoding.shortlist and self._made is None:
             self._made = shortlist(self.known, self.task.data, progress)
         return Translator(
@@ -417,11 +388,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         return form._replace(examples=self.examples, scored=self.scored_examples)
 
     def examples(self, count: int) -> Sequence[str]:
-        """Sources of the validation data that are not empty, or random pieces where the data is missing.
-
-        Args:
-            count: number of texts; fewer if the data has fewer.
-        """
+        """Sources of the validation data that are not empty, or random pieces where the data is missing."""
 
         def valid() -> Iterable[str]:
             return (text for text in self.examples_of("valid", None).sources if text.strip())

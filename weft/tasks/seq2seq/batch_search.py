@@ -136,11 +136,7 @@ class BatchSearch:
             raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
 
     def requiring(self, terms: Words) -> "BatchSearch":
-        """The search for answers that contain these terms; they may be longer by twice the terms' tokens.
-
-        Raises:
-            DataError: the vocabulary cannot spell a term.
-        """
+        """The search for answers that contain these terms; they may be longer by twice the terms' tokens."""
         try:
             rows = [spelled(self._target, "require", term) for term in terms]
         except ConfigError as error:
@@ -157,17 +153,7 @@ class BatchSearch:
     def __call__(
         self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
     ) -> Hypotheses:
-        """Token sequences for sources [B, S] with their mask.
-
-        Args:
-            tokens, mask: on the models' device.
-            trace: records a plain beam search.
-            chance: for sampling; by default it starts from the seed.
-
-        Raises:
-            ConfigError: the required text does not fit into the allowed length.
-            ShapeError: a source leaves the model no positions for output.
-        """
+        """Token sequences for sources [B, S] with their mask."""
         how = self._how
         width = {"beam": how.beam * (1 + sum(map(len, self._words))), "greedy": 1}.get(how.search, how.nbest)
         limits = self._limits(mask.sum(1), width)
@@ -300,11 +286,7 @@ class BatchSearch:
 
 
 def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
-    """The tokens of a text that must be written.
-
-    Raises:
-        ConfigError: the text is empty, or the vocabulary cannot spell it.
-    """
+    """The tokens of a text that must be written."""
     tokens = vocabulary.encode(text)
     if not tokens:
         raise ConfigError(f"{name}: expected a text with words, got none; give some, or leave it out")
@@ -326,11 +308,7 @@ def _memory_mask(model: Generator, mask: Tensor) -> Tensor:
 
 
 def looked(seen: dict[str, list[Tensor]]) -> Tensor:
-    """The attention of a step, [N, S] or [B, W, S].
-
-    Raises:
-        ConfigError: the model has no attention.
-    """
+    """The attention of a step, [N, S] or [B, W, S]."""
     if seen["attention"]:
         return seen["attention"][-1]
     layers = seen["cross_attention"]
@@ -341,11 +319,6 @@ def looked(seen: dict[str, list[Tensor]]) -> Tensor:
 
 def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generator:
     """A copy whose weights are bfloat16: they are rounded once and not at every step.
-
-    Args:
-        model: stays as it is.
-        precision: "int8" multiplies the weights of decoder, output layer and Transformer encoder as bytes
-            where compiled code can; if that lacks bfloat16, everything else stays in float32.
 
     A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """

@@ -172,12 +172,7 @@ class PairData:
             self.open(split)
 
     def open(self, split: Split) -> Any:
-        """The pairs of a split: iterates (number, source, target).
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: files are missing or damaged.
-        """
+        """The pairs of a split: iterates (number, source, target)."""
         if self.corpus is not None:
             return corpus(self.corpus, self.source, self.target, split)
         if self.hold_out and split != "test":
@@ -191,12 +186,7 @@ class PairData:
         return self.at(self._placed(path))
 
     def complete(self, split: Split) -> tuple[list[str], list[str]]:
-        """Sources and targets of a split; pairs without text on one side are left out, as in training.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: files are missing or damaged, or every pair has an empty side.
-        """
+        """Sources and targets of a split; pairs without text on one side are left out, as in training."""
         pairs = list(self.open(split))
         kept = complete([pair.source for pair in pairs], [pair.target for pair in pairs])
         if not kept:
@@ -207,11 +197,7 @@ class PairData:
         return [pairs[n].source for n in kept], [pairs[n].target for n in kept]
 
     def texts(self) -> list[Any]:
-        """All training texts, annotated: the first one, then those of the mixture.
-
-        Raises:
-            DataError: files are missing or damaged.
-        """
+        """All training texts, annotated: the first one, then those of the mixture."""
         texts = [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
         return texts if self.glossary is None else [AnnotatedText(text, self.glossary) for text in texts]
 
@@ -238,12 +224,7 @@ class PairData:
 
 
 def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict[str, Any]:
-    """The settings of a section `data` that read its pairs from other files; see abilities.OnPairs.
-
-    Args:
-        folder, train, tested: see there.
-        inside: put before the names of files, such as "{pair}/".
-    """
+    """The settings of a section `data` that read its pairs from other files; see abilities.OnPairs."""
     names = {"train": train, "valid": "valid", "test": "test" if tested else None}
     files = {split: name and f"{inside}{name}" for split, name in names.items()}
     return {"corpus": None, "folder": str(folder.absolute()), "hold_out": 0, **files}

@@ -105,9 +105,6 @@ class Decoding(SearchSettings):
 
         Asking for a beam, or for several translations, selects beam search. The beam is wide enough for them
         unless its width is given too.
-
-        Raises:
-            ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings, asked_for = {field.name for field in fields(self)}, asked.given()
         given: dict[str, Any] = {name: value for name, value in asked_for.items() if name in settings}

@@ -117,13 +117,7 @@ class LineAnswer(BestTexts):
 def translated(
     translator: Translator, sentences: Sequence[Sentence], wrong: list[str]
 ) -> Iterator[WrittenSentence]:
-    """The best translation of each sentence; one that cannot be translated stays as it is.
-
-    Args:
-        translator: the model.
-        sentences: of a document.
-        wrong: gets the sentences that stay as they are, with reasons.
-    """
+    """The best translation of each sentence; one that cannot be translated stays as it is."""
     answers = translator.attempts([one.text for one in sentences])
     for sentence, answer in zip(sentences, answers, strict=True):
         if isinstance(answer, DataError | ShapeError):
@@ -135,13 +129,7 @@ def translated(
 
 
 def written(translator: Translator, sentence: Sentence, found: SearchResult) -> WrittenSentence:
-    """A translation as a document needs it.
-
-    Args:
-        translator: the model.
-        sentence: what it translated.
-        found: one of its translations.
-    """
+    """A translation as a document needs it."""
     links = translator.links(sentence.text, found) if sentence.linked else None
     lacking = tuple(translator.lacking(sentence.text))
     return WrittenSentence(found.text, links, found.lost, lacking, translator.lacked if lacking else "")

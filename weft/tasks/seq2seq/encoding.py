@@ -194,13 +194,7 @@ def annotating(reading: SourceVocabulary, path: Path | None) -> SourceVocabulary
 def encode_pairs(
     source: SourceVocabulary, target: Vocabulary, sources: Sequence[str], targets: Sequence[str]
 ) -> EncodedPairs:
-    """Sources and targets as tokens; an unknown target word found in the source gets its copy number.
-
-    Args:
-        source: reads the sources.
-        target: the vocabulary of the targets.
-        sources, targets: texts, as many of each.
-    """
+    """Sources and targets as tokens; an unknown target word found in the source gets its copy number."""
     read, written = source.encode_batch(sources), target.encode_batch(targets)
     for place, row in enumerate(written):
         if UNK in row and (copyable := source.copyable(sources[place])):
@@ -223,16 +217,7 @@ class Vocabularies(NamedTuple):
 
 
 def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
-    """Read the vocabularies that a run keeps.
-
-    Args:
-        run: the run directory.
-        data: the recipe's section.
-        copies: whether the model copies unknown words of a source.
-
-    Raises:
-        CheckpointError: the vocabularies are missing.
-    """
+    """Read the vocabularies that a run keeps."""
     source, target = vocabulary_paths(run, data)
     if not source.exists():
         raise CheckpointError(
@@ -310,11 +295,7 @@ def stored(
 
 
 def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortlist:
-    """The run's shortlist (`decoding.shortlist`); made from the training texts unless the run has it.
-
-    Raises:
-        CheckpointError: it is missing, and so are the training texts.
-    """
+    """The run's shortlist (`decoding.shortlist`); made from the training texts unless the run has it."""
     source, target, reading, run = known
     path, sizes = run / SHORTLIST, (len(source), len(target))
     key = content_key(vocabulary_paths(run, data), cut=reading.cut)
@@ -379,8 +360,6 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
     """Token lists to [B, S] int64 and their mask [B, S].
 
     Args:
-        rows: tokens; an empty row gets one padding symbol that counts as real, so that no row is
-            without a real position.
         width: S; the longest row by default.
 
     Example:

@@ -145,16 +145,6 @@ def evaluate(
     """Translate and score: BLEU, chrF, METEOR, perplexity, BLEU by length.
 
     Pairs without text on one side are left out, as in training, and counted.
-
-    Args:
-        translator: searches the translations.
-        sources, references: texts, a line for each.
-        title: names the data.
-        train: training sources and targets, for the baseline "nearest training sentence".
-        lowercase: BLEU and chrF ignore case, as in much of the literature on small data.
-
-    Raises:
-        DataError: no pair has text on both sides.
     """
     pairs = written_pairs(translator, sources, references, title, "pair")
     sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
@@ -213,9 +203,6 @@ def likelihood(
     """The perplexity of the references, next to that of token frequencies (from training, if given).
 
     Pairs for which the model has no positions are left out.
-
-    Raises:
-        DataError: these are all pairs.
     """
     pairs = encode_pairs(translator.source, translator.target, sources, references)
     fit = fitting(translator.model, pairs.source, pairs.target)
@@ -254,11 +241,7 @@ def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) ->
 def loss_of_fitting(
     model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> tuple[float, list[str]]:
-    """`loss_of_pairs` of the pairs for which the model has positions, and a sentence about the others.
-
-    Raises:
-        DataError: it has positions for none.
-    """
+    """`loss_of_pairs` of the pairs for which the model has positions, and a sentence about the others."""
     fit = fitting(model, sources, targets)
     loss = loss_of_pairs(model, [sources[n] for n in fit], [targets[n] for n in fit])
     if len(fit) == len(sources):
@@ -298,17 +281,7 @@ class WrittenPairs(NamedTuple):
 def written_pairs(
     translator: Translator, sources: Sequence[str], references: Sequence[str], title: str, what: str
 ) -> WrittenPairs:
-    """Write an output for each pair that can be scored.
-
-    Args:
-        translator: searches the outputs.
-        sources, references: texts, a line for each.
-        title: names the data.
-        what: a pair is called, for the title.
-
-    Raises:
-        DataError: no pair has text on both sides.
-    """
+    """Write an output for each pair that can be scored."""
     kept, lines = complete(sources, references), [""] * len(sources)
     if not kept:
         raise DataError(
@@ -335,14 +308,7 @@ class Outputs(NamedTuple):
 
 
 def written(translator: Translator, sources: Sequence[str], numbers: Sequence[int], title: str) -> Outputs:
-    """The best output for each source; one that cannot be answered gets an empty one, which is scored.
-
-    Args:
-        translator: searches the outputs.
-        sources: the texts.
-        numbers: of the sources in the data, from 0.
-        title: names the data.
-    """
+    """The best output for each source; one that cannot be answered gets an empty one, which is scored."""
     texts, wrong = list[str](), list[str]()
     for number, found in zip(numbers, translator.texts(sources), strict=True):
         failed = isinstance(found, DataError | ShapeError)
@@ -354,11 +320,7 @@ def written(translator: Translator, sources: Sequence[str], numbers: Sequence[in
 def fitting(
     model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> list[int]:
-    """The numbers of the pairs for which a model has positions.
-
-    Raises:
-        DataError: it has positions for none.
-    """
+    """The numbers of the pairs for which a model has positions."""
     sides = zip(sources, targets, strict=True)
     found = [n for n, (source, target) in enumerate(sides) if _fits(model, len(source), len(target))]
     if not found:
@@ -435,22 +397,7 @@ def score_file(
     labels: Sequence[str] = (),
     kept: Sequence[int] | None = None,
 ) -> GivenScores:
-    """The lines of a file as answers to the sources; pairs that are too long have no score and are named.
-
-    Args:
-        model: in evaluation mode.
-        count: sources; the file has as many lines.
-        encode: lines to the numbers of their pieces.
-        batch: makes batches.
-        settings: `score` names the file; nothing else may be set.
-        labels: the label before a tab that each line begins with; empty for none.
-        kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
-            by default all.
-
-    Raises:
-        ConfigError: something else is set.
-        DataError: the number of lines or a label is wrong; or no line can be scored.
-    """
+    """The lines of a file as answers to the sources; pairs that are too long have no score and are named."""
     path = settings.score
     assert path is not None
     beside = sorted({*settings.given()} - {"score", "source", "target"})
@@ -508,11 +455,7 @@ def _perplexity(lines: Sequence[GivenLine]) -> ScoreWithBaselines:
 
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
-    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both.
-
-    Raises:
-        DataError, ShapeError: a pair cannot be read.
-    """
+    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both."""
     return list(succeeded(_attempts(model, written, batch)))
 
 

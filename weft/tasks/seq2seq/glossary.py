@@ -51,10 +51,6 @@ class Glossary:
     def annotated(self, line: str, target: str | None = None) -> str:
         """The source with the translation of each term behind it.
 
-        Args:
-            line: the source.
-            target: its translation; terms whose translation it does not contain are left out.
-
         Example:
             >>> Glossary([("cell", "celda")]).annotated("Select a cell.")
             'Select a cell <term> celda </term>.'
@@ -141,21 +137,12 @@ _READ: dict[Path, Glossary] = {}
 
 
 def read_glossary(path: Path) -> Glossary:
-    """A glossary from a file, as it was when this process called `reread`, or first read it.
-
-    Raises:
-        DataError: see reread.
-    """
+    """A glossary from a file, as it was when this process called `reread`, or first read it."""
     return _READ.get(path) or reread(path)
 
 
 def reread(path: Path) -> Glossary:
-    """A glossary from a file as it is now; if it is damaged, `read_glossary` keeps what it read before.
-
-    Raises:
-        DataError: the file is missing, a line does not have two columns, one is empty, or a
-            term has two translations.
-    """
+    """A glossary from a file as it is now; if it is damaged, `read_glossary` keeps what it read before."""
     terms = []
     seen: dict[str, tuple[str, int]] = {}
     for number, source, target in _entries(path):

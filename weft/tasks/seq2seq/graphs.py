@@ -93,13 +93,7 @@ class StepGraph(nn.Module):
 def graphs(
     model: Generator, inputs: tuple[Inputs, Inputs], read: Read = as_given
 ) -> tuple[list[Graph], list[dict[str, Json]]]:
-    """The two graphs, and for each tensor of the state its name and whether a step changes it.
-
-    Args:
-        model: in evaluation mode, on the CPU.
-        inputs: two examples of a source, of other sizes.
-        read: see Read.
-    """
+    """The two graphs, and for each tensor of the state its name and whether a step changes it."""
     start = StartGraph(model, read)
     with torch.no_grad():
         states = [start.state(*each.values()) for each in inputs]
@@ -108,12 +102,7 @@ def graphs(
 
 
 def stepping(model: Generator, states: Sequence[State]) -> tuple[Graph, list[dict[str, Json]]]:
-    """The graph of a step, and for each tensor of the state its name and whether a step changes it.
-
-    Args:
-        model: in evaluation mode, on the CPU.
-        states: two states before the first step, of other sizes.
-    """
+    """The graph of a step, and for each tensor of the state its name and whether a step changes it."""
     later, examples = [], []
     states = [tree_map(Tensor.contiguous, state) for state in states]
     with torch.no_grad():
@@ -155,20 +144,7 @@ def export_rewriter(
     keeps: Keeps = "nothing",
     more: Mapping[str, Json] = {},
 ) -> ModelExport:
-    """The graphs of a model that writes a text for a text, without examples.
-
-    Args:
-        model: in evaluation mode, on the CPU.
-        source, target: the vocabularies.
-        decoding: the recipe's search.
-        cut: number of source tokens that are read; None for all.
-        symbols: number of symbols after the vocabulary's, which are never written.
-        keeps: what is kept of a source if `decoding.verbatim` is true.
-        more: further settings of the program.
-
-    Raises:
-        ConfigError: see `export_generator`.
-    """
+    """The graphs of a model that writes a text for a text, without examples."""
     size, shared = len(source), source is target
     names = ["tokenizer.json"] * 2 if shared else ["tokenizer.source.json", "tokenizer.target.json"]
     form = export_generator(
@@ -203,21 +179,7 @@ def export_generator(
     read: Read = as_given,
     banned: Sequence[int] = (),
 ) -> ModelExport:
-    """The graphs of a model that writes a text for any source, without examples.
-
-    Args:
-        model: in evaluation mode, on the CPU.
-        inputs: two examples of a source by name, of other sizes.
-        target: the vocabulary of the texts.
-        decoding: the recipe's search.
-        program: the file of export/programs that uses the graphs.
-        more: settings of the program beside those of every search; its kind is among them.
-        read: see Read.
-        banned: symbols that are never written, beside the special ones.
-
-    Raises:
-        ConfigError: the program lacks the recipe's kind of search.
-    """
+    """The graphs of a model that writes a text for any source, without examples."""
     assert isinstance(model, Generator)
     how = _decoding(decoding)
     found, state = graphs(model, inputs, read)

@@ -81,14 +81,7 @@ def decoded(
     """What the views show of each hypothesis of one source; the caller adds what it knows of the source.
 
     Args:
-        model: the model that wrote them.
-        names: of its tokens.
-        found: the hypotheses.
-        trace: of the search, if it was recorded.
-        batch_of: makes a batch of the source and a hypothesis's tokens.
-        text: the source, or its name.
         width: S, number of positions that the decoder can attend to.
-        pharaoh: the word alignment of a hypothesis.
     """
     hypotheses, first, choices = [], None, []
     every = to_lists(found, EOS)[0]
@@ -132,8 +125,6 @@ def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[Atten
     """The decoder's attention for each token, and its log-probabilities [T, V].
 
     Args:
-        model: with or without attention.
-        batch: one source with one target.
         width: number of positions that the decoder can attend to.
     """
     with torch.no_grad(), probe() as seen:
@@ -162,16 +153,7 @@ def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[Atten
 
 
 def inspect_translation(translator: Translator, text: str, data: PairData) -> Inspection:
-    """The translations of a text and their search.
-
-    Args:
-        translator: its search is replaced by a plain beam search, which has a tree.
-        text: of its source language.
-        data: its validation sentences give more words in context.
-
-    Raises:
-        DataError: the text is empty, or too long.
-    """
+    """The translations of a text and their search."""
     text = checked(text)
     how = plain_beam(translator.decoding)
     known = translator.source.base

@@ -73,10 +73,6 @@ class PairModel:
 
         Args:
             source_size, target_size: number of tokens on each side.
-            one_vocabulary: whether both sides share a vocabulary.
-
-        Raises:
-            ConfigError: shared embeddings, or a decoder that copies, with two vocabularies.
         """
         if self.encoder is None and not one_vocabulary:
             raise ConfigError("model.encoder: a decoder alone (null) has one vocabulary; share it")

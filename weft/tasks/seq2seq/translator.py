@@ -59,10 +59,6 @@ class KeptParts(NamedTuple):
 def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
     """The parts of a line that its translation keeps.
 
-    Args:
-        line: the source.
-        alphabet: of the source vocabulary.
-
     Example:
         >>> kept_parts("Open %s 🙂", Alphabet("Open "))
         KeptParts(whole=False, placeholders=True, unknown=[(8, 9)], lacking=['🙂'])
@@ -93,13 +89,7 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
 def completed(
     line: str, parts: KeptParts, target: str, links: Callable[..., Links | None]
 ) -> tuple[str, str]:
-    """A translation with what it lacks of its source, and what is wrong with its placeholders then.
-
-    Args:
-        line, parts: the source, and what of it is kept.
-        target: the translation.
-        links: gives the links of their words; with `guessed=False` None if no attention shows them.
-    """
+    """A translation with what it lacks of its source, and what is wrong with its placeholders then."""
     lost = missing(line, target, parts.unknown)
     if lost:
         seen = links(guessed=False)
@@ -127,15 +117,7 @@ class Alignment(NamedTuple):
 
 
 def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Alignment:
-    """The attention while this target was written for this source.
-
-    Args:
-        model: in evaluation mode.
-        source, target: tokens without special symbols.
-
-    Raises:
-        ConfigError: the model has no attention.
-    """
+    """The attention while this target was written for this source."""
     batch = collate_pairs([list(source)], [list(target)]).to(next(model.parameters()).device)
     weights, shown = attention(model, batch, batch.source.shape[1])
     return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
@@ -152,12 +134,7 @@ def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttenti
     """The attention while a target is written.
 
     Args:
-        model: in evaluation mode.
-        batch: one source with one target, on the model's device.
         width: S, number of positions that the decoder can attend to.
-
-    Raises:
-        ConfigError: the model has no attention.
     """
     with torch.no_grad(), probe() as seen:
         model.features(batch)

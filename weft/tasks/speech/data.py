@@ -119,12 +119,7 @@ class SpeechData:
         return getattr(self, split) is not None
 
     def find(self, split: Split) -> Path:
-        """The list of a split.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: the list is missing.
-        """
+        """The list of a split."""
         name = self.train if split == "valid" and self.hold_out else getattr(self, split)
         if name is None:
             raise ConfigError(
@@ -155,11 +150,7 @@ class SpeechData:
         progress: Progress | None = None,
         speeds: Sequence[float] = (1.0,),
     ) -> Iterator[Recording]:
-        """All recordings of a list, at each speed.
-
-        Raises:
-            DataError: a recording cannot be read; names list, line and file.
-        """
+        """All recordings of a list, at each speed."""
         for number, one in enumerate(listed):
             if progress is not None and number % 50 == 0:
                 progress("listening", number, None)
@@ -173,11 +164,7 @@ class SpeechData:
 
 
 def heard(spoken: ListedRecording) -> Sound:
-    """The sound of a line.
-
-    Raises:
-        DataError: the file cannot be read; names list, line and file.
-    """
+    """The sound of a line."""
     try:
         return read_sound(spoken.file)
     except DataError as error:
@@ -247,11 +234,7 @@ WORDS = COMMON | {
 
 
 def check_recordings(files: Sequence[Path]) -> Report:
-    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings.
-
-    Args:
-        files: the lists or recordings; recordings that an earlier list also contains are reported.
-    """
+    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     seen: dict[Path, str] = {}

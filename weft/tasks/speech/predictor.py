@@ -244,9 +244,7 @@ def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -
     """The transcripts of a recording and their search.
 
     Args:
-        transcriber: searches with a plain beam.
         frames: [S, F].
-        name: of the recording.
     """
     device, encoder = transcriber.device, transcriber.model.encoder
     assert encoder is not None
@@ -416,14 +414,7 @@ def rates(references: Sequence[str]) -> tuple[ErrorRate, ErrorRate]:
 def evaluate(
     transcriber: Transcriber, recordings: Sequence[Recording], *, title: str, answer: str
 ) -> SpeechEvaluation:
-    """Transcribe and score.
-
-    Args:
-        transcriber: with the trained model.
-        recordings: with their transcripts.
-        title: names the data.
-        answer: the most frequent transcript of the training list.
-    """
+    """Transcribe and score."""
     begun = time.perf_counter()
     outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
     seconds = time.perf_counter() - begun

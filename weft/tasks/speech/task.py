@@ -212,11 +212,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return {**super().common(), "sound": self.task.data.sound}
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Transcriber:
-        """The trained model; `predict("x.wav")` returns text.
-
-        Raises:
-            ConfigError: a member of the ensemble reads or writes something else.
-        """
+        """The trained model; `predict("x.wav")` returns text."""
         assert isinstance(model, Generator)
         return self._transcriber(model, GenerationSettings.of(settings))
 

@@ -92,16 +92,7 @@ class SummaryEvaluation(Evaluation):
 def evaluate(
     translator: Translator, sources: Sequence[str], references: Sequence[str], *, title: str
 ) -> SummaryEvaluation:
-    """Summarise and score; pairs without text on one side are left out, as in training, and counted.
-
-    Args:
-        translator: with the trained model.
-        sources, references: texts, a line for each.
-        title: names the data.
-
-    Raises:
-        DataError: no pair has text on both sides.
-    """
+    """Summarise and score; pairs without text on one side are left out, as in training, and counted."""
     pairs = written_pairs(translator, sources, references, title, "text")
     sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
     usual, unit = round(_mean_length(references)), unit_of(references)

@@ -79,11 +79,7 @@ class TagData:
         return getattr(self, split) is not None or self._inside(split)
 
     def file(self, split: Split) -> Path:
-        """The file that contains a split.
-
-        Raises:
-            ConfigError: there is no such split.
-        """
+        """The file that contains a split."""
         name = self.train if self._inside(split) else getattr(self, split)
         if name is None:
             other = ", or score the validation part: --split valid" if split == "test" else ""
@@ -93,21 +89,11 @@ class TagData:
         return self.folder / str(name)
 
     def find(self, split: Split) -> None:
-        """Check that the file of a split can be read, by its first sentence.
-
-        Raises:
-            ConfigError: there is no such split.
-            DataError: the file is missing or damaged.
-        """
+        """Check that the file of a split can be read, by its first sentence."""
         next(read_sentences(self.file(split), column=self.column), None)
 
     def sentences(self, split: Split) -> Iterator[ConlluSentence]:
-        """The sentences of a split, each with its tags.
-
-        Raises:
-            ConfigError: there is no such split.
-            DataError: a file is missing, damaged, or has no tags.
-        """
+        """The sentences of a split, each with its tags."""
         path = self.file(split)
         if not self._inside(split):
             yield from self.at(path)
@@ -170,11 +156,7 @@ WORDS = COMMON | {
 
 
 def check_tags(files: Sequence[Path]) -> Report:
-    """Check tagged text: CoNLL-U, columns as in CoNLL-2003, word TAB tag, or word/TAG.
-
-    Args:
-        files: to check; the others are compared with the one named train, or else with the first one.
-    """
+    """Check tagged text: CoNLL-U, columns as in CoNLL-2003, word TAB tag, or word/TAG."""
     found = FindingList()
     counted: dict[str, int] = {}
     known: dict[str, set[str]] = {}  # tags of the first file, by column

@@ -266,13 +266,7 @@ def _with_prob(line: str, prob: float) -> str:
 
 
 def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
-    """A sentence and a tag for each of its words, which stand between spaces.
-
-    Args:
-        tagger: of a trained model.
-        text: to inspect.
-        valid: opens the validation sentences.
-    """
+    """A sentence and a tag for each of its words, which stand between spaces."""
     words = text.split()
     lexicon, model = tagger.lexicon, tagger.model
     device = next(model.parameters()).device
@@ -330,15 +324,7 @@ class TagScores(nn.Module):
 
 
 def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> ModelExport:
-    """A tagger as one graph: words and letters to the scores of all tags.
-
-    Args:
-        tagger: of a trained model.
-        valid: opens the validation sentences.
-
-    Raises:
-        ConfigError: the tagger reads words in context from another run.
-    """
+    """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
     if not isinstance(model.embed, Words):
         raise not_in_a_graph()
@@ -430,18 +416,7 @@ def evaluate(
     column: Column,
     train: Sequence[ConlluSentence] | None = None,
 ) -> TagEvaluation:
-    """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named.
-
-    Args:
-        tagger: with a trained model.
-        sentences: with the right tags.
-        title: which data.
-        column: of the outputs that takes the tags.
-        train: for the baseline.
-
-    Raises:
-        DataError, ShapeError: the model can read none of them.
-    """
+    """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named."""
     begun = time.process_time()
     found = tagger.attempts_at((sentence.forms for sentence in sentences), probs=True)
     tagged, wrong = separated(found, (Place(title, sentence.first) for sentence in sentences))

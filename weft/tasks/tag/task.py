@@ -155,13 +155,7 @@ class TagModel:
         *,
         weights: Sequence[float] = (),
     ) -> Labeller:
-        """A new model.
-
-        Args:
-            num_words, num_letters, num_tags: rows of its tables, and C.
-            contextual: a trained model of words in context.
-            weights: of each tag in the loss of training; empty for 1.
-        """
+        """A new model."""
         how = self.embedding
         characters = None
         if how.characters != "none":

@@ -115,16 +115,7 @@ class TranslateInit(Init):
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
-    """A commented recipe.
-
-    Args:
-        train, valid, test: prefixes or tables; if None, the last two are looked for next to the first, and
-            without validation files some pairs are held out.
-        source, target: languages.
-
-    Raises:
-        DataError: files are missing or damaged.
-    """
+    """A commented recipe."""
     valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
     test = test or sibling_pairs(train, ("test",), source, target)
     seen, repeated = survey_pairs(train, source, target)

@@ -132,13 +132,7 @@ class Risk(Criterion):
         return [unique(texts) for texts in to_lists(drawn, EOS)]
 
     def risk(self, batch: Any, true: list[list[int]], found: list[list[list[int]]]) -> Loss:
-        """The expected error of given candidates.
-
-        Args:
-            batch: batch with the sources.
-            true: reference of each source.
-            found: distinct candidates of each source.
-        """
+        """The expected error of given candidates."""
         rows = [row for row, texts in enumerate(found) for _ in texts]
         places = [place for texts in found for place in range(len(texts))]
         tokens = [text for texts in found for text in texts]
@@ -186,7 +180,6 @@ def expected(logp: Tensor, errors: Tensor, sharpness: float) -> Tensor:
     Args:
         logp: [B, C] log-probability of the candidates; -inf for padding.
         errors: [B, C] Δ.
-        sharpness: α.
 
     Example:
         >>> p = torch.tensor([[0.2, 0.3]], dtype=torch.float64)

@@ -106,13 +106,7 @@ Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | 
 
 
 def run(cell: str, layer: LayerInput, *, kind: Kind = "float32") -> Result:
-    """Compute a layer; the results are in float32.
-
-    Args:
-        cell: lstm, peephole, coupled, gru, elman or relu.
-        layer: its arguments.
-        kind: "tiles" multiplies on the processor's tiles, "narrow" in bfloat16; they must be available.
-    """
+    """Compute a layer; the results are in float32."""
     *tensors, mask = layer
     if not torch.is_autocast_enabled("cpu"):
         return _run(cell, kind, tuple(tensors), mask)  # type: ignore[arg-type]
@@ -158,8 +152,6 @@ def one_step(
     `run` computes the same; each operation of torch takes as long as the products of a small step.
 
     Args:
-        cell: lstm, gru, elman or relu.
-        x: [1, B, D] float32; state: h and, of an LSTM, c [1, B, H]; None for zeros.
         weights: W_ih [G H, D], W_hh [G H, H], and both biases [G H] or none; contiguous.
 
     Returns:

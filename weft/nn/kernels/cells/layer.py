@@ -36,11 +36,6 @@ def run(cell: str, given: LayerInput, operation: Operation | None) -> Result:
 
     Args:
         cell: a name of steps.run.
-        given: inputs, state, weights.
-        operation: torch's own operation for this cell, or None.
-
-    Raises:
-        ConfigError: the forced way cannot compute this layer.
     """
     if exporting():
         return layer(cell, given) if cell in OPERATORS else steps.run(cell, given)

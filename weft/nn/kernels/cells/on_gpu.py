@@ -22,9 +22,6 @@ def serves(x: Tensor) -> bool:
     """Whether Triton computes a form that no other kernel supports (layer-normalised, sigmoid candidate).
 
     Otherwise the cell runs step by step.
-
-    Raises:
-        ConfigError: Triton is forced and cannot run.
     """
     asked = choice.forced("cells")
     if asked != "triton":

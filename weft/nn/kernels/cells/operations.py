@@ -41,10 +41,7 @@ def recurrent(
     """One layer in one direction, with rows first.
 
     Args:
-        function: torch.lstm, torch.gru, torch.rnn_tanh or torch.rnn_relu.
         x: [B, T, D]; with `sizes`, the data of packed rows [N, D].
-        state: h [1, B, H], and c for an LSTM.
-        weights: those of the inputs and of the state, then two biases or none, then a projection's.
         sizes: the packed rows' sizes [T].
 
     Returns:
@@ -109,7 +106,6 @@ def pad_feature(
 
     Args:
         x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
-        holds: what to add to the pre-activation of each of the G gates at padding.
         size: H.
 
     Returns:
@@ -160,7 +156,6 @@ def lstm(
 
     Args:
         x: [B, T, D]; h, c: [B, H] the initial state.
-        weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
         mask: [B, T] bool, real positions first, or None.
 
     Returns:
@@ -192,11 +187,7 @@ def lstm_operation(given: LayerInput) -> Result:
 def torch_lstm(
     x: Tensor, state: Sequence[Tensor], weights: Sequence[Tensor], sizes: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`torch.lstm`; under autocast in float32 where `lacks_bfloat16`, because torch then raises an error.
-
-    Args:
-        x, state, weights, sizes: as for `recurrent`.
-    """
+    """`torch.lstm`; under autocast in float32 where `lacks_bfloat16`, because torch then raises an error."""
     if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu") or not lacks_bfloat16():
         return recurrent(torch.lstm, x, state, weights, sizes)  # type: ignore[no-any-return]
     with torch.autocast("cpu", enabled=False):
@@ -236,7 +227,6 @@ def gru(
 
     Args:
         x: [B, T, D]; h: [B, H] the initial state.
-        weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
         mask: [B, T] bool, real positions first, or None.
 
@@ -284,7 +274,6 @@ def elman(
     Args:
         x: [B, T, D]; h: [B, H] the initial state.
         weight_x: [H, D]; weight_h: [H, H]; bias: [H].
-        activation: one of ELMAN_CELLS.
         mask: [B, T] bool, real positions first, or None.
 
     Returns:
@@ -324,7 +313,6 @@ def coupled(
 
     Args:
         x: [B, T, D]; h, c: [B, H] the initial state.
-        weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         mask: [B, T] bool, real positions first, or None.
 
     Returns:
@@ -356,8 +344,6 @@ def peephole(
 
     Args:
         x: [B, T, D]; h, c: [B, H] the initial state.
-        weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
-        weight_c: [3, H], peephole weights of i, f, o.
         mask: [B, T] bool, real positions first, or None.
 
     Returns:

@@ -38,12 +38,9 @@ def loop(
     """Compute a layer from the products with its inputs; see triton/layer.run.
 
     Args:
-        form: the equation to compute.
         z: [B, T, G H] W x + b of all gates.
         h, c: [B, H] the initial state.
         weight: [G H, H].
-        extra: peephole weights [3, H], the GRU's inner bias, or modReLU's bias; else None.
-        norms: gains of a layer-normalised cell.
         mask: [B, T] bool, or None.
     """
     if exporting():
@@ -89,10 +86,8 @@ def derived(
     """The gradients of a layer as a graph, for second derivatives of a kernel.
 
     Args:
-        cell: see run.
         rows: the kernel's order of rows.
         given: x [B, T, D], h, c, weight_x, weight_h, bias, extra; rows in the kernel's order.
-        grads: gradients with respect to y, h, c.
     """
     mask = rows.mask()
     return twin_gradients(lambda *tensors: run(cell, LayerInput(*tensors, mask)), given, grads)

@@ -29,12 +29,10 @@ def run(
     """Compute a layer.
 
     Args:
-        form: the equation to compute.
         z: [B, T, G H], W_x x + b (for modrelu without b).
         h, c: [B, H]; c only for the LSTM.
         weight_h: [G H, H].
         extra: gru [H], the candidate's inner bias; LSTM with peepholes [3, H]; modrelu [H], its b.
-        norms: gains of a layer-normalised cell.
         mask: [B, T] bool, real positions first, or None.
 
     Returns:
