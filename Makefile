@@ -2,7 +2,7 @@
 #   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
 #   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (40 minutes)
-#   make check   format, lint, types, the rules of the house
+#   make check   format, lint, types, messages of new commits, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
 #   make bench   Weft's speed beside transformers and OpenNMT-py here, into build/bench (fetches data and peers)
@@ -91,6 +91,8 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m ruff check .
 	@echo "make check: types (mypy)"
 	@$(RUN) -m mypy
+	@echo "make check: messages of the commits of the last day"
+	@$(RUN) -m tests.commits
 	@echo "make check: import direction and the other rules of the house ($(HOUSE))"
 	@$(QUIET) $(RUN) -m pytest -q $(HOUSE)
 	@$(MAKE) --no-print-directory audit
@@ -201,6 +203,8 @@ $(VENV)/ready-all: $(VENV)/ready-test
 $(VENV)/ready-dev: $(VENV)/ready-test
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
 	$(call install,-c constraints.txt $(DEVELOPERS))
+	@! git rev-parse --git-dir >/dev/null 2>&1 || $(VENV)/bin/pre-commit install --hook-type commit-msg || \
+	    echo "The hook that checks messages of commits is not installed, see above."
 	@touch $@
 
 $(VENV)/ready-docs: $(VENV)/ready | $(VENV)/groups
