@@ -55,7 +55,9 @@ def test_gensim_opens_what_is_exported(run: Path, tmp_path: Path, name: str) -> 
     found, size = read_vectors(tmp_path / name)
     assert size == 7 and list(found) == vectors.words
     assert np.array_equal(np.stack(list(found.values())), vectors.matrix)
-    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    models = pytest.importorskip(
+        "gensim.models", reason="gensim is not installed: pip install --group vectors-tests"
+    )
     theirs = models.KeyedVectors.load_word2vec_format(
         tmp_path / name, binary=name == "v.bin", no_header=name == "v.glove"
     )
