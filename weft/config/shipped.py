@@ -120,7 +120,7 @@ def find_recipe(recipe: str | Path) -> ShippedRecipe:
             return _renamed(name, old)
     names = [one.stem for one in known.values()]
     near = difflib.get_close_matches(named.rpartition("/")[2], names, 1)
-    hint = f"did you mean {near[0]}?" if near else "`weft recipes` lists those that come with Weft"
+    hint = f"did you mean {near[0]}?" if near else "`weft recipes --all` lists those that come with Weft"
     raise ConfigError(f"{recipe}: no such file and no such recipe; {hint}")
 
 
