@@ -19,7 +19,7 @@ def run() -> Path:
 
 
 def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
-    answer = weft("predict", run, "--nbest", "3", "--plot", tmp_path / "maps", stdin=b"apple\nSaw\n")
+    answer = weft("predict", run, "--nbest", "3", "--pictures", tmp_path / "maps", stdin=b"apple\nSaw\n")
     assert answer.code == 0, answer.err
     rows = [line.split("\t") for line in answer.out.splitlines()]
     assert [row[0] for row in rows] == ["apple", "Saw"]
