@@ -1,11 +1,12 @@
 """A group that imports a command only when it is called, and suggests a name for an unknown one."""
 
-import difflib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+
+from weft.wording import close_name
 
 EARLIER = {
     "backtranslate": {"--output": "--folder"},
@@ -37,8 +38,8 @@ class Lazy(click.Group):
         """As in click, but an unknown name gets a suggestion."""
         name, names = arguments[0], self.list_commands(context)
         if name not in names and not name.startswith("-"):
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "choose one of " + ", ".join(names)
+            near = close_name(name, names)
+            hint = f"did you mean {near!r}?" if near else "choose one of " + ", ".join(names)
             context.fail(f"unknown command {name!r}; {hint}")
         return super().resolve_command(context, arguments)
 
