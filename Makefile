@@ -2,7 +2,8 @@
 #   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
 #   make test    add the test tools, run the tests (five minutes on two cores); make test-all: every test (40 minutes)
-#   make check   format, lint, types, the rules of the house
+#   make nightly the same, and none may skip for want of a library to compare with
+#   make check   format, lint, types, messages of new commits, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
 #   make bench   Weft's speed beside transformers and OpenNMT-py here, into build/bench (fetches data and peers)
@@ -10,7 +11,7 @@
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework slides clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all nightly test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework slides clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -23,8 +24,8 @@ USERS := -e ".[all]"
 TESTERS := -e ".[all,export,tune]" --group test --group serve-tests
 DEVELOPERS := $(TESTERS) --group dev
 # What slow tests compare with; without them those tests skip, and nobody sees that they have stopped passing.
-PEERS := $(TESTERS) --group import-tests --group export-tests --group loop-tests --group vectors-tests \
-	--group metrics-tests
+PEER_GROUPS := import-tests export-tests loop-tests vectors-tests metrics-tests
+PEERS := $(TESTERS) $(addprefix --group ,$(PEER_GROUPS))
 WRITERS := -e ".[all,export]" --group docs
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
@@ -48,7 +49,7 @@ define install
 endef
 
 help:
-	@sed -n '2,10s/^# \{0,1\}//p' Makefile
+	@sed -n '2,11s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
 setup-test: $(VENV)/ready-test
@@ -66,6 +67,10 @@ test-all: $(VENV)/ready-all
 	@echo "make test-all: every test, the slow ones too"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory test-forced
+
+nightly: $(VENV)/ready-all
+	@echo "make nightly: every test; one that skips for want of a library to compare with is a failure"
+	@WEFT_PEERS="$(PEER_GROUPS)" $(MAKE) --no-print-directory test-all
 
 # The slow tests of the packages that changed in the last commits, until the time is up (seconds).
 CHANGED_SECONDS ?= 480
@@ -91,6 +96,8 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m ruff check .
 	@echo "make check: types (mypy)"
 	@$(RUN) -m mypy
+	@echo "make check: messages of the commits of the last day"
+	@$(RUN) -m tests.commits
 	@echo "make check: import direction and the other rules of the house ($(HOUSE))"
 	@$(QUIET) $(RUN) -m pytest -q $(HOUSE)
 	@$(MAKE) --no-print-directory audit
@@ -201,6 +208,8 @@ $(VENV)/ready-all: $(VENV)/ready-test
 $(VENV)/ready-dev: $(VENV)/ready-test
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
 	$(call install,-c constraints.txt $(DEVELOPERS))
+	@! git rev-parse --git-dir >/dev/null 2>&1 || $(VENV)/bin/pre-commit install --hook-type commit-msg || \
+	    echo "The hook that checks messages of commits is not installed, see above."
 	@touch $@
 
 $(VENV)/ready-docs: $(VENV)/ready | $(VENV)/groups

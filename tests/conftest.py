@@ -7,9 +7,11 @@ import atexit
 import gc
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +59,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+
+
+def _peers_not_here(config: pytest.Config) -> Counter[str]:
+    """How many tests and modules skipped for want of a group of libraries that Weft is compared with."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = terminal.stats.get("skipped", []) if terminal else []
+    found = [re.search(r"--group ([a-z-]+)", str(report.longrepr)) for report in skipped]
+    return Counter(group[1] for group in found if group)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if missing := _peers_not_here(config):
+        groups = ", ".join(f"{number} for want of {group}" for group, number in missing.most_common())
+        terminalreporter.write_line(f"Skipped comparisons with other libraries: {groups} (make test-all)")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """`make nightly` installs these groups, so a test that skips for want of one is a failure there."""
+    required = set(os.environ.get("WEFT_PEERS", "").split())
+    if required & set(_peers_not_here(session.config)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from weft import cli
+from weft.commands.lazy import EARLIER
 from weft.errors import DataError
 
 
@@ -143,3 +144,14 @@ def test_a_missing_library_of_an_extra_is_named_with_what_to_install(
     assert cli._run(["export"]) == 2
     said = capsys.readouterr().err
     assert f"needs {lacking.partition('.')[0]};" in said and f"pip install 'weft-seq[{extra}]'" in said
+
+
+def test_every_option_is_read_by_its_earlier_name_too(capsys) -> None:
+    for name, earlier in EARLIER.items():
+        command = cli.group.get_command(click.Context(cli.group), name)
+        assert command is not None
+        for old, new in earlier.items():
+            parser = command.make_parser(click.Context(command))
+            given = [parser.parse_args([*words, "x"])[0] for words in ([old, "7"], [f"{old}=7"], [new, "7"])]
+            assert given[0] == given[1] == given[2] and "7" in given[0].values()
+            assert capsys.readouterr().err == f"{old} is now {new}\n" * 2

@@ -70,7 +70,7 @@ ALLOWED |= {
     "shapes": {"errors"},
     "probe": {"errors", "shapes"},
     "masks": {"errors", "shapes"},
-    "rooms": {"errors"},
+    "rooms": {"errors", "wording"},
     "setting_types": {"errors"},
     "store": {"errors", "version", "wording"},
     "native": set(),

@@ -270,3 +270,42 @@ def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
     ]
     text = "a [b](c.md) [d](https://e.org) ![f\ng](h.png)\n\n*i*\n\nj"
     assert module.described(text, "") == "a b [d](https://e.org) j"
+
+
+def test_groups_that_skipped_tests_name_are_groups_and_make_nightly_installs_the_peers() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        groups = set(tomllib.load(file)["dependency-groups"])
+    sources = [path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("*.py"))]
+    assert {name for source in sources for name in re.findall(r"--group ([a-z][a-z-]*)", source)} <= groups
+    peers = re.search(r"^PEER_GROUPS := (.+)", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert peers and {"import-tests", "metrics-tests"} <= set(peers[1].split()) <= groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("required", ["", "metrics-tests", "import-tests metrics-tests"])
+def test_nightly_fails_where_a_comparison_is_skipped(required: str) -> None:
+    test = "tests/importing/test_bare.py"
+    program = "import sys, pytest; sys.modules['transformers'] = None; sys.exit(pytest.main(sys.argv[1:]))"
+    environment = os.environ | {"WEFT_PEERS": required}
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "-n", "0", test],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 for want of import-tests" in ended.stdout
+    # 5: nothing was collected, since the whole module skips
+    assert ended.returncode == (1 if "import-tests" in required else 5), ended.stdout
+
+
+def test_no_benchmark_hides_a_package_that_another_program_imports() -> None:
+    # The folder of a script comes first on Python's path: transformers, which is not always installed here,
+    # took kernels.py for the package of that name.
+    taken = {"kernels", *sys.stdlib_module_names, *importlib.metadata.packages_distributions()}
+    for one in importlib.metadata.distributions():  # also what their extras would import
+        taken |= {re.split(r"[^\w.-]", line)[0].replace("-", "_") for line in one.requires or ()}
+    for folder in ("benchmarks", "experiments"):
+        files = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or path.is_dir()}
+        assert files & taken == set(), folder

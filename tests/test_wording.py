@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from weft.errors import DataError
-from weft.wording import beneath, shown, visible
+from weft.wording import beneath, close_name, shown, visible
 
 
 class Terminal(io.TextIOWrapper):
@@ -63,3 +63,9 @@ def test_streams_can_be_used_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     print("two", flush=True)
     print("three", file=sys.stderr, flush=True)
     assert (out.getvalue(), err.getvalue()) == (b"one\ntwo\n", b"three\n")
+
+
+def test_only_a_name_that_is_close_or_begins_alike_is_suggested() -> None:
+    assert close_name("temp", ["timestamp"]) == ""
+    assert close_name("temp", ["time", "temperature"]) == "temperature"
+    assert close_name("LSTN", ["gru", "lstm"]) == "lstm" and close_name("q", ["query"]) == ""

@@ -12,9 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = [
     ".github/workflows/check.yml",
     ".forgejo/workflows/check.yml",
+    ".github/workflows/nightly.yml",
+    ".forgejo/workflows/nightly.yml",
     ".gitlab-ci.yml",
     ".woodpecker/check.yaml",
     ".woodpecker/test.yaml",
+    ".woodpecker/nightly.yaml",
 ]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
 
@@ -45,6 +48,13 @@ def test_a_workflow_calls_targets_of_the_makefile_and_nothing_else(name: str) ->
         assert made and made[1] in TARGETS, line
 
 
+@pytest.mark.parametrize("host", [".github", ".forgejo", ".gitlab", ".woodpecker"])
+def test_a_host_calls_what_ci_runs_and_the_nightly_tests(host: str) -> None:
+    own = re.findall(r"^make ([a-z-]+)", (ROOT / ".ci" / "run").read_text("utf-8"), re.M)
+    lines = [line.split()[1] for name in FILES if name.startswith(host) for line in commands(read(name))]
+    assert "test-changed" in own and set(lines) == {*own, "nightly"}
+
+
 def test_the_hosts_test_every_python_that_the_package_names() -> None:
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
     for name in FILES[:2]:
@@ -54,10 +64,11 @@ def test_the_hosts_test_every_python_that_the_package_names() -> None:
     assert read(".woodpecker/test.yaml")["matrix"]["PYTHON_VERSION"] == named
 
 
-@pytest.mark.parametrize("name", FILES[:2])
+@pytest.mark.parametrize("name", FILES[:4])
 def test_a_workflow_of_actions_has_what_its_format_asks_for(name: str) -> None:
     about = read(name)
-    assert set(about) <= {"name", "on", "permissions", "concurrency", "jobs"} and "push" in about["on"]
+    assert set(about) <= {"name", "on", "permissions", "concurrency", "jobs"}
+    assert "workflow_dispatch" in about["on"] and ("push" in about["on"]) != ("schedule" in about["on"])
     for job in about["jobs"].values():
         assert {"runs-on", "steps", "timeout-minutes"} <= set(job)
         for step in job["steps"]:

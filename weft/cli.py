@@ -104,8 +104,9 @@ def group(context: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit the process.
 
-    Exit codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user's mistake, 3 if
-    `predict` or `evaluate` could not answer some inputs, 130 for Ctrl-C and 143 for SIGTERM.
+    Exit codes: 0 for success, 1 if `data check` found errors or the reader of the output has closed it, 2 for
+    a user's mistake, 3 if `predict` or `evaluate` could not answer some inputs, 130 for Ctrl-C and 143 for
+    SIGTERM.
     """
     # Before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()

@@ -9,7 +9,6 @@ Mcc, `mcc`. Recipes and law tests find names here, so a new part is
 usable and tested at once. Read next: config/build.py.
 """
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -19,6 +18,7 @@ from types import ModuleType
 from typing import ClassVar
 
 from weft.errors import ConfigError
+from weft.wording import close_name
 
 
 def room_of(contract: type) -> ModuleType:
@@ -73,8 +73,8 @@ def find(room: ModuleType, contract: type, name: str) -> type:
         if name in known:
             return known[name]
         kind = contract.__name__.lower()
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(known))
+        near = close_name(name, known)
+        hint = f"did you mean {near!r}?" if near else "there is " + ", ".join(sorted(known))
         raise ConfigError(f"unknown {kind} {name!r}; {hint}")
     return found
 

@@ -6,11 +6,12 @@ program's streams: always to stderr, and to stdout if it is a terminal (a pipe c
 Read next: errors.py.
 """
 
+import difflib
 import io
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -115,6 +116,20 @@ def _folded(line: str, width: int, indent: int) -> str:
             lines.append(" " * (lead + indent))
         lines[-1] += piece
     return "\n".join(one.rstrip() for one in lines)
+
+
+def close_name(word: str, known: Iterable[str]) -> str:
+    """The known name that a mistyped word most likely means, in any letter case, or "".
+
+    Example:
+        >>> [close_name("temp", [name]) for name in ("timestamp", "tmep", "Temp_C")]
+        ['', 'tmep', 'Temp_C']
+    """
+    word, names = word[:80].lower(), {name.lower(): name for name in known}
+    begun = [name for name in names if len(word) > 2 and name.startswith(word)]
+    near = difflib.get_close_matches(word, names, 3)
+    alike = (name for name in near if 2 * min(len(name), len(word)) > max(len(name), len(word)))
+    return next((names[name] for name in (*begun[:1], *alike)), "")
 
 
 def plural(count: int, noun: str) -> str:

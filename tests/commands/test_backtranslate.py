@@ -28,13 +28,13 @@ def mono(tmp_path: Path) -> Path:
 
 
 def test_the_model_writes_a_source_for_each_text(trained: Path, mono: Path, tmp_path: Path) -> None:
-    made = weft("backtranslate", trained, mono, "--output", tmp_path / "out", "--beam", 2)
+    made = weft("backtranslate", trained, mono, "--folder", tmp_path / "out", "--beam", 2)
     assert made.code == 0, made.err
     said = weft("predict", trained, mono, "--beam", 2).lines
     assert sides(tmp_path / "out") == [(f"<bt> {one}", text) for one, text in zip(said, TEXTS, strict=True)]
     assert "15 of 15 pairs kept (100.0 %)" in made.out
     assert f"`{trained}`" in (tmp_path / "out" / "README.md").read_text()
-    plain = weft("backtranslate", trained, mono, "--output", tmp_path / "out", "--beam", 2, "--tag", "")
+    plain = weft("backtranslate", trained, mono, "--folder", tmp_path / "out", "--beam", 2, "--tag", "")
     assert plain.code == 0 and "lines answered" not in plain.err
     assert sides(tmp_path / "out") == list(zip(said, TEXTS, strict=True))
 
@@ -42,7 +42,7 @@ def test_the_model_writes_a_source_for_each_text(trained: Path, mono: Path, tmp_
 def test_the_printed_lines_train_the_forward_model(
     trained: Path, toy: Path, mono: Path, tmp_path: Path
 ) -> None:
-    made = weft("backtranslate", trained, mono, "--output", tmp_path / "out of it")
+    made = weft("backtranslate", trained, mono, "--folder", tmp_path / "out of it")
     words = shlex.split(made.out.splitlines()[-1])
     assert words[:-1] == ["or", "to", "its", "command:"]
     change = words[-1]
@@ -59,7 +59,7 @@ def test_the_printed_lines_train_the_forward_model(
 
 
 def test_improbable_pairs_are_left_out(trained: Path, mono: Path, tmp_path: Path) -> None:
-    command = ["backtranslate", trained, mono, "--output", tmp_path / "out"]
+    command = ["backtranslate", trained, mono, "--folder", tmp_path / "out"]
     scores = [float(line.split("\t")[0]) for line in weft("predict", trained, mono, "--scores").lines]
     least = sorted(scores)[7] - 1e-6
     made = weft(*command, "--min-score", least)
@@ -81,26 +81,26 @@ def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
     )
     (tmp_path / "b.txt").write_bytes(b"iota")
     out = tmp_path / "out"
-    made = weft("backtranslate", trained, tmp_path / "a.txt", tmp_path / "b.txt", "--output", out)
+    made = weft("backtranslate", trained, tmp_path / "a.txt", tmp_path / "b.txt", "--folder", out)
     assert made.code == 0, made.err
     assert "4 lines to translate, 1 empty, 1 not UTF-8" in made.err
     texts = [text for _, text in sides(out)]
     assert texts[:2] == ["alpha", "beta gamma"] and texts[-1] == "iota"
     assert len((out / "texts.xx").read_text().splitlines()) == 4
     (tmp_path / "empty.txt").write_bytes(b"\n \n")
-    said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--output", tmp_path / "none"))
+    said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--folder", tmp_path / "none"))
     assert (
         "empty.txt: expected at least one line with text, 2 empty" in said
         and not (tmp_path / "none").exists()
     )
     (tmp_path / "empty.txt").write_text("iota\n")  # corrected: the folder is no obstacle
-    assert weft("backtranslate", trained, tmp_path / "empty.txt", "--output", tmp_path / "none").code == 0
+    assert weft("backtranslate", trained, tmp_path / "empty.txt", "--folder", tmp_path / "none").code == 0
     (tmp_path / "binary").write_bytes(b"\0\1\2")
     for name in ("missing.txt", tmp_path, tmp_path / "binary"):
-        assert str(name) in refused(weft("backtranslate", trained, name, "--output", tmp_path / "new"))
+        assert str(name) in refused(weft("backtranslate", trained, name, "--folder", tmp_path / "new"))
     assert not (tmp_path / "new").exists()
     (tmp_path / "none" / "back.json").write_text("{")
-    said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--output", tmp_path / "none"))
+    said = refused(weft("backtranslate", trained, tmp_path / "empty.txt", "--folder", tmp_path / "none"))
     assert "back.json" in said
 
 
@@ -120,7 +120,7 @@ def test_stopped_anywhere_it_resumes_and_ends_the_same(
     trained: Path, mono: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: list[Any]
 ) -> None:
     monkeypatch.setattr(bulk, "CHUNK", 4)  # four chunks, the last one ragged
-    command = ["backtranslate", trained, mono, *how, "--keep", 0.7, "--output"]
+    command = ["backtranslate", trained, mono, *how, "--keep", 0.7, "--folder"]
     assert weft(*command, tmp_path / "whole").code == 0
     chunks: list[int] = []
     real = bulk.answer
@@ -140,7 +140,7 @@ def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
     trained: Path, mono: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    command = ["backtranslate", trained, mono, "--output", out]
+    command = ["backtranslate", trained, mono, "--folder", out]
     out.mkdir()
     (out / ".writing-back.json-1").write_text("{")  # the first file of all
     with monkeypatch.context() as patch:
@@ -158,11 +158,11 @@ def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
 def test_pairs_belong_to_one_model_with_its_settings_and_texts(
     trained: Path, mono: Path, tmp_path: Path
 ) -> None:
-    command = ["backtranslate", trained, mono, "--output", tmp_path / "out"]
+    command = ["backtranslate", trained, mono, "--folder", tmp_path / "out"]
     assert weft(*command, "--sample", "--seed", 3).code == 0
     out = tmp_path / "out"
     said = untouched(out, lambda: weft(*command, "--sample", "--seed", 4))
-    assert f"options changed since its pairs were made; remove {out}, or choose another --output" in said
+    assert f"options changed since its pairs were made; remove {out}, or choose another --folder" in said
     assert "decoding, options changed" in untouched(out, lambda: weft(*command, "--beam", 2))
     mono.write_text("alpha\n")
     assert "texts changed" in untouched(out, lambda: weft(*command, "--sample", "--seed", 3))
@@ -175,7 +175,7 @@ def test_pairs_belong_to_one_model_with_its_settings_and_texts(
 def test_a_model_of_the_other_direction_does_not_take_over_its_translations(
     trained: Path, toy: Path, mono: Path, tmp_path: Path
 ) -> None:
-    made = ("--output", tmp_path / "out", "--beam", 1)
+    made = ("--folder", tmp_path / "out", "--beam", 1)
     assert weft("backtranslate", trained, mono, *made).code == 0
     before = content(tmp_path / "out")
     swapped = ["data.source=yy", "data.target=xx", "training.max_updates=2", "training.validate_every=2"]
@@ -186,7 +186,7 @@ def test_a_model_of_the_other_direction_does_not_take_over_its_translations(
 
 
 def test_what_cannot_translate_back_is_refused(trained: Path, mono: Path, tmp_path: Path) -> None:
-    out = ["--output", tmp_path / "out"]
+    out = ["--folder", tmp_path / "out"]
     with lock(trained):
         assert "is still being trained" in refused(weft("backtranslate", trained, mono, *out))
     said = refused(weft("backtranslate", trained, mono, *out, "--target", "yy"))
@@ -205,7 +205,7 @@ def test_a_model_of_many_languages_is_told_the_direction(tmp_path: Path) -> None
     small += ["model.decoder={use: recurrent, cell: gru, sizes: [8]}", "training.validate_every=2"]
     assert weft("train", many, "--run", tmp_path / "run", *small).code == 0
     (tmp_path / "mono").write_text("one two\nthree\n")
-    command = ["backtranslate", tmp_path / "run", tmp_path / "mono", "--output", tmp_path / "out"]
+    command = ["backtranslate", tmp_path / "run", tmp_path / "mono", "--folder", tmp_path / "out"]
     assert "choose one with --source and --target" in refused(weft(*command))
     made = weft(*command, "--source", "aa", "--target", "bb", "--max-ratio", 1000)
     assert made.code == 0, made.err

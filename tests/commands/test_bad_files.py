@@ -59,10 +59,6 @@ def test_a_missing_file_is_named_before_a_run_is_made(toy: Path, tmp_path: Path,
     ("changes", "sentence"),
     [
         (
-            ["kind=word", "size=500"],
-            r"size 500 is more than the data can give: 13 words.*set data.vocabulary.size to 13 or less",
-        ),
-        (
             ["kind=bpe", "size=5000"],
             r"size 5000 is more than the data can give: \d+ .*set data.vocabulary.size to \d+ or less",
         ),

@@ -112,14 +112,14 @@ def test_code_from_outside_needs_leave(toy: Path) -> None:
         (("--length-penalty", "nan"), "length_penalty: expected a number from 0 to 10, got nan"),
         (("--device", "abacus"), "device: expected auto, cpu or cuda"),
         (("--beam", "wide"), r"'wide' is not a valid integer"),
-        (("--plot", "where.png"), "--plot where.png: expected a directory"),
+        (("--pictures", "where.png"), "--pictures where.png: expected a directory"),
     ],
 )
 def test_wrong_options_of_predict(trained: Path, options: tuple[object, ...], sentence: str) -> None:
     assert sentence in refused(weft("predict", trained, *options, stdin=b"alpha\n"))
 
 
-@pytest.mark.parametrize("asked", ["--alignments", "--plot"])
+@pytest.mark.parametrize("asked", ["--alignments", "--pictures"])
 def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, asked: str) -> None:
     place = tmp_path / "place"
     if asked == "--alignments":

@@ -89,7 +89,7 @@ def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp
 def test_a_file_of_answers_may_have_pictures_and_alignments(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("alpha\nbeta gamma\n")
     plain = weft("predict", trained, tmp_path / "in.txt").out
-    drawn = "--plot", tmp_path / "pictures", "--alignments", tmp_path / "out.pharaoh"
+    drawn = "--pictures", tmp_path / "pictures", "--alignments", tmp_path / "out.pharaoh"
     answer = weft("predict", trained, tmp_path / "in.txt", "--output", tmp_path / "out.txt", *drawn)
     assert answer.code == 0, answer.err
     assert (tmp_path / "out.txt").read_text() == plain
@@ -104,7 +104,7 @@ def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path
     )
     assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--processes", 2))
     said = refused(
-        weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p", "--processes", 2)
+        weft("predict", trained, large, "--output", out, "--pictures", tmp_path / "p", "--processes", 2)
     )
     assert "leave out --processes" in said
     large.rename(tmp_path / "x.tsv")

@@ -66,7 +66,13 @@ def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path,
 @pytest.mark.slow
 def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
     answer = weft(
-        "predict", run, run.parent / "toy" / "valid.tsv", "--plot", tmp_path / "plots", "--plot-limit", 1
+        "predict",
+        run,
+        run.parent / "toy" / "valid.tsv",
+        "--pictures",
+        tmp_path / "plots",
+        "--max-pictures",
+        1,
     )
     assert answer.code == 0 and answer.err.endswith(f"1 picture: {tmp_path / 'plots'}\n")
     assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["1.png", "1.svg"]

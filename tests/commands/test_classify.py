@@ -75,7 +75,7 @@ def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Pa
 
 def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
     text = b"a film\n\nit was dull\n"
-    answer = weft("predict", run, "--plot", tmp_path / "plots", stdin=text)
+    answer = weft("predict", run, "--pictures", tmp_path / "plots", stdin=text)
     assert answer.code == 3 and "standard input:2: the text is empty; write one" in answer.err
     names = sorted(path.name for path in (tmp_path / "plots").iterdir())
     assert names == ["1.png", "1.svg", "3.png", "3.svg"]
@@ -86,7 +86,7 @@ def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
 def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_path: Path) -> None:
     table = tmp_path / "new.tsv"
     table.write_text("text\tlabel\na film\tgood\nit was dull\tbad\n")
-    answer = weft("predict", run, table, "--plot", tmp_path / "plots")
+    answer = weft("predict", run, table, "--pictures", tmp_path / "plots")
     assert answer.code == 0, answer.err
     assert answer.lines[0] == "text\tlabel\tpredicted" and len(answer.lines) == 3
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
@@ -112,7 +112,7 @@ def test_any_encoder_goes_with_any_pool(tmp_path: Path, changes: list[str]) -> N
     recipe.write_text(text.replace("pool: {use: queries, num_queries: 2}", f"pool: {changes[0][11:]}"))
     answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=3")
     assert answer.code == 0, answer.err
-    drawn = weft("predict", tmp_path / "run", "--plot", tmp_path / "plots", stdin=b"a great film\n")
+    drawn = weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n")
     assert drawn.code == 0, drawn.err
     assert "gradient times embedding" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
 
@@ -128,7 +128,7 @@ def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
     found = json.loads(figures.read_text())
     accuracy = found["scores"]["accuracy"]
     assert accuracy["value"] == accuracy["baselines"]["naive Bayes, tokens and pairs (word)"]
-    drawn = weft("predict", tmp_path / "run", "--plot", tmp_path / "plots", stdin=b"a great film\n")
+    drawn = weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n")
     assert drawn.code == 0, drawn.err
 
 
@@ -152,7 +152,7 @@ def test_letters_tell_the_class_of_a_word_that_training_never_saw(tmp_path: Path
         assert answer.code == 0, answer.err
         assert weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json").code == 0
         assert json.loads((tmp_path / "all.json").read_text())["scores"]["accuracy"]["value"] == right
-    drawn = weft("predict", run, "--plot", tmp_path / "plots", stdin=b"x vering\n")
+    drawn = weft("predict", run, "--pictures", tmp_path / "plots", stdin=b"x vering\n")
     assert drawn.code == 0 and drawn.lines == ["bad"], drawn.err
     assert "vering" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
 

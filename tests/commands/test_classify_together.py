@@ -75,7 +75,7 @@ def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path:
     assert weft("train", toy, "--run", other, *SHORT).code == 0
     said = refused(weft("evaluate", run, "--ensemble", other))
     assert "its classes are no, yes, here they are bad, good" in said and str(other) in said
-    drawn = weft("predict", run, "--ensemble", second, "--plot", tmp_path / "plots", stdin=b"fine\n")
+    drawn = weft("predict", run, "--ensemble", second, "--pictures", tmp_path / "plots", stdin=b"fine\n")
     assert "shows the attention of one model" in refused(drawn)
 
 

@@ -37,7 +37,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
-    wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--output", output]
+    wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--folder", output]
     answer = weft(*wanted)
     assert answer.code == 0, answer.err
     assert (
@@ -73,7 +73,7 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(
     for seed in (1, 2):
         run = tmp_path / f"s{seed}"
         assert weft("train", recipe, "--run", run, *SMALL[:2], f"training.seed={seed}").code == 0
-    answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--output", tmp_path / "out")
+    answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--folder", tmp_path / "out")
     assert answer.code == 0, answer.err
     told = (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "accuracy" in told and "| s1 | 2 |" in told and "## Each run" in told
@@ -81,7 +81,7 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(
     kept = [json.loads((tmp_path / "out" / "measured" / f"s{n}.json").read_text("utf-8")) for n in (1, 2)]
     assert kept[0]["saved_bytes"] == kept[1]["saved_bytes"] > 0  # twins keep as much, whoever came first
     assert kept[0]["example"] == kept[1]["example"] != ""
-    said = refused(weft("compare", tmp_path / "s1", trained, "--output", tmp_path / "other"))
+    said = refused(weft("compare", tmp_path / "s1", trained, "--folder", tmp_path / "other"))
     assert "compare runs of one task" in said
 
 
@@ -104,13 +104,13 @@ def test_mistakes_are_said_before_anything_is_trained(
     tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     recipe = corpus.make(tmp_path / "toy")
-    assert sentence in refused(weft("compare", recipe, *arguments, "--output", tmp_path / "out"))
+    assert sentence in refused(weft("compare", recipe, *arguments, "--folder", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
 def test_one_run_or_none_is_refused(trained: Path, tmp_path: Path) -> None:
-    assert "got one" in refused(weft("compare", trained, "--output", tmp_path / "out"))
-    assert "not a run directory" in refused(weft("compare", trained, tmp_path, "--output", tmp_path / "out"))
+    assert "got one" in refused(weft("compare", trained, "--folder", tmp_path / "out"))
+    assert "not a run directory" in refused(weft("compare", trained, tmp_path, "--folder", tmp_path / "out"))
 
 
 def test_a_grid_is_every_combination_in_order() -> None:
@@ -269,7 +269,7 @@ def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path)
     for cell in ("elman", "gru"):
         changes = [*SMALL, f"model.encoder.cell={cell}"]
         assert weft("train", recipe, "--run", tmp_path / cell, *changes).code == 0
-    answer = weft("compare", tmp_path / "elman", tmp_path / "gru", "--seeds", "2", "--output", output)
+    answer = weft("compare", tmp_path / "elman", tmp_path / "gru", "--seeds", "2", "--folder", output)
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (output / "runs").iterdir()) == ["elman,seed=2", "gru,seed=2"]
     told = (output / "report.md").read_text("utf-8")
@@ -283,7 +283,7 @@ def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path)
 def test_a_budget_ends_each_training_and_sets_its_width(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, "training.max_updates=9", "--grid", "model.encoder.cell=elman,gru"]
-    wanted += ["--budget", "tokens=900", "--budget", "parameters=9k", "--output", output]
+    wanted += ["--budget", "tokens=900", "--budget", "parameters=9k", "--folder", output]
     answer = weft(*wanted)
     assert answer.code == 0, answer.err
     facts = [json.loads(path.read_text()) for path in (output / "measured").glob("cell=*.json")]
@@ -300,9 +300,9 @@ def test_a_budget_ends_each_training_and_sets_its_width(undrawn: None, tmp_path:
 
 def test_recipes_and_runs_are_told_apart(trained: Path, tmp_path: Path) -> None:
     recipe = corpus.make(tmp_path / "toy")
-    mixed = weft("compare", recipe, trained, "--seeds", "2", "--output", tmp_path / "out")
+    mixed = weft("compare", recipe, trained, "--seeds", "2", "--folder", tmp_path / "out")
     assert f"give {trained / 'recipe.yaml'}" in refused(mixed)
-    grid = weft("compare", trained, "--grid", "training.seed=1,2", "--output", tmp_path / "out")
+    grid = weft("compare", trained, "--grid", "training.seed=1,2", "--folder", tmp_path / "out")
     assert "--grid: changes recipes" in refused(grid)
     assert "before the settings" in refused(weft("compare", "training.seed=2"))
 

@@ -62,7 +62,7 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
         alone = [next(stands.classify([text])) for text in texts]
         for one, two in zip(together, alone, strict=True):
             np.testing.assert_allclose(one.probs, two.probs, atol=1e-5)
-        answer = weft("predict", tmp_path / "run", "--plot", tmp_path / "p", stdin=lines + b"\n")
+        answer = weft("predict", tmp_path / "run", "--pictures", tmp_path / "p", stdin=lines + b"\n")
         assert answer.code == 3 and len(answer.lines) == 3 and answer.lines[2] == ""  # an empty text
         assert weft("evaluate", tmp_path / "run").code == 0
     answer = weft("predict", tmp_path / "run", "--scores", stdin=lines)

@@ -19,7 +19,7 @@ def run() -> Path:
 
 
 def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
-    answer = weft("predict", run, "--nbest", "3", "--plot", tmp_path / "maps", stdin=b"apple\nSaw\n")
+    answer = weft("predict", run, "--nbest", "3", "--pictures", tmp_path / "maps", stdin=b"apple\nSaw\n")
     assert answer.code == 0, answer.err
     rows = [line.split("\t") for line in answer.out.splitlines()]
     assert [row[0] for row in rows] == ["apple", "Saw"]
@@ -55,7 +55,9 @@ def test_gensim_opens_what_is_exported(run: Path, tmp_path: Path, name: str) -> 
     found, size = read_vectors(tmp_path / name)
     assert size == 7 and list(found) == vectors.words
     assert np.array_equal(np.stack(list(found.values())), vectors.matrix)
-    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    models = pytest.importorskip(
+        "gensim.models", reason="gensim is not installed: pip install --group vectors-tests"
+    )
     theirs = models.KeyedVectors.load_word2vec_format(
         tmp_path / name, binary=name == "v.bin", no_header=name == "v.glove"
     )

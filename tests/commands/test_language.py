@@ -113,7 +113,7 @@ def test_pictures(run: Path, tmp_path: Path) -> None:
     answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.3", "--plot", plot, "--full")
     assert answer.code == 0, answer.err
     assert plot.stat().st_size > 5000 and "nats per token by how often" in answer.out
-    answer = weft("predict", run, "--plot", tmp_path / "looks", stdin=b"the cat\n\n")
+    answer = weft("predict", run, "--pictures", tmp_path / "looks", stdin=b"the cat\n\n")
     assert answer.code == 0, answer.err
     assert (tmp_path / "looks" / "1.png").stat().st_size > 3000 and "2 pictures" in answer.err
 

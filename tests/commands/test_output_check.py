@@ -23,7 +23,7 @@ FRESH = {
     "--study": "an empty folder, or the same study",
     "--corpus": "an empty folder, or the same teacher",
     "data get --folder": "existing files in it are kept",
-    "backtranslate --output": "an empty folder, or the same texts and model",
+    "backtranslate --folder": "an empty folder, or the same texts and model",
 }
 """Folders that are checked where they are made."""
 
@@ -163,11 +163,11 @@ def test_pictures_are_not_drawn_over_the_pictures_that_are_read(tmp_path: Path) 
     for number in (1, 2):
         Image.new("RGB", (12, 12), "red").save(photos / f"{number}.png")
     for words in ((photos,), (photos / "1.png",)):
-        said = kept(tmp_path, "predict", run, *words, "--plot", photos)
+        said = kept(tmp_path, "predict", run, *words, "--pictures", photos)
         assert f"{photos}: has files that are read" in said
     listed = tmp_path / "list.txt"
     listed.write_text("".join(f"{photos / name}\n" for name in ("1.png", "2.png")))
-    answer = weft("predict", run, listed, "--plot", photos)
+    answer = weft("predict", run, listed, "--pictures", photos)
     assert answer.code == 2 and f"{photos / '1.png'}: is a picture that Weft has not drawn" in answer.err
     assert sorted(path.name for path in photos.iterdir()) == ["1.png", "2.png"]
     said = kept(tmp_path, "predict", run, photos, "--output", photos / "1.png")

@@ -24,7 +24,7 @@ def test_unseen_names_are_copied_greedily_and_by_a_beam(run: Path, tmp_path: Pat
     best = weft("predict", run, "--nbest", "2", "--scores", stdin=text.splitlines()[0] + b"\n").lines
     assert len(best) == 2 and best[0].split("\t")[1] == "kokomila"
     out = tmp_path / "alignments"
-    answer = weft("predict", run, "--alignments", out, "--plot", tmp_path / "p", stdin=text)
+    answer = weft("predict", run, "--alignments", out, "--pictures", tmp_path / "p", stdin=text)
     assert answer.code == 0, answer.err
     assert "5-0" in out.read_text().split("\n")[0].split()
     assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")

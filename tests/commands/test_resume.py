@@ -155,7 +155,7 @@ def test_how_it_is_trained_and_searched_may_change(toy: Path, tmp_path: Path) ->
 
 def test_a_mistake_that_shows_before_the_first_save_is_mended_in_place(toy: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert weft("train", toy, "--run", run, "data.vocabulary.size=999").code == 2
+    assert weft("train", toy, "--run", run, "data.vocabulary.size=3").code == 2
     answer = weft("train", toy, "--run", run, "training.max_updates=2", "data.vocabulary.size=13")
     assert answer.code == 0, answer.err
     stop = stopped(toy, tmp_path / "late", 1, signal.SIGTERM)

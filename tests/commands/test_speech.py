@@ -38,7 +38,7 @@ def test_the_error_rate_of_a_language_without_spaces_is_that_of_characters() -> 
 
 def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path) -> None:
     toy = run.parent / "toy"
-    listed = weft("predict", run, toy / "test.tsv", "--plot", tmp_path / "p", "--plot-limit", "1")
+    listed = weft("predict", run, toy / "test.tsv", "--pictures", tmp_path / "p", "--max-pictures", "1")
     assert listed.code == 0, listed.err
     alone = weft("predict", run, toy / "test4.wav")
     piped = weft("predict", run, stdin=f"{toy / 'test4.wav'}\n".encode())

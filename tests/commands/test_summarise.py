@@ -30,7 +30,7 @@ def test_it_beats_the_lead_and_says_so(run: Path, tmp_path: Path) -> None:
 
 def test_predict_writes_a_summary_a_line_with_pictures(run: Path, tmp_path: Path) -> None:
     lines = b"alpha beta. It is omega here.\n\n"
-    answer = weft("predict", run, "--plot", tmp_path / "p", stdin=lines)
+    answer = weft("predict", run, "--pictures", tmp_path / "p", stdin=lines)
     assert answer.code == 0 and answer.lines == ["omega", ""]
     assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")
 

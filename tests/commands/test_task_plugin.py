@@ -265,7 +265,7 @@ def test_it_goes_through_every_command(home: Path) -> None:
 
 def test_its_answers_are_drawn(home: Path) -> None:
     assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
-    drawn = weft("predict", "run", "--plot", "drawn", *PLUGIN, stdin=b"bad\nface\n")
+    drawn = weft("predict", "run", "--pictures", "drawn", *PLUGIN, stdin=b"bad\nface\n")
     assert (drawn.code, drawn.lines) == (0, ["bad", "face"]), drawn.err
     assert {path.name for path in Path("drawn").iterdir()} == {"1.png", "1.svg", "2.png", "2.svg"}
 

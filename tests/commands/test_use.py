@@ -141,9 +141,9 @@ def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: P
         trained,
         "--alignments",
         pharaoh,
-        "--plot",
+        "--pictures",
         pictures,
-        "--plot-limit",
+        "--max-pictures",
         2,
         stdin=b"alpha beta gamma\n\ntheta zeta\niota\n",
     )

@@ -55,10 +55,19 @@ def test_what_is_neither_file_nor_recipe_is_refused(name: str, hint: str) -> Non
 
 
 def test_the_command_lists_them_and_prints_one() -> None:
-    everything, some, one = weft("recipes"), weft("recipes", "tag"), weft("recipes", "help-gpt")
+    everything, some, one = weft("recipes", "--all"), weft("recipes", "tag"), weft("recipes", "help-gpt")
     assert all(f" {path.stem} " in everything.out for path in shipped.shipped())
-    assert "ewt-bilstm " in some.out and "help-gpt" not in some.out
+    assert "ewt-bilstm " in some.out and "help-gpt" not in some.out and "\nelmo" not in some.out
     assert one.out == (RECIPES / "language" / "help-gpt.yaml").read_text("utf-8")
+
+
+def test_the_command_lists_those_to_start_with_and_finds_others_by_words() -> None:
+    short = weft("recipes").out
+    assert all((f"* {path.stem} " in short) == shipped.recommended(path) for path in shipped.shipped())
+    assert "(and " in short and "\n  help-gpt" not in short
+    found = weft("recipes", "translate", "GRU").out
+    assert "help-gru-attention " in found and "help-demo" not in found and "shapes-gru" not in found
+    assert "no recipe has all these words" in weft("recipes", "tag", "zebra").err
 
 
 def test_the_results_are_of_recommended_recipes() -> None:
@@ -76,7 +85,7 @@ def test_the_recommended_recipes_are_marked_and_the_first_hint_names_one() -> No
 
 def test_the_list_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    listed = weft("recipes").out.splitlines()
+    listed = weft("recipes", "--all").out.splitlines()
     assert max(map(len, listed)) <= 80
     stems = {path.stem for path in shipped.shipped()}
     assert stems <= {line[2:].split(" ")[0] for line in listed}  # every name starts a line

@@ -123,7 +123,9 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path, name: str) -> N
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["v.txt", "v.bin", "v.glove"])
 def test_gensim_reads_what_is_written_and_its_files_are_read(tmp_path: Path, name: str) -> None:
-    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    models = pytest.importorskip(
+        "gensim.models", reason="gensim is not installed: pip install --group vectors-tests"
+    )
     path, binary = tmp_path / name, name == "v.bin"
     write_vectors(path, WORDS, MATRIX)
     theirs = models.KeyedVectors.load_word2vec_format(path, binary=binary, no_header=name == "v.glove")

@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -54,3 +55,10 @@ def test_the_cell_on_the_page_is_the_one_that_contributing_tests() -> None:
         return (ROOT / name).read_text("utf-8").partition("```python")[2].partition("```")[0]
 
     assert code("docs/guides/add-a-cell.md") == code("CONTRIBUTING.md")
+
+
+def test_no_stretch_of_the_changelog_stands_there_twice() -> None:
+    """Merges left halves of entries that had been changed on both sides."""
+    words = (ROOT / "CHANGELOG.md").read_text("utf-8").split()
+    stretches = Counter(" ".join(words[start : start + 12]) for start in range(len(words)))
+    assert [stretch for stretch, number in stretches.items() if number > 1] == []

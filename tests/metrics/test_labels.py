@@ -73,7 +73,9 @@ def test_balanced_accuracy_is_the_mean_recall() -> None:
 
 
 def test_all_are_those_of_scikit_learn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn, for this comparison alone")
+    metrics = pytest.importorskip(
+        "sklearn.metrics", reason="scikit-learn is not installed: pip install --group metrics-tests"
+    )
     ours, theirs = singles(61, 1, "abcde"), singles(61, 2)
     assert Mcc()(ours, theirs).value == pytest.approx(metrics.matthews_corrcoef(theirs, ours), abs=1e-12)
     assert Accuracy()(ours, theirs).value == pytest.approx(metrics.accuracy_score(theirs, ours))

@@ -70,8 +70,12 @@ def test_a_forecast_that_is_no_number_makes_the_score_none() -> None:
 
 
 def test_they_are_those_of_other_libraries() -> None:
-    losses = pytest.importorskip("utilsforecast.losses", reason="utilsforecast, for this comparison alone")
-    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn, for this comparison alone")
+    losses = pytest.importorskip(
+        "utilsforecast.losses", reason="utilsforecast is not installed: pip install --group metrics-tests"
+    )
+    metrics = pytest.importorskip(
+        "sklearn.metrics", reason="scikit-learn is not installed: pip install --group metrics-tests"
+    )
     import pandas as pd
 
     chance = np.random.default_rng(5)

@@ -55,7 +55,9 @@ def test_squared_and_calibration_errors_are_those_of_loops() -> None:
 
 
 def test_all_are_those_of_scikit_learn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn, for this comparison alone")
+    metrics = pytest.importorskip(
+        "sklearn.metrics", reason="scikit-learn is not installed: pip install --group metrics-tests"
+    )
     onehot = np.eye(3, dtype=int)[TRUE]
     assert Auroc()(PROBS, SEVERAL).value == pytest.approx(metrics.roc_auc_score(SEVERAL, PROBS))
     assert Auroc()(PROBS, TRUE).value == pytest.approx(metrics.roc_auc_score(onehot, PROBS))

@@ -26,7 +26,9 @@ def test_order_is_all_that_counts() -> None:
 
 
 def test_it_is_scipys() -> None:
-    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    stats = pytest.importorskip(
+        "scipy.stats", reason="scipy is not installed: pip install --group metrics-tests"
+    )
     chance = np.random.default_rng(5)
     a, b = chance.integers(0, 7, (2, 31)).astype(float)
     assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)

@@ -125,7 +125,9 @@ def test_a_word_is_the_mean_of_its_rows_and_an_unseen_one_of_its_n_grams() -> No
 
 
 def test_n_grams_and_their_numbers_are_those_of_gensim() -> None:
-    fasttext = pytest.importorskip("gensim.models.fasttext", reason="gensim is not installed")
+    fasttext = pytest.importorskip(
+        "gensim.models.fasttext", reason="gensim is not installed: pip install --group vectors-tests"
+    )
 
     for word in ("cat", "straße", "Ω", "the", "naïveté"):
         ours = sorted(bucket(gram, 1009) for gram in ngrams(word, 3, 6))

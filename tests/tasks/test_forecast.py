@@ -90,7 +90,7 @@ def test_a_metric_of_numbers_chooses_the_checkpoint(run: Path, tmp_path: Path) -
 
 def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) -> None:
     new = toys.table(tmp_path / "new.csv", 60)
-    answer = weft("predict", run, new, "--scores", "--plot", tmp_path / "pictures", "--plot-limit", "1")
+    answer = weft("predict", run, new, "--scores", "--pictures", tmp_path / "pictures", "--max-pictures", "1")
     assert answer.code == 0, answer.err
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     assert [row["unique_id"] for row in rows] == ["one"] * 12 + ["two"] * 12 + ["three"] * 12

@@ -119,12 +119,12 @@ def test_calibration_needs_the_data_of_the_training(run: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, tmp_path: Path) -> None:
     table, where = run.parent / "x.csv", tmp_path / "all"
-    answer = weft("predict", run, table, "--plot", where, "--set", "conformal=true")
+    answer = weft("predict", run, table, "--pictures", where, "--set", "conformal=true")
     assert answer.code == 0, answer.err
     names = {path.name for path in where.iterdir()}
     assert names == {"shop-7-Zagreb.png", "shop-7-Zagreb.svg", "other.png", "other.svg"}
     assert "80 % band" in (where / "other.svg").read_text("utf-8")
-    answer = weft("predict", run, table, "--series", "other", "--plot", tmp_path / "one")
+    answer = weft("predict", run, table, "--series", "other", "--pictures", tmp_path / "one")
     assert len(answer.lines) == 4 and {path.stem for path in (tmp_path / "one").iterdir()} == {"other"}
     assert "series 'none' is not in the table" in refused(weft("predict", run, table, "--series", "none"))
 

@@ -43,7 +43,7 @@ def test_what_a_command_sets_itself_is_no_option() -> None:
 def test_values_out_of_range_or_at_odds_are_refused() -> None:
     with pytest.raises(ConfigError, match="--nbest"):
         GapSettings(nbest=0)
-    with pytest.raises(ConfigError, match="--plot"):
+    with pytest.raises(ConfigError, match="--pictures"):
         ClassifierSettings(plot=Path("x"), ensemble=[None])  # type: ignore[list-item]
 
 

@@ -31,7 +31,7 @@ def predicted(opened: LoadedRun, *options: object) -> str:
     """The first line of the answer to the task's example; "" if an option is refused."""
     example = opened.task.predict_example(examples(opened.path).texts)
     assert example is not None
-    words = () if "--plot" in example.words else example.words
+    words = () if "--pictures" in example.words else example.words
     answer = weft("predict", opened.path, *words, *options, stdin=f"{example.line}\n".encode())
     assert answer.code in (0, 2) and "Traceback" not in answer.err, answer.err
     assert answer.code == 0 or len(answer.err.splitlines()) == 1, answer.err  # one sentence
@@ -45,7 +45,7 @@ def row(name: str, folder: Path) -> str:
     data = {one.name for one in fields(opened.task.data)}  # type: ignore[arg-type]
     held = [f"`data.{one}`" for one in ("hold_out", "valid_share", "split") if one in data]
     scores = predicted(opened, "--scores")
-    drawn = predicted(opened, "--plot", folder / "drawn", "--plot-limit", 1)
+    drawn = predicted(opened, "--pictures", folder / "drawn", "--max-pictures", 1)
     aligned = predicted(opened, "--alignments", folder / "aligned.txt")
     checks = vars(type(opened.task)).get("check") or name in ("masked", "elmo", "language")
     cells = [

@@ -43,7 +43,7 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
         "data.group=group",
         "--repeats",
         2,
-        "--output",
+        "--folder",
         tmp_path / "out",
     ]
     answer = weft(*words)
@@ -66,7 +66,7 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
 @pytest.mark.slow
 def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
     recipe = make_sentences(tmp_path / "toy")
-    words = [*SHORT, "data.test=null", "data.folds=3", "--output", tmp_path / "out"]
+    words = [*SHORT, "data.test=null", "data.folds=3", "--folder", tmp_path / "out"]
     answer = weft("folds", recipe, *words)
     assert answer.code == 0, answer.err
     found = rows(tmp_path / "out")
@@ -78,7 +78,7 @@ def test_taggers_are_cross_validated_too(tmp_path: Path) -> None:
     assert f"tag accuracy {mean:.4g} [" in answer.out
     assert "baseline: most frequent tag and ending" in answer.out
     assert "at least 300 sentences, one per fold, got 200" in refused(
-        weft("folds", recipe, *SHORT, "data.test=null", "data.folds=300", "--output", tmp_path / "more")
+        weft("folds", recipe, *SHORT, "data.test=null", "data.folds=300", "--folder", tmp_path / "more")
     )
 
 
@@ -114,32 +114,32 @@ def test_by_time_the_oldest_part_is_never_tested(
         return evaluate(self, model, split=split, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ClassifyPipeline, "evaluate", scored)
-    answer = weft("folds", recipe, *SHORT, "data.folds=3", "data.time=day", "--output", tmp_path / "out")
+    answer = weft("folds", recipe, *SHORT, "data.folds=3", "data.time=day", "--folder", tmp_path / "out")
     assert answer.code == 0, answer.err
     assert [row[:2] for row in rows(tmp_path / "out")[1:]] == [["1", "1"], ["1", "2"]]
     assert asked == ["test", "test"]
 
 
 def test_what_cannot_be_cross_validated_is_refused(recipe: Path, tmp_path: Path) -> None:
-    assert "pass data.folds=5" in refused(weft("folds", recipe, "--output", tmp_path / "out"))
+    assert "pass data.folds=5" in refused(weft("folds", recipe, "--folder", tmp_path / "out"))
     words = ["folds", recipe, "data.folds=3", "data.time=day", "--repeats", 2]
     assert "--repeats: data.time allows only one split" in refused(weft(*words))
     assert "task: memory has no folds" in refused(weft("folds", "adding-lstm"))
     assert "tests every fold" in refused(weft("folds", recipe, "data.folds=3", "data.fold=1"))
     (tmp_path / "file").write_text("")
-    said = refused(weft("folds", recipe, "data.folds=3", "--output", tmp_path / "file"))
-    assert "got a file; choose another --output" in said
-    assert "has files that are read" in refused(weft("folds", recipe, "data.folds=3", "--output", recipe))
+    said = refused(weft("folds", recipe, "data.folds=3", "--folder", tmp_path / "file"))
+    assert "got a file; choose another --folder" in said
+    assert "has files that are read" in refused(weft("folds", recipe, "data.folds=3", "--folder", recipe))
 
 
 def test_more_folds_than_groups_are_refused_before_the_first_training(recipe: Path, tmp_path: Path) -> None:
-    words = ["folds", recipe, *SHORT, "data.group=group", "--output", tmp_path / "out"]
+    words = ["folds", recipe, *SHORT, "data.group=group", "--folder", tmp_path / "out"]
     assert "values of group (data.group), one per fold, got 22" in refused(weft(*words, "data.folds=30"))
     assert "at least 200 texts" in refused(weft(*words, "data.folds=200"))
 
 
 def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> None:
-    words = ["folds", recipe, *SHORT, "data.folds=3", "--output", tmp_path / "out"]
+    words = ["folds", recipe, *SHORT, "data.folds=3", "--folder", tmp_path / "out"]
     assert weft(*words).code == 0
     before = (tmp_path / "out" / "folds.tsv").read_bytes()
     other = weft(*words, "training.optimiser.lr=0.5")
@@ -151,7 +151,7 @@ def test_folds_of_another_recipe_do_not_count(recipe: Path, tmp_path: Path) -> N
 def test_a_fold_whose_test_was_interrupted_is_tested_again(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["folds", recipe, *SHORT, "data.folds=3", "--output"]
+    words = ["folds", recipe, *SHORT, "data.folds=3", "--folder"]
     assert weft(*words, tmp_path / "whole").code == 0
 
     def broken(*_: object, **__: object) -> None:

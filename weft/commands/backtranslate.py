@@ -56,7 +56,7 @@ COMPUTING = ("processes", "device", "plugins")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--output",
+    "--folder",
     "-o",
     "out",
     required=True,
@@ -119,9 +119,9 @@ def command(**given: Any) -> int:
 
     \b
     Examples:
-      weft backtranslate runs/es-en news.es --output back
-      weft backtranslate runs/es-en news.es.gz more.es --output back --beam 1 --keep 0.8 --processes 2
-      weft backtranslate runs/es-en news.es --output back --sample --top-k 10 --seed 3
+      weft backtranslate runs/es-en news.es --folder back
+      weft backtranslate runs/es-en news.es.gz more.es --folder back --beam 1 --keep 0.8 --processes 2
+      weft backtranslate runs/es-en news.es --folder back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import asked, bulk, predict
     from weft.store import files
@@ -136,7 +136,7 @@ def command(**given: Any) -> int:
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
     _begin(out, opened, search, given["mono"])
-    with lock(out, "writing these pairs", "--output"):
+    with lock(out, "writing these pairs", "--folder"):
         files.remove_leftovers(out)
         _copy(given["mono"], texts)
         if not lines.exists() and (
@@ -195,16 +195,16 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     known = out / "back.json"
     try:
         if not known.exists() and out.exists() and any(one.name[0] != "." for one in out.iterdir()):
-            raise ConfigError(f"{out}: is not empty and has no translated pairs; choose another --output")
+            raise ConfigError(f"{out}: is not empty and has no translated pairs; choose another --folder")
         out.mkdir(parents=True, exist_ok=True)
         begun = known.exists() and any(out.glob("texts.*"))  # of any direction
-        remedy = f"remove {out}, or choose another --output"
+        remedy = f"remove {out}, or choose another --folder"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
         if changed := ", ".join(sorted(name for name in then if then[name] != about.get(name))):
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
     except OSError as error:
-        why = f"cannot be written ({error.strerror or error}); choose another --output"
+        why = f"cannot be written ({error.strerror or error}); choose another --folder"
         raise DataError(why, path=out) from error
     names = ", ".join(str(path) for path, _ in stats)
     text = (

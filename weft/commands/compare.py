@@ -49,7 +49,7 @@ FIGURES = ("scores.svg", "scores.pdf", "curves.svg", "curves.pdf")
     "widths of the model. For example tokens=2M (repeatable).",
 )
 @click.option(
-    "--output",
+    "--folder",
     metavar="DIR",
     type=OutputPath(folder=True),
     default=Path("comparison"),
@@ -67,7 +67,7 @@ def command(
     grids: tuple[str, ...],
     seeds: int | None,
     budgets: tuple[str, ...],
-    output: Path,
+    folder: Path,
     text: str | None,
     device: str,
     plugins: tuple[str, ...],
@@ -82,7 +82,7 @@ def command(
 
     \b
     Examples:
-      weft compare runs/lstm runs/gru --output lstm-gru
+      weft compare runs/lstm runs/gru --folder lstm-gru
       weft compare recipe.yaml --grid model.encoder.cell=elman,lstm,gru --seeds 5
       weft compare recipe.yaml --grid model.encoder.cell=lstm,gru \\
           --budget updates=1000 --budget parameters=100k
@@ -93,37 +93,37 @@ def command(
     from weft.inspect.comparing.report import markdown, page
     from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
 
-    check_outputs(*(output / name for name in (*FILES, *FIGURES)))
+    check_outputs(*(folder / name for name in (*FILES, *FIGURES)))
     wanted = asked(given, grids, seeds, budgets)
-    runs, code = train_missing(wanted, output, plugins)
+    runs, code = train_missing(wanted, folder, plugins)
     if code:
         return code
-    folder_for(output / "measured")
-    found = _measured(runs, output / "measured", text, device, plugins)
+    folder_for(folder / "measured")
+    found = _measured(runs, folder / "measured", text, device, plugins)
     names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
     title = f"weft compare: {names}" if len(names) <= 76 else f"weft compare: {len(runs)} runs"
     budget = str(wanted.budget)
-    outputs.write(output / "report.md", markdown(found, title, budget))
-    outputs.write(output / "report.html", page(found, title, budget))
-    outputs.write(output / "scores.csv", scores_csv(found))
-    outputs.write(output / "tests.csv", significance_csv(found))
-    outputs.write(output / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
-    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), output)
+    outputs.write(folder / "report.md", markdown(found, title, budget))
+    outputs.write(folder / "report.html", page(found, title, budget))
+    outputs.write(folder / "scores.csv", scores_csv(found))
+    outputs.write(folder / "tests.csv", significance_csv(found))
+    outputs.write(folder / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
+    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), folder)
     click.echo(summary(found, title, budget))
     click.echo(
-        folded(f"\nreport: {output / FILES[1]}\nbeside it: {', '.join((FILES[0], *FILES[2:], *drawn))}", 80)
+        folded(f"\nreport: {folder / FILES[1]}\nbeside it: {', '.join((FILES[0], *FILES[2:], *drawn))}", 80)
     )
     return 0
 
 
-def _draw(found: "dict[str, Figure]", output: Path) -> list[str]:
+def _draw(found: "dict[str, Figure]", folder: Path) -> list[str]:
     """Write each figure as SVG and PDF; the names of the files."""
     from weft.figures.picture import save
 
     names = []
     for name, figure in found.items():
         for suffix in ("svg", "pdf"):
-            save(figure, output / f"{name}.{suffix}")
+            save(figure, folder / f"{name}.{suffix}")
             names.append(f"{name}.{suffix}")
     return names
 

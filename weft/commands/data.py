@@ -28,15 +28,16 @@ def command() -> None:
 )
 @click.option(
     "--source",
-    metavar="COLUMN",
+    metavar="LANGUAGE",
     show_default="guessed",
-    help="Tables of sentence pairs: column to translate.",
+    help="Tables of sentence pairs: language to translate from, or its column.",
 )
 @click.option(
     "--target",
-    metavar="COLUMN",
+    metavar="LANGUAGE",
     show_default="guessed",
-    help="Tables of sentence pairs: its translation. Series: columns to forecast, a,b.",
+    help="Tables of sentence pairs: language to translate into, or its column. Series: columns to forecast, "
+    "such as a,b.",
 )
 @click.option(
     "--text",

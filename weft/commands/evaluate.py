@@ -48,15 +48,15 @@ HEADINGS = {
 )
 @click.option(
     "--source",
-    metavar="COLUMN",
+    metavar="LANGUAGE",
     show_default="as in the recipe",
-    help="Column to read, if --data is a table of sentence pairs.",
+    help="Language to translate from, or its column, if --data is a table of sentence pairs.",
 )
 @click.option(
     "--target",
-    metavar="COLUMN",
+    metavar="LANGUAGE",
     show_default="as in the recipe",
-    help="Column to compare with, if --data is a table of sentence pairs.",
+    help="Language to translate into, or its column, if --data is a table of sentence pairs.",
 )
 @click.option(
     "--split",

@@ -13,8 +13,7 @@ from weft.wording import plural
 @click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
-    "--output",
-    "folder",
+    "--folder",
     metavar="DIR",
     type=OutputPath(folder=True),
     show_default="runs/NAME-folds of the recipe",

@@ -37,7 +37,7 @@ class Inits(Lazy):
         name, *others = arguments
         if "." not in name:
             return super().resolve_command(context, arguments)
-        return name, once(command_of(_plugged(name, plugins_in(others)))), others
+        return name, command_of(_plugged(name, plugins_in(others))), others
 
 
 def _plugged(name: str, plugins: Sequence[str]) -> Init:
@@ -61,10 +61,7 @@ def command_of(init: Init) -> click.Command:
         help="Recipe file to write.",
     )
     files = click.Argument(["files"], nargs=-1, type=click.Path(path_type=Path))
-    before = [
-        _parameter(one._replace(name=one.old, required=False), hidden=True) for one in init.options if one.old
-    ]
-    params = [files, *map(_parameter, init.options), *before, output]
+    params = [files, *map(_parameter, init.options), output]
     package = "".join(f" {word}" for word in init.plugin())
     if package:
         params.append(
@@ -87,7 +84,7 @@ def command_of(init: Init) -> click.Command:
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
 
-        given = init.with_files(_renamed(init, given), given.pop("files"))
+        given = init.with_files(given, given.pop("files"))
         recipe = output or Path(init.file_name(given))
         if recipe.exists():
             raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
@@ -99,7 +96,10 @@ def command_of(init: Init) -> click.Command:
         for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
             click.echo(f"  {typed(*step)}")
 
-    return click.Command(init.task, callback=run, params=params, help=text, short_help=init.about)
+    earlier = {f"--{one.old}": f"--{one.name}" for one in init.options if one.old}
+    return once(
+        click.Command(init.task, callback=run, params=params, help=text, short_help=init.about), earlier
+    )
 
 
 def for_this_machine(recipe: str) -> str:
@@ -108,17 +108,7 @@ def for_this_machine(recipe: str) -> str:
     return recipe.replace("\ntraining:\n", f"\ntraining:\n{line}\n", 1) if machine.has_gpu() else recipe
 
 
-def _renamed(init: Init, given: dict[str, Any]) -> dict[str, Any]:
-    """The options by their names of today; a line for each that was given by an earlier one."""
-    for option in init.options:
-        value = given.pop(option.old.replace("-", "_"), None) if option.old else None
-        if value is not None:
-            click.echo(f"--{option.old} is now --{option.name}", err=True)
-            given[option.name.replace("-", "_")] = value
-    return given
-
-
-def _parameter(option: Option, *, hidden: bool = False) -> click.Parameter:
+def _parameter(option: Option) -> click.Parameter:
     kind: Any = click.Path(path_type=Path) if option.type is Path else option.type
     name = option.name.replace("-", "_")
     given = {} if option.default is None else {"default": option.default}
@@ -129,7 +119,6 @@ def _parameter(option: Option, *, hidden: bool = False) -> click.Parameter:
         required=option.required,
         multiple=option.multiple,
         help=option.help,
-        hidden=hidden,
         **given,
     )
 

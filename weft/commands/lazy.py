@@ -1,11 +1,20 @@
 """A group that imports a command only when it is called, and suggests a name for an unknown one."""
 
-import difflib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+
+from weft.wording import close_name
+
+EARLIER = {
+    "backtranslate": {"--output": "--folder"},
+    "compare": {"--output": "--folder"},
+    "folds": {"--output": "--folder"},
+    "predict": {"--plot": "--pictures", "--plot-limit": "--max-pictures"},
+}
+"""Options of commands by their earlier names, which are still read."""
 
 
 class Lazy(click.Group):
@@ -21,7 +30,7 @@ class Lazy(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command of that name, or None."""
-        return once(self.load(name)) if name in self.list_commands(context) else None
+        return once(self.load(name), EARLIER.get(name, {})) if name in self.list_commands(context) else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -29,28 +38,42 @@ class Lazy(click.Group):
         """As in click, but an unknown name gets a suggestion."""
         name, names = arguments[0], self.list_commands(context)
         if name not in names and not name.startswith("-"):
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "choose one of " + ", ".join(names)
+            near = close_name(name, names)
+            hint = f"did you mean {near!r}?" if near else "choose one of " + ", ".join(names)
             context.fail(f"unknown command {name!r}; {hint}")
         return super().resolve_command(context, arguments)
 
 
-def once(command: click.Command) -> click.Command:
-    """The command, which refuses an option of one value that is given twice; click takes the last one."""
+def once(command: click.Command, earlier: Mapping[str, str]) -> click.Command:
+    """The command, which refuses an option of one value that is given twice; click takes the last one.
+
+    Args:
+        command: of click; it is changed.
+        earlier: its options of today by names that they had, which are read as well.
+    """
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        once(inner)
+        once(inner, {})
     if "make_parser" not in vars(command):
-        vars(command)["make_parser"] = _checking(command.make_parser)
+        vars(command)["make_parser"] = _checking(command.make_parser, earlier)
     return command
 
 
-def _checking(make: Callable[[click.Context], Any]) -> Callable[[click.Context], Any]:
+def _checking(
+    make: Callable[[click.Context], Any], earlier: Mapping[str, str]
+) -> Callable[[click.Context], Any]:
+    def today(word: str) -> str:
+        name, sign, value = word.partition("=")
+        if name not in earlier:
+            return word
+        click.echo(f"{name} is now {earlier[name]}", err=True)
+        return earlier[name] + sign + value
+
     def make_parser(context: click.Context) -> Any:
         parser = make(context)
         parse = parser.parse_args
 
         def parse_args(args: list[str]) -> Any:
-            found = parse(args)
+            found = parse([today(word) for word in args])
             given = found[2]  # every parameter, as often as it was given
             for one in given:
                 single = isinstance(one, click.Option) and not (one.multiple or one.count or one.is_flag)

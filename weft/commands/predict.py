@@ -71,14 +71,20 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     help="File for word alignments in Pharaoh format (0-0 1-2).",
 )
 @click.option(
-    "--plot",
+    "--pictures",
+    "plot",
     metavar="DIR",
     type=OutputPath(folder=True),
     help="Directory for one picture per answer, such as its attention: 1.png and 1.svg, or SERIES.png for "
     "forecasts.",
 )
 @click.option(
-    "--plot-limit", type=int, metavar="N", default=20, help="Maximum number of pictures that --plot draws."
+    "--max-pictures",
+    "plot_limit",
+    type=int,
+    metavar="N",
+    default=20,
+    help="Maximum number of pictures that --pictures draws.",
 )
 @click.option("--coco", is_flag=True, help="Captions only: write COCO results, [{image_id, caption}, ...].")
 @click.option(
@@ -145,7 +151,7 @@ def command(**given: Any) -> int:
     Examples:
       weft predict runs/en-es < in.txt > out.txt
       echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
-      weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
+      weft predict runs/en-es in.txt --pictures drawn --alignments out.pharaoh
       weft predict runs/en-es --document page.html --output page.es.html
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
@@ -156,7 +162,7 @@ def command(**given: Any) -> int:
 
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
-        raise ConfigError(f"--plot {plot}: expected a directory for one picture per line")
+        raise ConfigError(f"--pictures {plot}: expected a directory for one picture per line")
     check_outputs()
     if given["document"]:
         documents.check_options(given)
@@ -300,7 +306,7 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
     if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if _several(given) and (given["plot"] or given["alignments"]):
-        raise ConfigError("--plot and --alignments: one process draws; leave out --processes and --ray")
+        raise ConfigError("--pictures and --alignments: one process draws; leave out --processes and --ray")
 
 
 def _side_by_side(given: Mapping[str, Any]) -> int:

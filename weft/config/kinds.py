@@ -6,7 +6,6 @@ built by a function that build.py passes in.
 
 import collections.abc
 import dataclasses
-import difflib
 import inspect
 import math
 import types
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from weft.config.table import Entry, PlacedError, Table
 from weft.setting_types import Bounds
+from weft.wording import close_name
 
 
 class SettingValue(NamedTuple):
@@ -172,8 +172,8 @@ def _choice(entry: Entry, choices: Sequence[Any]) -> SettingValue:
         if entry.value == choice and type(entry.value) is type(choice):
             return SettingValue(choice, choice)
     named = [choice for choice in choices if isinstance(choice, str)]
-    near = difflib.get_close_matches(str(entry.value)[:80], named, 1) if isinstance(entry.value, str) else []
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = close_name(entry.value, named) if isinstance(entry.value, str) else ""
+    hint = f"; did you mean {near!r}?" if near else ""
     raise entry.refuse(f"expected {words(Literal[tuple(choices)])}, got {entry.shown()}{hint}")
 
 

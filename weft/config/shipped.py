@@ -3,7 +3,6 @@
 Read next: recipe.py.
 """
 
-import difflib
 import re
 import shlex
 from functools import cache
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from weft.config.text import parse
 from weft.data import recipes
 from weft.errors import ConfigError
+from weft.wording import close_name
 
 _GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than naive Bayes"}
 
@@ -119,8 +119,8 @@ def find_recipe(recipe: str | Path) -> ShippedRecipe:
         if named in (name, name.partition("/")[2]):
             return _renamed(name, old)
     names = [one.stem for one in known.values()]
-    near = difflib.get_close_matches(named.rpartition("/")[2], names, 1)
-    hint = f"did you mean {near[0]}?" if near else "`weft recipes` lists those that come with Weft"
+    near = close_name(named.rpartition("/")[2], names)
+    hint = f"did you mean {near}?" if near else "`weft recipes --all` lists those that come with Weft"
     raise ConfigError(f"{recipe}: no such file and no such recipe; {hint}")
 
 

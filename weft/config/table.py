@@ -3,13 +3,13 @@
 Read next: text.py, which reads them; build.py, which builds parts from them.
 """
 
-import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.errors import ConfigError
+from weft.wording import close_name
 
 Scalar = str | int | float | bool | None
 _LONGEST = 60  # characters of a wrong value quoted in a message
@@ -84,7 +84,7 @@ class Table(Entry):
         if entry is None:
             if optional:
                 return Table(inner(self.name, key), self.place, {})
-            near = nearest(key, self.value)
+            near = close_name(key, self.value)
             raise self.refuse(f"the section {key!r} is missing{near and f'; is it {near!r}?'}")
         if not isinstance(entry, Table):
             raise entry.refuse(f"expected a table with keys, got {entry.shown()}")
@@ -113,17 +113,10 @@ def inner(name: str, key: str) -> str:
     return f"{name}.{shown}" if name else shown
 
 
-def nearest(word: str, known: Iterable[str] | Mapping[str, Any]) -> str:
-    """The most similar known name, or ""."""
-    # a cutoff of 0.5 instead of 0.6 matches `sizs` and `hid_size`
-    near = difflib.get_close_matches(word[:80], list(known), 1, 0.5)
-    return near[0] if near else ""
-
-
 def unknown(word: str, known: Iterable[str], *, owner: str, kind: str = "setting") -> str:
     """The error message for an unknown name."""
     names = list(known)
-    near = nearest(word, names)
+    near = close_name(word, names)
     if near:
         return f"{owner} has no such {kind}; did you mean {near!r}?"
     return f"{owner} has no such {kind}; " + (f"it has {', '.join(names)}" if names else f"it has no {kind}s")

@@ -4,12 +4,12 @@ libreoffice-help: 33,000 parallel help sentences in six languages, so any of 30 
 without a download. Read next: parallel.py, whose interface a corpus has.
 """
 
-import difflib
 from pathlib import Path
 
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError
+from weft.wording import close_name
 
 SPLITS = ("train", "valid", "test")
 FOLDER = Path(__file__).parent / "corpora"
@@ -62,7 +62,7 @@ def corpus(name: str, source: str, target: str, split: str) -> ParallelText:
 
 def _folder(name: str) -> Path:
     if name not in names():
-        near = difflib.get_close_matches(name, names(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(names())}"
+        near = close_name(name, names())
+        hint = f"did you mean {near!r}?" if near else f"choose one of {', '.join(names())}"
         raise ConfigError(f"unknown corpus {name!r}; {hint}")
     return FOLDER / name

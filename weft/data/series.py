@@ -6,7 +6,6 @@ cells that are not numbers name file and line, where pandas would make the whole
 Read next: times.py and calendar.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
-from weft.wording import plural
+from weft.wording import close_name, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,8 +191,8 @@ def _trained(path: Path, others: Sequence[str], trained: Sequence[str]) -> tuple
     missing = [name for name in trained if name not in found]
     extra = [name for name in others if name.lower() not in {one.lower() for one in trained}]
     if missing and extra:
-        near = difflib.get_close_matches(missing[0].lower(), [name.lower() for name in extra], 1)
-        hint = f" ({names[near[0]]!r} is close)" if near else ""
+        near = close_name(missing[0], extra)
+        hint = f" ({near!r} is close)" if near else ""
         raise ConfigError(
             f"{path}: expected the column {missing[0]!r}, as in training, got "
             f"{', '.join(others)[:200]}{hint}; rename it"
@@ -330,8 +329,8 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
     for name in names:
         if name not in exact and name.lower() not in folded:
-            near = difflib.get_close_matches(name.lower(), folded, 1)
-            hint = f"; did you mean {header[folded[near[0]]]!r}?" if near else ""
+            near = close_name(name, header)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise ConfigError(
                 f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}{hint}"
             )

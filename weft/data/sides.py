@@ -200,7 +200,7 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
         table = TableFile(file)
         names, notes = table.names(), list(table.notes)
         columns = [column for column, name in enumerate(names) if names_side(name)]
-        header = len(columns) >= 2
+        header, guessed = len(columns) >= 2, named is None and len(columns) < len(names)
         if named is not None:
             left, right, header = pair_columns(table, *named)
             names, columns = list(named), [left, right] if header else [0, 1]
@@ -214,11 +214,7 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
         else:
             found = sides_of(columns_of(Path(file)))
             if found is not None:
-                columns, header = [names.index(name) for name in found], True
-                notes.append(
-                    f"{file}: columns {found[0]!r} and {found[1]!r} are read as the two sides; --source and "
-                    "--target name others"
-                )
+                columns, header, guessed = [names.index(name) for name in found], True, True
             elif len(names) == 2:
                 notes += headless(table)
                 names, columns = ["source", "target"], [0, 1]
@@ -231,4 +227,9 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
     except ConfigError as error:
         return Finding(file, 0, "file", str(error).removeprefix(f"{file}: "))
     sides = names if len(names) == len(columns) else [names[column] for column in columns]
+    if header:
+        read = " and ".join(repr(table.names()[column]) for column in columns)
+        what = "the two sides" if len(columns) == 2 else "sides"
+        others = "; --source and --target name others" if guessed else ""
+        notes.append(f"{file}: columns {read} are read as {what}{others}")
     return AlignedText(file, sides, [file] * len(columns), columns, header, tuple(notes))

@@ -89,11 +89,11 @@ class Answer(ABC):
         """The server's response."""
 
     def figure(self) -> "Figure | None":
-        """The figure of `weft predict --plot`, or None if there is nothing to draw."""
+        """The figure of `weft predict --pictures`, or None if there is nothing to draw."""
         return None
 
     def pictures(self) -> Mapping[str, bytes]:
-        """The files of `weft predict --plot`, by extension: the figure as PNG and SVG."""
+        """The files of `weft predict --pictures`, by extension: the figure as PNG and SVG."""
         from weft.figures.picture import png, svg
 
         figure = self.figure()
@@ -262,7 +262,7 @@ class Predictor(ABC, Generic[In]):
         if alignments:
             raise ConfigError("--alignments: this task does not align words; leave it out")
         if not self.draws:
-            raise ConfigError("--plot: this task has no picture of an answer; leave it out")
+            raise ConfigError("--pictures: this task has no picture of an answer; leave it out")
 
     def overview(self, answers: Sequence[Answer]) -> "Figure | None":
         """One figure of all drawn answers, in addition to theirs, or None."""

@@ -18,7 +18,8 @@ class WordSettings:
     Args:
         kind: word; space (words between spaces, for tokenised texts); bpe or unigram
             (subwords); or character.
-        size: number of tokens, the four special ones included; null takes every word or character.
+        size: number of tokens with the four special ones, of words and characters at most; null takes
+            every word or character.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
         lowercase: convert the text to lower case.
@@ -33,10 +34,6 @@ class WordSettings:
     def learn(self, texts: Sequence[str]) -> Vocabulary:
         """The vocabulary of these texts, with at most `size` tokens."""
         own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
-        if self.kind not in ("bpe", "unigram"):
-            whole = Vocabulary.train(texts, kind=self.kind, size=None, **own)
-            if self.size is None or len(whole) <= self.size:
-                return whole
         return Vocabulary.train(texts, kind=self.kind, size=self.size, **own)
 
 
@@ -47,7 +44,8 @@ class ProseVocabulary:
     Args:
         kind: space (words between white space, for tokenised text; <unk> in it is the
             unknown symbol), word (cut at punctuation too), character, or subwords (bpe, unigram).
-        size: number of tokens, with the four special ones; null takes every word or character.
+        size: number of tokens with the four special ones, of words and characters at most; null takes
+            every word or character.
         min_count: rarer words or characters become unknown.
         form: Unicode normal form.
         lowercase: convert the text to lower case.

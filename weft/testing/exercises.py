@@ -10,7 +10,6 @@ question in words, the part that code can answer is checked.
 Read next: exercises_recurrent.py, the checks of the first chapters.
 """
 
-import difflib
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from weft.errors import ConfigError
 from weft.testing import exercises_attention, exercises_recurrent
 from weft.testing.exercise_answers import Answers, Exercise
+from weft.wording import close_name
 
 EXERCISES: dict[str, Exercise] = {
     name.replace("_", "-"): Exercise(str(check.__doc__), check)
@@ -50,7 +50,7 @@ def check_exercise(name: str, given: Mapping[str, Any]) -> None:
 def exercise_of(name: str) -> Exercise:
     """The exercise of that name."""
     if name not in EXERCISES:
-        near = difflib.get_close_matches(name, EXERCISES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "weft check lists them"
+        near = close_name(name, EXERCISES)
+        hint = f"did you mean {near!r}?" if near else "weft check lists them"
         raise ConfigError(f"no exercise with a check is named {name!r}; {hint}")
     return EXERCISES[name]

@@ -46,14 +46,14 @@ def learn(
         raise ConfigError(f"vocabulary size {size} has no room beside the {len(SPECIALS)} special symbols")
     characters = _characters(words)
     if kind == "word":
-        return _listed(count_parts(words, kind), kind, size, min_count)
+        return _listed(count_parts(words, kind), size, min_count)
     if kind == "space":
         # A tokenised text may contain "<unk>" as a word; it is the unknown symbol, not a new entry.
         spelt = Counter({word: count for word, count in words.items() if word != " " + UNKNOWN})
-        return _listed(spelt, "word", size, min_count)
+        return _listed(spelt, size, min_count)
     if kind == "character":
         # The space before a text's first word is not part of the text.
-        return _listed(characters - Counter({" ": texts}), kind, size, min_count)
+        return _listed(characters - Counter({" ": texts}), size, min_count)
     assert size is not None
     alphabet = sorted(mark for mark, count in characters.items() if count >= min_count)
     least = len(alphabet) + len(SPECIALS)
@@ -88,14 +88,9 @@ def _in_parts(words: Counter[str]) -> Counter[str]:
     return parts
 
 
-def _listed(counts: Counter[str], kind: str, size: int | None, min_count: int) -> models.Model:
-    """A model of the most frequent entries, for words and characters."""
+def _listed(counts: Counter[str], size: int | None, min_count: int) -> models.Model:
+    """A model of the most frequent entries, at most `size`, for words and characters."""
     enough = [entry for entry, count in counts.items() if count >= max(min_count, 1)]
-    most = len(enough) + len(SPECIALS)
-    if size is not None and size > most:
-        raise _too_large(
-            size, most, f"{kind}s seen {min_count} times or more" if min_count > 1 else f"{kind}s"
-        )
     best = sorted(enough, key=lambda entry: (-counts[entry], entry))
     entries = [*SPECIALS, *best][:size]
     return models.WordLevel({entry: number for number, entry in enumerate(entries)}, UNKNOWN)

@@ -95,13 +95,14 @@ class Vocabulary:
         Args:
             lines: raw training text.
             kind: "word", "space" (words of tokenised text), "character", "bpe" or "unigram".
-            size: number of pieces including the four special symbols; None keeps every word or character.
+            size: number of pieces including the four special symbols, of words and characters at most; None
+                keeps every word or character.
             min_count: words (kind "word") or characters (other kinds) seen less often become unknown.
             form, lowercase: see `normalise`.
             progress: show a progress bar when training takes long.
 
         Raises:
-            ConfigError: an unknown kind, or a size too large for the data or too small for its characters.
+            ConfigError: an unknown kind, or a size too small, or one of subwords too large for the data.
         """
         texts = (normalise(line, form=form, lowercase=lowercase) for line in lines)
         words, number = count_words(texts)

@@ -77,7 +77,7 @@ def folds(
     if any(one.partition("=")[0].strip() == "data.fold" for one in given):
         raise ConfigError("data.fold: weft folds tests every fold; leave it out, or use weft train for one")
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder}: expected a directory for the runs, got a file; choose another --output")
+        raise ConfigError(f"{folder}: expected a directory for the runs, got a file; choose another --folder")
     if by_time is not None and repeats > 1:
         raise ConfigError("--repeats: data.time allows only one split; leave it out")
     found = Folds(recipe, given, count, range(by_time is not None, count), repeats, folder, plugins)
@@ -94,7 +94,7 @@ def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             _check_same(plan, repeat, fold)
-    check_unchanged(plan.folder, "this cross-validation", "--output")
+    check_unchanged(plan.folder, "this cross-validation", "--folder")
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             run = plan.run(repeat, fold)
@@ -117,7 +117,7 @@ def _check_same(plan: Folds, repeat: int, fold: int) -> None:
     new = check_recipe(read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins).plain
     if changed := difference(old, new, ""):
         raise ConfigError(
-            f"{run}: was trained with {changed}; remove {plan.folder} or choose another --output"
+            f"{run}: was trained with {changed}; remove {plan.folder} or choose another --folder"
         )
 
 

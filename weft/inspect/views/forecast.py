@@ -67,7 +67,7 @@ class ForecastView(View):
             yield str(time), "", float(one.best[n]), *quantiles
 
     def figure(self) -> "Figure":
-        """The picture of `weft predict --plot`."""
+        """The picture of `weft predict --pictures`."""
         from weft.figures.series import forecast_figure
 
         return forecast_figure(self.forecast)

@@ -1,8 +1,8 @@
 """Which way computes an operation: one table of fixed rules on shape, dtype and processor.
 
 Nothing is timed while a model runs, so one recipe, seed and kind of processor give one model. The figures
-from which the limits below were read are in docs/reference/kernels.md; `python benchmarks/kernels.py` prints
-them for another processor. Read next: choice.py, the switches that force a way.
+from which the limits below were read are in docs/reference/kernels.md; `python benchmarks/layer_kernels.py`
+prints them for another processor. Read next: choice.py, the switches that force a way.
 """
 
 import functools

@@ -18,6 +18,7 @@ from weft.data.batching import Batches
 from weft.data.guess import holds_texts
 from weft.data.labelled import LabelledExample
 from weft.data.report import Report
+from weft.data.tables import is_table
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.calibration import fitted, heated
@@ -137,7 +138,9 @@ class ClassifierSettings(LabelSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ensemble and self.plot is not None:
-            raise ConfigError("--plot: shows the attention of one model; leave out --plot or --ensemble")
+            raise ConfigError(
+                "--pictures: shows the attention of one model; leave out --pictures or --ensemble"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -583,5 +586,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         notes: list[str] = []
         with suppress(DataError, ConfigError):  # the check names it
             text, label, *notes = columns(files[0], text, label, form.get("encoding", "utf-8"))
+            if is_table(files[0]) and not any(notes):
+                notes = [f"{files[0]}: column {text!r} is read as the text and {label!r} as its class"]
         report = check_labels(files, text=text or "text", label=label or "label", **form)
         return report._replace(notes=(*filter(None, notes), *report.notes))

@@ -136,7 +136,7 @@ class DrawTraining(Training):
             scores["right"] = right["all"].value(Accuracy())
             compared.append(right["all"])
         shown = [
-            Sample(texts[n], self._valid.names[n], "see weft predict RUN --plot DIR")
+            Sample(texts[n], self._valid.names[n], "see weft predict RUN --pictures DIR")
             for n in samples_of(len(drawn))
         ]
         return Validation(scores, shown, compared)
@@ -249,7 +249,7 @@ class DrawTask(Seq2SeqTask):
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
         found = super().predict_example(sources)
-        return found and found._replace(words=("--plot", "pictures", "--output", "pictures.txt"))
+        return found and found._replace(words=("--pictures", "pictures", "--output", "pictures.txt"))
 
     def small_model(self) -> Generator:
         return self.model_config.build(11, 13)

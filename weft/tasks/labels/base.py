@@ -4,7 +4,6 @@ Below them: the scores of classes, and how much each class weighs in the loss of
 Read next: ../images/task.py, a short one; ../tag/task.py, on texts; calibration.py, how sure answers are.
 """
 
-import difflib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +34,7 @@ from weft.tasks.task import (
     Split,
     Task,
 )
+from weft.wording import close_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -358,8 +358,8 @@ def weights_of(given: ClassWeights, classes: Sequence[str], seen: Iterable[str])
     if isinstance(given, Mapping):
         for label in given:
             if label not in classes:
-                near = difflib.get_close_matches(label, classes, 1, 0.5)
-                shown = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(classes)[:200]}"
+                near = close_name(label, classes)
+                shown = f"did you mean {near!r}?" if near else f"they are {', '.join(classes)[:200]}"
                 raise ConfigError(
                     f"model.class_weights: expected classes of the training data, got {label!r}; {shown}"
                 )

@@ -26,7 +26,8 @@ class VocabularySettings:
 
     Args:
         kind: subwords (bpe, unigram), words, words between white space alone (space), or characters.
-        size: number of tokens, with the four special ones; null takes every word or character.
+        size: number of tokens with the four special ones, of words and characters at most; null takes
+            every word or character.
         shared: one vocabulary for both languages.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.

@@ -65,7 +65,7 @@ class SentenceTranslator(Predictor[str]):
     def check_figures(self, *, alignments: bool) -> None:
         """Refuse pictures: each would show one sentence."""
         if not alignments:
-            raise ConfigError("--plot: a picture shows one sentence; leave out --split-sentences")
+            raise ConfigError("--pictures: a picture shows one sentence; leave out --split-sentences")
         self.translator.check_figures(alignments=True)
 
 

@@ -1,8 +1,8 @@
 """The ways to compute recurrent layers and products beside each other: figures for nn/kernels/rules.py.
 
-    python benchmarks/kernels.py                       every shape, one thread, half an hour of CPU time
-    python benchmarks/kernels.py --cells lstm --sizes 256 --modes training
-    ATEN_CPU_CAPABILITY=avx2 python benchmarks/kernels.py
+    python benchmarks/layer_kernels.py                       every shape, one thread, half an hour of CPU time
+    python benchmarks/layer_kernels.py --cells lstm --sizes 256 --modes training
+    ATEN_CPU_CAPABILITY=avx2 python benchmarks/layer_kernels.py
 
 Ways take turns; a figure is the median of CPU seconds, so other programs hardly matter. "chosen" is what the
 rule takes; a way's column has its time by that of the chosen way, so a number below 1 is a loss of the rule.
