@@ -235,8 +235,7 @@ class Captioner(predictor.Predictor[Picture]):
         Raises:
             DataError: the file is damaged or has another shape.
         """
-        # A model of generated pictures accepts one size; other pictures are scaled to it.
-        found = read(path, self.shape[0] if self.data.generated else self.data.size)
+        found = read(path, self.data.side)
         check_shape(found.shape, self.shape, path)
         return found
 
@@ -343,7 +342,7 @@ def export_captioner(captioner: Captioner) -> ModelExport:
         more={
             "kind": "captions",
             "shape": list(shape),
-            "size": shape[0] if data.generated else data.size,
+            "size": data.side,
         },
         read=read,
     )
