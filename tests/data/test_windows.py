@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.data.series import SeriesTable, TimeSeries
-from weft.data.windows import Scale, SeriesWindows, covariates
+from weft.data.windows import Scale, SeriesWindows, TrainedScales, covariates
 from weft.errors import ConfigError, DataError
 
 SPLIT, LOOKBACK, HORIZON = (11, 5, 7), 3, 2
@@ -84,12 +84,42 @@ def test_a_gap_is_filled_in_a_past_and_never_in_a_future() -> None:
     assert np.isnan(future).tolist() == [[False, False], [False, True]]
 
 
-def test_a_run_keeps_its_scales_of_covariates_and_the_numbers_of_its_series() -> None:
-    scales = Scale(np.array([7.0, 8.0]), np.array([2.0, 3.0])), Scale(np.array([5.0]), np.array([11.0]))
-    found = cut(two(), scales=scales, trained=["east", "south", "north"])
-    assert (found.known_scale, found.channels) == scales
+def trained(*names: str) -> TrainedScales:
+    """Scales of a run whose series have the means 0, 1, 2 and so on, and the deviation 11."""
+    means = np.arange(len(names)) * 1.0
+    known, channels = (
+        Scale(np.array([7.0, 8.0]), np.array([2.0, 3.0])),
+        Scale(np.ones(1) * 5, np.ones(1) * 11),
+    )
+    return TrainedScales(names, Scale(means, np.full(len(names), 11.0)), known, channels)
+
+
+def test_a_run_keeps_its_scales_and_the_numbers_of_its_series() -> None:
+    run = trained("east", "south", "north")
+    found = cut(two(), trained=run)
+    assert (found.known_scale, found.channels) == (run.known, run.channels)
     assert found.numbers.tolist() == [2, 1]
-    assert cut(two(), trained=["east", "north"]).numbers.tolist() == [1, 0]  # a new series has the number 0
+    assert found.scale.mean.tolist() == [2, 1] and found.scale.std.tolist() == [11, 11]
+
+
+def test_a_new_series_has_the_number_0_and_the_scale_of_the_rows_before_each_future() -> None:
+    table = two()
+    table.series[1].values[:5] = 3.0
+    table.series[1].values[7] = np.nan
+    found = cut(table, trained=trained("east", "north"))
+    assert found.numbers.tolist() == [1, 0]
+    scale = found.scales(np.array([[1, 4], [1, 17], [0, 9]]))
+    before = table.series[1].values[:17]
+    np.testing.assert_allclose(scale.mean[:, 0], [3, np.nanmean(before), 1])
+    np.testing.assert_allclose(scale.std[:, 0], [1, np.nanstd(before), 11])
+
+
+def test_every_window_of_a_whole_table_is_a_test() -> None:
+    found = SeriesWindows(
+        two(), split=None, lookback=3, horizon=2, calendar=False, trained=trained("north", "south")
+    )
+    assert not len(found.of(0)) and not len(found.of(1))
+    assert found.of(2)[:, 1].tolist() == [*range(3, 22), *range(3, 28)]
 
 
 def test_a_series_that_is_too_short_is_refused() -> None:

@@ -90,6 +90,13 @@ def test_pseudo_values_are_derivatives_by_the_weight_of_an_item() -> None:
             assert values[item] - values.mean() == pytest.approx(67 * slope, rel=0.01, abs=0.01), item
 
 
+def test_a_perfect_order_has_no_interval_of_shares() -> None:
+    true = np.arange(30) % 3 == 0
+    for metric in (Auroc(), AveragePrecision()):
+        found = with_interval(metric, metric.statistics(true * 0.9, true.astype(int)))
+        assert found.value == pytest.approx(1) and found.low is None and "wilson" not in found.signature
+
+
 def test_the_interval_of_the_area_is_about_delongs() -> None:
     score, true = PROBS[:, 1], TRUE == 1
     found = with_interval(Auroc(), Auroc().statistics(score, true.astype(int)))

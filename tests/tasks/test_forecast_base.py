@@ -57,7 +57,7 @@ def test_the_ridge_regression_without_a_model_is_penalised_least_squares() -> No
     past, future, _ = found.take(found.of(0))
     whole = np.isfinite(future).all(1)
     assert 0 < whole.sum() < len(whole)
-    *_, (name, forecast) = without_model(found, 1).items()
+    *_, (name, forecast) = without_model(found, found.horizon, 1).items()
     penalty = float(name.split("penalty ")[1].removesuffix(")"))
     # Equal to least squares on data with sqrt(penalty) rows appended; the constant is not penalised.
     x = np.concatenate([(past - past[:, -1:])[whole], np.ones((whole.sum(), 1))], 1)
@@ -74,7 +74,7 @@ def test_the_penalty_without_a_model_is_the_best_on_the_validation_part() -> Non
     values = returning(211, share=0.2)
     values[-42:] = np.random.default_rng(8).normal(size=42).cumsum()  # the test part would take another
     found = windows(values, 7, 3)
-    *_, (name, _) = without_model(found, 1).items()
+    *_, (name, _) = without_model(found, found.horizon, 1).items()
     train, *others = (moments(found, found.of(part)) for part in (0, 1, 2))
     kept = np.ones(len(train.inner), dtype=bool)
     errors = [{one: part.errors(train.ridge(one, kept)).mean() for one in PENALTIES} for part in others]
@@ -155,7 +155,7 @@ def test_a_series_without_a_whole_window_is_forecast_as_its_last_value() -> None
     found = fit(windows(values, 3, 5), 1, level=True)
     assert not found.weight.any() and np.isfinite(found.spread).all()
     past = np.arange(6.0).reshape(2, 3)
-    *_, ridge = without_model(windows(values, 3, 5), 1).values()
+    *_, ridge = without_model(windows(values, 3, 5), 5, 1).values()
     np.testing.assert_array_equal(ridge(past), past[:, -1:].repeat(5, 1))
 
 

@@ -126,7 +126,7 @@ def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, 
     assert "80 % band" in (where / "other.svg").read_text("utf-8")
     answer = weft("predict", run, table, "--series", "other", "--pictures", tmp_path / "one")
     assert len(answer.lines) == 4 and {path.stem for path in (tmp_path / "one").iterdir()} == {"other"}
-    assert "series 'none' is not in the table" in refused(weft("predict", run, table, "--series", "none"))
+    assert "--series: 'none' is not in the table" in refused(weft("predict", run, table, "--series", "none"))
 
 
 def test_inspect_and_evaluate_show_the_series_that_is_named_over_dates(run: Path, tmp_path: Path) -> None:

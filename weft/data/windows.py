@@ -25,24 +25,49 @@ class Scale(NamedTuple):
         return (values - self.mean) / self.std
 
 
+class TrainedScales(NamedTuple):
+    """What a run knows of the series of its training."""
+
+    names: Sequence[str]  # of the N series
+    series: Scale
+    known: Scale  # of the known covariates
+    channels: Scale  # of the extra input columns
+
+
+class WindowedSeries(NamedTuple):
+    """One column of values, as windows read it."""
+
+    name: str
+    values: np.ndarray  # [T] NaN where missing
+    filled: np.ndarray  # [T] the last value repeated where missing
+    scale: Scale  # [T + 1] of the window whose future begins at each row
+    known: np.ndarray  # [T, G]
+    covered: np.ndarray  # [T] bool, whether no known covariate is missing
+    seen: np.ndarray  # [T, C] scaled, without gaps; shared by the columns of a table
+    times: Any  # [T]
+    ends: tuple[int, int, int]
+
+
 class SeriesWindows:
-    """Scaled values of all series, and their windows.
+    """Values of all series, and their scaled windows.
 
     Args:
         table: the series.
-        split: three fractions or three numbers of rows: training, validation, test.
+        split: three fractions or three numbers of rows: training, validation, test; None if every window is
+            a test.
         lookback, horizon: rows of the past and of the future.
         calendar: add hour, weekday, day and month to the known covariates.
         targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
-        scales: of the known covariates and of the channels, if a run has them already.
-        trained: names of the series of a run, which number them; a new series has the number 0.
+        trained: of a run. A series that is new since its training has the number 0, and each of its windows
+            the scale of all rows before its future.
 
     Attributes:
         names: of the N series.
         numbers: [N] by which a model knows them.
+        new: names of the series that are new since the training of the run.
         left_out: what is too short for a window or has no value, as text for the user; the others are read.
-        scale: see Scale.
+        scale: see Scale; of a new series, that of all its rows.
         known_size: G, number of known covariates, including the calendar.
         known_scale: scale of the table's known covariates; the calendar is not scaled.
         channels: scale of the extra input columns.
@@ -56,14 +81,13 @@ class SeriesWindows:
         self,
         table: SeriesTable,
         *,
-        split: Sequence[float],
+        split: Sequence[float] | None,
         lookback: int,
         horizon: int,
         calendar: bool,
         targets: Sequence[str] = (),
         channels: bool = False,
-        scales: tuple[Scale, Scale] | None = None,
-        trained: Sequence[str] = (),
+        trained: TrainedScales | None = None,
     ) -> None:
         enough, self.left_out = _long_enough(table, split, lookback + horizon)
         if not enough:
@@ -74,85 +98,104 @@ class SeriesWindows:
         self.lookback = lookback
         self.horizon = horizon
         self.sees_all = channels
-        self.names: list[str] = []
-        self._values: list[np.ndarray] = []  # [T] scaled, NaN where missing
-        self._filled: list[np.ndarray] = []  # [T] scaled, the last value repeated where missing
-        self._known: list[np.ndarray] = []  # [T, G]
-        self._ends: list[tuple[int, int, int]] = []
-        self._times: list[Any] = []  # [T]
-        self._seen: list[np.ndarray] = []  # [T, C] scaled, without gaps; shared by the columns of a series
-        means, stds = [], []
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
-        self.known_scale, self.channels = scales or (
-            _pooled([series.known for series in table.series], every_end, table.known),
-            _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past)),
-        )
+        if trained is not None:
+            self.known_scale, self.channels = trained.known, trained.channels
+        else:
+            self.known_scale = _pooled([series.known for series in table.series], every_end, table.known)
+            self.channels = _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past))
+        self._series: list[WindowedSeries] = []
+        order = {name: number for number, name in enumerate(trained.names)} if trained else {}
         for series, ends, others in zip(table.series, every_end, beside, strict=True):
             known = covariates(series.times, self.known_scale.of(series.known), calendar)
-            scale = _scale(series.values[: ends[0]], table.columns)
-            every = scale.of(series.values)  # [T, F]
+            covered = np.isfinite(series.known).all(1)
             seen = all_filled(self.channels.of(others))
             for column, name in enumerate(table.columns):
                 if targets and name not in targets:
                     continue
-                self.names.append(series.name or name)
-                self._values.append(every[:, column])
-                self._filled.append(filled(every[:, column]))
-                self._known.append(known)
-                self._seen.append(seen)
-                self._ends.append(ends)
-                self._times.append(series.times)
-                means.append(float(scale.mean[column]))
-                stds.append(float(scale.std[column]))
-        self.scale = Scale(np.array(means), np.array(stds))
-        order = {name: number for number, name in enumerate(trained or self.names)}
+                values, called = series.values[:, column], series.name or name
+                if trained is None:
+                    scale = _scale(values[: ends[0], None], [name])
+                elif called in order:
+                    scale = Scale(*(side[order[called], None] for side in trained.series))
+                else:
+                    scale = _scale_before(values)
+                scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
+                whole, times = filled(values, np.nan), series.times
+                one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
+                self._series.append(one)
+        self.names = [one.name for one in self._series]
+        self.new = [name for name in self.names if trained and name not in order]
+        self.scale = Scale(*np.array([[side[-1] for side in one.scale] for one in self._series]).T)
+        order = order or {name: number for number, name in enumerate(self.names)}
         self.numbers = np.array([order.get(name, 0) for name in self.names], np.int64)
-        self.known_size = self._known[0].shape[1]
+        self.known_size = self._series[0].known.shape[1]
 
     def of(self, part: int) -> np.ndarray:
         """Windows [N, 2] (series, first row of the future) of a part: 0 training, 1 validation, 2 test."""
         found = []
-        for number, ends in enumerate(self._ends):
-            begin = self.lookback if part == 0 else max(self.lookback, ends[part - 1])
-            starts = np.arange(begin, ends[part] - self.horizon + 1)
+        for number, one in enumerate(self._series):
+            begin = self.lookback if part == 0 else max(self.lookback, one.ends[part - 1])
+            starts = np.arange(begin, one.ends[part] - self.horizon + 1)
             found.append(np.stack([np.full(len(starts), number), starts], 1))
         return np.concatenate(found).astype(np.int64)
 
+    def answerable(self, windows: np.ndarray) -> np.ndarray:
+        """[N] bool: whether there is a value before the future, and all of its known covariates."""
+        found = [
+            np.isfinite(one.filled[start - 1]) and one.covered[start : start + self.horizon].all()
+            for one, start in self._each(windows)
+        ]
+        return np.array(found, bool)
+
     def take(self, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Past [B, L] without gaps, future [B, H] with NaN where missing, known covariates [B, L + H, G]."""
-        past = [self._filled[n][start - self.lookback : start] for n, start in windows.tolist()]
-        future = [self._values[n][start : start + self.horizon] for n, start in windows.tolist()]
-        known = [
-            self._known[n][start - self.lookback : start + self.horizon] for n, start in windows.tolist()
-        ]
-        return np.stack(past), np.stack(future), np.stack(known)
+        each, scale = self._each(windows), self.scales(windows)
+        past = [one.filled[start - self.lookback : start] for one, start in each]
+        future = [one.values[start : start + self.horizon] for one, start in each]
+        known = [one.known[start - self.lookback : start + self.horizon] for one, start in each]
+        return np.nan_to_num(scale.of(np.stack(past))), scale.of(np.stack(future)), np.stack(known)
+
+    def scales(self, windows: np.ndarray) -> Scale:
+        """The scale of each window, means and deviations [B, 1]."""
+        found = [(one.scale.mean[start], one.scale.std[start]) for one, start in self._each(windows)]
+        return Scale(*np.array(found).T[..., None])
 
     def times(self, window: Sequence[int]) -> Any:
         """The times [L + H] of one window."""
         number, start = window
-        return self._times[number][start - self.lookback : start + self.horizon]
+        return self._series[number].times[start - self.lookback : start + self.horizon]
+
+    def values(self, number: int) -> np.ndarray:
+        """The rows [T] of a series in the units of the data."""
+        return self._series[number].values
 
     def training_values(self, number: int) -> np.ndarray:
-        """The training part [T] of a series in the units of the data."""
-        values = self._values[number][: self._ends[number][0]]
-        return values * self.scale.std[number] + self.scale.mean[number]  # type: ignore[no-any-return]
+        """The training part of them."""
+        return self.values(number)[: self._series[number].ends[0]]
 
     def seen(self, windows: np.ndarray) -> np.ndarray:
         """The past [B, L, C] of the extra channels, without gaps; C is 0 without channels."""
-        return np.stack([self._seen[n][start - self.lookback : start] for n, start in windows.tolist()])
+        return np.stack([one.seen[start - self.lookback : start] for one, start in self._each(windows)])
+
+    def _each(self, windows: np.ndarray) -> list[tuple[WindowedSeries, int]]:
+        """The series of each window, and the first row of its future."""
+        return [(self._series[number], start) for number, start in windows.tolist()]
 
 
-def _long_enough(table: SeriesTable, split: Sequence[float], rows: int) -> tuple[list[TimeSeries], list[str]]:
+def _long_enough(
+    table: SeriesTable, split: Sequence[float] | None, rows: int
+) -> tuple[list[TimeSeries], list[str]]:
     """The series with so many training rows and values in them, and why others are left out."""
-    kept, left_out = [], []
+    kept, left_out, what = [], [], "rows" if split is None else "training rows"
     for series in table.series:
-        end = _ends(series, split)[0]
+        end = _ends(series, split)[0 if split is not None else -1]
         called = f"series {series.name!r}" if series.name else "the series"
         if end < rows:
-            left_out.append(f"{called}: expected at least {rows} training rows, got {end}")
+            left_out.append(f"{called}: expected at least {rows} {what}, got {end}")
         elif table.long and not np.isfinite(series.values[:end]).any():
-            left_out.append(f"{called}: expected values in the training rows, got none")
+            left_out.append(f"{called}: expected values in the {what}, got none")
         else:
             kept.append(series)
     return kept, left_out
@@ -167,6 +210,15 @@ def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
     return Scale(np.nanmean(train, 0), np.where(std == 0, 1.0, std))
 
 
+def _scale_before(values: np.ndarray) -> Scale:
+    """The scale of the values [T] before each row, and of all: [T + 1], NaN before the first value."""
+    import pandas as pd
+
+    before = pd.Series(np.concatenate([[np.nan], values])).expanding()
+    std = before.std(ddof=0).to_numpy()
+    return Scale(before.mean().to_numpy(), np.where(std == 0, 1.0, std))
+
+
 def _pooled(
     columns: Sequence[np.ndarray], ends: Sequence[tuple[int, int, int]], names: Sequence[str]
 ) -> Scale:
@@ -179,15 +231,15 @@ def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
     return np.concatenate([series.values, series.past], 1) if channels else series.past
 
 
-def filled(values: np.ndarray) -> np.ndarray:
-    """Fill missing values with the last value before them, or 0 at the beginning.
+def filled(values: np.ndarray, first: float = 0.0) -> np.ndarray:
+    """Fill missing values with the last value before them, or with `first` at the beginning.
 
     Example:
         >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
         [0.0, 2.0, 2.0, 3.0]
     """
     places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
-    return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
+    return np.where(places >= 0, values[np.maximum(places, 0)], first)
 
 
 def all_filled(columns: np.ndarray) -> np.ndarray:
@@ -208,8 +260,10 @@ def covariates(times: Any, known: np.ndarray, calendar: bool) -> np.ndarray:
     return np.concatenate(parts, 1)
 
 
-def _ends(series: TimeSeries, split: Sequence[float]) -> tuple[int, int, int]:
+def _ends(series: TimeSeries, split: Sequence[float] | None) -> tuple[int, int, int]:
     rows = len(series.times)
+    if split is None:
+        return 0, 0, rows
     if len(split) != 3 or any(one < 0 for one in split) or not split[0]:
         raise ConfigError(f"split: expected three shares or three numbers of rows, got {list(split)}")
     if sum(split) <= 1 + 1e-9:

@@ -29,7 +29,7 @@ class ProbabilityMetric(Metric):
         """[N, K] of probabilities [N, C] and what is true, [N, C] bool; `single`: each item has one class."""
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1)
+        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
         return found
 
 
@@ -94,7 +94,8 @@ class RankMetric(ProbabilityMetric):
     """A score of the order of probabilities, the mean over classes that some items have and some have not.
 
     It does not sum over items. Its statistics are pseudo-values (the infinitesimal jackknife): the score plus
-    N times its derivative by the weight of an item. Their mean is the score.
+    N times its derivative by the weight of an item. Their mean is the score; each row is its part of the
+    mean, because a count of 1 would say that items are right or wrong.
 
     Source: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans", section 6.3.
     """
@@ -106,7 +107,7 @@ class RankMetric(ProbabilityMetric):
         if not columns:
             return np.full((len(true), 2), [np.nan, 1.0])
         values = [self.pseudo_values(probs[:, place], true[:, place]) for place in columns]
-        return np.stack([np.mean(values, 0), np.ones(len(true))], 1)
+        return np.stack([np.mean(values, 0), np.ones(len(true))], 1) / len(true)
 
     @abstractmethod
     def pseudo_values(self, score: np.ndarray, true: np.ndarray) -> np.ndarray:

@@ -157,6 +157,10 @@ class ComparedOutputs(NamedTuple):
     groups: np.ndarray | None = None
     about: str = ""
 
+    def made(self) -> "ComparedOutputs":
+        """These outputs; see DeferredOutputs."""
+        return self
+
     def scored(self, metric: Metric) -> ScoreWithBaselines:
         """The score of the outputs, with its interval and the scores of the baselines.
 
@@ -235,19 +239,19 @@ class DeferredOutputs:
 
     def __init__(self, reads: ItemKind, make: Callable[[], ComparedOutputs]) -> None:
         self.reads = reads
-        self._make = make
+        self.made = make
 
     def scored(self, metric: Metric) -> ScoreWithBaselines:
         """See ComparedOutputs."""
-        return self._make().scored(metric)
+        return self.made().scored(metric)
 
     def value(self, metric: Metric) -> float:
         """See ComparedOutputs."""
-        return self._make().value(metric)
+        return self.made().value(metric)
 
     def note(self, metric: Metric) -> str:
         """See ComparedOutputs."""
-        return self._make().note(metric)
+        return self.made().note(metric)
 
 
 Compared = ComparedOutputs | DeferredOutputs

@@ -5,6 +5,7 @@ Read next: tag/predictor.py, a short one.
 """
 
 import json
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -35,6 +36,7 @@ Reads = Literal["text", "numbers", "picture", "sound"]
 In = TypeVar("In")
 T = TypeVar("T")
 R = TypeVar("R")
+A = TypeVar("A", bound="Answer")
 
 WINDOW = 1024
 """Number of inputs of a file that are answered together."""
@@ -381,6 +383,35 @@ def answered(
             yield answer
 
 
+class PredictedAnswers(NamedTuple, Generic[A]):
+    """What prediction answers to the inputs of an evaluation."""
+
+    answers: list[A | None]  # None for an input without an answer
+    wrong: list[str]  # place and reason of each of these
+    seconds: float
+
+
+def predicted(
+    predictor: Predictor[Any], given: Iterable[ParsedInput[Any]], kind: type[A]
+) -> PredictedAnswers[A]:
+    """The answers to be scored: those that `weft predict` gives, by the same call.
+
+    Args:
+        given: the inputs.
+        kind: of the answers.
+
+    Raises:
+        DataError: no input has an answer.
+    """
+    begun = time.perf_counter()
+    found = list(answered(predictor, given))
+    seconds = time.perf_counter() - begun
+    wrong = [one.wrong for one in found if one.wrong]
+    if wrong and len(wrong) == len(found):
+        raise DataError(wrong[0])
+    return PredictedAnswers([one if isinstance(one, kind) else None for one in found], wrong, seconds)
+
+
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
     """Each answer, up to the first error, which is raised."""
     for one in attempts:
@@ -432,15 +463,6 @@ def read_each(
             if path == source:
                 raise
             yield ParsedInput(place, error)
-
-
-def windows(
-    items: Iterable[T], answer: Callable[[Sequence[T]], Iterable[R]], size: int
-) -> Iterator[R | Failure]:
-    """Like `each`, with `size` items answered together."""
-    items = iter(items)
-    while part := list(islice(items, size)):
-        yield from each(part, answer)
 
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:

@@ -6,11 +6,11 @@ Read next: ../seq2seq/batch_search.py; ../../figures/sheets.py, which draws the 
 """
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
@@ -49,7 +49,7 @@ from weft.tasks.pictures.pictures import (
     readable,
     source,
 )
-from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads
+from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads, predicted
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
@@ -145,7 +145,7 @@ class Captioner(predictor.Predictor[Picture]):
     draws = True
     reads: ClassVar[Reads] = "picture"
     linewise = False
-    window = 1
+    window = 64
 
     def __init__(
         self,
@@ -167,6 +167,7 @@ class Captioner(predictor.Predictor[Picture]):
         assert isinstance(model.source_embed, Front)
         self.front = model.source_embed
         self.search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> Picture:
         """The pixels or features in a file's content, in the shape that the model was trained on.
@@ -193,8 +194,9 @@ class Captioner(predictor.Predictor[Picture]):
                 yield ParsedInput(place, UnreadablePicture(error, number))
 
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
-        for one in inputs:
-            yield CaptionAnswer(self, one, next(self.captions(one.pixels[None])))
+        found = self._captioned((one.pixels for one in inputs), self._random)
+        for one, captions in zip(inputs, found, strict=True):
+            yield CaptionAnswer(self, one, captions)
 
     def unanswered(self, given: ParsedInput[Picture], why: Failure) -> Answer:
         number = given.value.number if isinstance(given.value, Picture | UnreadablePicture) else ""
@@ -233,8 +235,7 @@ class Captioner(predictor.Predictor[Picture]):
         Raises:
             DataError: the file is damaged or has another shape.
         """
-        # A model of generated pictures accepts one size; other pictures are scaled to it.
-        found = read(path, self.shape[0] if self.data.generated else self.data.size)
+        found = read(path, self.data.side)
         check_shape(found.shape, self.shape, path)
         return found
 
@@ -250,15 +251,19 @@ class Captioner(predictor.Predictor[Picture]):
         Example:
             df.assign(caption=model.captions(df.path))
         """
-        return answer_list(pictures, self._captioned, texts_of, what="picture", kinds=(np.ndarray, str, Path))
+        captioned, kinds = partial(self._captioned, chance=self._seeded()), (np.ndarray, str, Path)
+        return answer_list(pictures, captioned, texts_of, what="picture", kinds=kinds)
 
-    def _captioned(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[list[SearchResult]]:
-        device = next(self.model.parameters()).device
-        chance = torch.Generator(device).manual_seed(self.decoding.seed)
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
+
+    def _captioned(
+        self, given: Iterator[np.ndarray | str | Path], chance: torch.Generator
+    ) -> Iterator[list[SearchResult]]:
         while part := list(islice(given, self.decoding.batch_rows)):
             pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
             x, mask = source(np.stack(pixels), self.front.places)
-            found = self.search(x.to(device), mask.to(device), None, chance)
+            found = self.search(x.to(chance.device), mask.to(chance.device), None, chance)
             yield from results(found, repeat(self.vocabulary))
 
     def look(self, picture: np.ndarray, tokens: list[int]) -> np.ndarray:
@@ -337,7 +342,7 @@ def export_captioner(captioner: Captioner) -> ModelExport:
         more={
             "kind": "captions",
             "shape": list(shape),
-            "size": shape[0] if data.generated else data.size,
+            "size": data.side,
         },
         read=read,
     )
@@ -421,9 +426,12 @@ def evaluate(
     captioner: Captioner, found: Captions, *, title: str, train: Sequence[Sequence[str]]
 ) -> CaptionEvaluation:
     """Caption and score."""
-    begun = time.perf_counter()
-    outputs = [best[0].text for best in captioner.captions(found.pixels)]
-    seconds = time.perf_counter() - begun
+    given = (
+        ParsedInput(Place(name), Picture(pixels, number))
+        for name, pixels, number in zip(found.names, found.pixels, found.numbers, strict=True)
+    )
+    written, _, seconds = predicted(captioner, given, CaptionAnswer)
+    outputs = [one.found[0].text for one in written if one is not None]
     often = Counter(caption for captions in train or found.captions for caption in captions)
     usual = often.most_common(1)[0][0]
     name, answers = f"most frequent caption ({usual!r})", [usual] * len(outputs)

@@ -4,7 +4,6 @@ Where a text may have several labels: micro and macro F1, and each label with it
 Read next: ../../metrics/scored.py; ../../metrics/naive_bayes.py, a baseline.
 """
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.classify.data import names_of
-from weft.tasks.classify.predictor import TextClassifier
+from weft.tasks.classify.predictor import LabelAnswer, TextClassifier
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.labels.base import ClassEvaluation, probabilities_of
 from weft.tasks.labels.calibration import ClassThreshold, Confidence, confidence_of
-from weft.tasks.predictor import Place, separated
+from weft.tasks.predictor import Place, PredictedAnswers, predicted
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -64,6 +63,14 @@ class LabelEvaluation(ClassEvaluation):
         }
 
 
+def classified(
+    classifier: TextClassifier, texts: Sequence[str], lines: Sequence[int], title: str
+) -> PredictedAnswers[LabelAnswer]:
+    """The answers to texts, which stand in these lines."""
+    places = (Place(title, line) for line in lines)
+    return predicted(classifier, map(classifier.given, texts, places), LabelAnswer)
+
+
 def evaluate(
     classifier: TextClassifier,
     texts: Sequence[str],
@@ -76,12 +83,10 @@ def evaluate(
     own: bool = False,
 ) -> LabelEvaluation:
     """Classify and score; a text that the model cannot read counts as wrong, and is named."""
-    begun = time.perf_counter()
-    decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
-    seconds = time.perf_counter() - begun
-    outputs = ["" if one is None else one.label for one in decided]
-    answered = np.array([one is not None for one in decided])
-    every = [None if one is None else one.probs for one in decided]  # [C] each
+    found, wrong, seconds = classified(classifier, texts, lines, title)
+    outputs = ["" if one is None else one.decided.label for one in found]
+    answered = np.array([one is not None for one in found])
+    every = [None if one is None else one.decided.probs for one in found]  # [C] each
     names = classes_of(labels, outputs)
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     compared = ComparedOutputs(outputs, labels, baselines=lowest, reads="labels")
@@ -164,12 +169,10 @@ def evaluate_several(
     train: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> SeveralEvaluation:
     """Label texts and score; one that the model cannot read gets no label, and is named."""
-    begun = time.perf_counter()
-    decided, wrong = separated(classifier.attempts_at(texts), (Place(title, line) for line in lines))
-    seconds = time.perf_counter() - begun
+    found, wrong, seconds = classified(classifier, texts, lines, title)
     reader = classifier.reader
     assert reader.separator is not None
-    outputs = ["" if one is None else one.label for one in decided]
+    outputs = ["" if one is None else one.decided.label for one in found]
 
     def sets(lines: Sequence[str]) -> list[frozenset[str]]:
         return [frozenset(names_of(line, reader.separator)) for line in lines]
@@ -194,7 +197,7 @@ def evaluate_several(
             compared,
             probabilities_of(
                 reader.classes,
-                (None if one is None else one.probs for one in decided),
+                (None if one is None else one.decided.probs for one in found),
                 true,
                 None if train is None else sets(train[1]),
             ),

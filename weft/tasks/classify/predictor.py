@@ -41,7 +41,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, windows
+from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
@@ -113,7 +113,7 @@ class LabelAnswer(Answer):
 
     Args:
         asked: the text.
-        decided: its class.
+        decided: its class, kept as an attribute.
         classes: all of them, in the order of the probabilities.
         scores: whether `text` says the probabilities.
         explain: how much each word of a text weighed.
@@ -129,14 +129,14 @@ class LabelAnswer(Answer):
         explain: Callable[[str], Explanation],
     ) -> None:
         self._asked = asked
-        self._decided = decided
+        self.decided = decided
         self._classes = classes
         self._scores = scores
         self._explain = explain
 
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY, the likeliest first; or the row of a table."""
-        label, probs = self._decided.label, self._decided.probs
+        label, probs = self.decided.label, self.decided.probs
         if self._asked.row is not None:
             return self._asked.row.line([label, *(f"{prob:.4f}" for prob in probs if self._scores)])
         if not self._scores:
@@ -146,10 +146,10 @@ class LabelAnswer(Answer):
 
     def json(self) -> Json:
         """The class, its probability, and those of all classes; or the labels, where there are several."""
-        probs: dict[str, Json] = dict(zip(self._classes, self._decided.probs.tolist(), strict=True))
-        if self._decided.names is not None:
-            return {"labels": list(self._decided.names), "probs": probs}
-        return {"label": self._decided.label, "prob": self._decided.prob, "probs": probs}
+        probs: dict[str, Json] = dict(zip(self._classes, self.decided.probs.tolist(), strict=True))
+        if self.decided.names is not None:
+            return {"labels": list(self.decided.names), "probs": probs}
+        return {"label": self.decided.label, "prob": self.decided.prob, "probs": probs}
 
     def figure(self) -> "Figure | None":
         """The words by their weights; None of a text without words."""
@@ -327,10 +327,6 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             for other, places in self._others:
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
             yield from map(self.reader.decide, probs / (1 + len(self._others)))
-
-    def attempts_at(self, texts: Iterable[str]) -> Iterator[LabelDecision | Failure]:
-        """Like `classify`, with an error instead of the class of a text that the model cannot read."""
-        return windows(texts, self.classify, WINDOW)
 
     @property
     def classes(self) -> Sequence[str]:

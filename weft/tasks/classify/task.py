@@ -21,8 +21,9 @@ from weft.data.report import Report
 from weft.data.tables import is_table
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
+from weft.metrics.accuracy import Accuracy
 from weft.metrics.calibration import fitted, heated
-from weft.metrics.f1 import by_class
+from weft.metrics.f1 import F1
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
@@ -33,7 +34,13 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of
-from weft.tasks.classify.evaluation import LabelEvaluation, SeveralEvaluation, evaluate, evaluate_several
+from weft.tasks.classify.evaluation import (
+    LabelEvaluation,
+    SeveralEvaluation,
+    classified,
+    evaluate,
+    evaluate_several,
+)
 from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
@@ -52,7 +59,6 @@ from weft.tasks.labels.base import (
 )
 from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, threshold_of
 from weft.tasks.labels.splits import small_validation
-from weft.tasks.predictor import Place, separated
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
@@ -196,18 +202,15 @@ class ClassifyTraining(Training):
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
         assert isinstance(model, Labeller)
         texts, labels, lines, _ = self._valid
-        found = TextClassifier(model, self._reader, self._data).attempts_at(texts)
-        decided, wrong = separated(found, (Place("validation", line) for line in lines))
+        classifier = TextClassifier(model, self._reader, self._data)
+        found, wrong, _ = classified(classifier, texts, lines, "validation")
+        decided = [None if one is None else one.decided for one in found]
         outputs = ["" if one is None else one.label for one in decided]
         loss, compared = self._losses(decided), self._compared(decided, outputs)
-        several = self._reader.separator is not None
-        rows = by_class(
-            compared[0].outputs, compared[0].references, self._reader.classes if several else None
-        )
         scores = {
             "loss": float(loss.mean()) if len(loss) else float("nan"),
-            "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
-            "f1": sum(row.f1 for row in rows) / len(rows),
+            "accuracy": compared[0].value(Accuracy()),
+            "f1": compared[0].value(F1()),
         }
         samples = [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))]
         return Validation(scores, samples, compared, first(wrong))
@@ -395,10 +398,11 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     def _judged(self, classifier: TextClassifier, valid: LabelledTexts) -> tuple[np.ndarray, np.ndarray]:
         """The probabilities [N, C] of texts that can be read and have a known class, and their labels [N]."""
         several = self.reader.separator is not None
+        found = classified(classifier, valid.texts, valid.lines, "validation")
         read = [
-            (one.probs, label)
-            for one, label in zip(classifier.attempts_at(valid.texts), valid.labels, strict=True)
-            if isinstance(one, LabelDecision) and (several or self.reader.number(label) >= 0)
+            (one.decided.probs, label)
+            for one, label in zip(found.answers, valid.labels, strict=True)
+            if one is not None and (several or self.reader.number(label) >= 0)
         ]
         if not read:
             raise DataError("expected a validation text that the model can read, got none")

@@ -1,7 +1,7 @@
 """A trained model that draws: captions in, pictures out; and its scores, next to baselines."""
 
 import io
-import time
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +24,11 @@ from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.draw.tiles import FIRST, Tiles
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, places, table_of
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.pictures import parts
-from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.predictor import Answer, Json, Place, Raw, predicted
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
@@ -54,11 +54,13 @@ class DrawnPicture(Answer):
     Args:
         caption: the input.
         picture: [height, width, 3] uint8.
+        lost: what was not read of the caption, as text.
     """
 
-    def __init__(self, caption: str, picture: np.ndarray) -> None:
+    def __init__(self, caption: str, picture: np.ndarray, lost: str = "") -> None:
         self.caption = caption
         self.picture = picture
+        self.lost = lost
 
     def text(self) -> str:
         """A data URI."""
@@ -85,6 +87,7 @@ class Painter(predictor.Predictor[str]):
         tiles: the palette.
         shape: of a picture.
         decoding: settings of search or sampling.
+        max_length: tokens of a caption that are read, as in training; 0 for all.
 
     Raises:
         ConfigError: a search setting does not apply to pictures.
@@ -112,6 +115,7 @@ class Painter(predictor.Predictor[str]):
         tiles: Tiles,
         shape: tuple[int, ...],
         decoding: Decoding,
+        max_length: int = 0,
     ) -> None:
         if decoding.prefix or decoding.require or decoding.nbest > 1:
             name = "prefix" if decoding.prefix else "require" if decoding.require else "nbest"
@@ -119,6 +123,7 @@ class Painter(predictor.Predictor[str]):
         side = tiles.patterns.shape[1]
         self.places = (shape[0] // side) * (shape[1] // side)
         self.model, self.vocabulary, self.tiles, self.shape = model, vocabulary, tiles, shape
+        self.max_length = max_length
         self.decoding = replace(
             decoding, max_ratio=0.0, max_extra=self.places + 1, min_length=self.places, no_repeat_ngram=0
         )
@@ -133,9 +138,14 @@ class Painter(predictor.Predictor[str]):
         return self.vocabulary.alphabet.unknown(value)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        rows = self.vocabulary.encode_batch(list(inputs))
-        for caption, picture in zip(inputs, self.draw(rows, self._random), strict=True):
-            yield DrawnPicture(caption, picture)
+        for caption, picture in zip(inputs, self.draw(self.read(inputs), self._random), strict=True):
+            long = len(self.vocabulary.encode(caption)) > (self.max_length or math.inf)
+            lost = f"the caption is read up to its first {self.max_length} tokens, as in training"
+            yield DrawnPicture(caption, picture, lost if long else "")
+
+    def read(self, captions: Sequence[str]) -> list[list[int]]:
+        """Captions as the model reads them."""
+        return [row[: self.max_length or None] for row in self.vocabulary.encode_batch(list(captions))]
 
     def overview(self, answers: Sequence[Any]) -> "Figure | None":
         """A sheet of all pictures with their captions."""
@@ -145,7 +155,7 @@ class Painter(predictor.Predictor[str]):
 
     def predict(self, raw: str) -> np.ndarray:
         """The picture of one caption, [height, width, 3] uint8."""
-        return next(self.draw([self.vocabulary.encode(raw)]))
+        return next(self.draw(self.read([raw])))
 
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
@@ -170,7 +180,7 @@ def inspect_painting(painter: Painter, text: str) -> Inspection:
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.
     """
     device = next(painter.model.parameters()).device
-    words = painter.vocabulary.encode(text) or [UNK]
+    words = painter.read([text])[0] or [UNK]
     tokens, mask = pad([words])
     trace = Trace() if painter.decoding.search == "beam" else None
     found = painter.search(tokens.to(device), mask.to(device), trace, painter.seeded())
@@ -246,6 +256,7 @@ class DrawEvaluation(Evaluation):
     ceiling: float | None  # share right of the true pictures cut into tiles; 1 if the palette is lossless
     seconds: float
     compared: Sequence[ComparedOutputs]
+    wrong: Sequence[str] = ()
     shows: ClassVar[str] = "true and drawn pictures"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats", "numbers", "labels")
 
@@ -268,17 +279,18 @@ class DrawEvaluation(Evaluation):
         return true_and_drawn(self.truth, self.drawn, self.texts, f"{name}: {self.title}")
 
 
-def evaluate(
-    painter: Painter, found: Captions, train: Captions | None, *, max_length: int, title: str
-) -> DrawEvaluation:
+def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title: str) -> DrawEvaluation:
     """Draw the first caption of each picture and score."""
-    texts = [captions[0] for captions in found.captions]
-    sources = [row[:max_length] for row in painter.vocabulary.encode_batch(texts)]
-    begun = time.perf_counter()
-    drawn = np.stack(list(painter.draw(sources)))
-    seconds = time.perf_counter() - begun
     known = found if train is None else train
-    tiles = painter.tiles.encode(found.pixels)
+    given = (
+        painter.given(captions[0], Place(name))
+        for name, captions in zip(found.names, found.captions, strict=True)
+    )
+    answers, wrong, seconds = predicted(painter, given, DrawnPicture)
+    drawn = np.stack([one.picture for one in answers if one is not None])
+    texts = [one.caption for one in answers if one is not None]
+    truth = found.pixels[[one is not None for one in answers]]
+    sources, tiles = painter.read(texts), painter.tiles.encode(truth)
     counts = np.bincount(painter.tiles.encode(known.pixels).ravel(), minlength=len(painter.tiles)) + 1.0
     frequency = -np.log(counts[FIRST:] / counts[FIRST:].sum())[tiles - FIRST]  # [N, tiles] nats
     likely = scores_of(
@@ -290,7 +302,7 @@ def evaluate(
     # the number of tiles is known: frequencies pay nothing for <eos>
     lowest, about = {"tiles by frequency": frequency.sum(1)}, "unit:tile of the true pictures, <eos> counted"
     likelihood = ComparedOutputs(-logp, tokens, texts, lowest, "nats", about=about)
-    pixels = pixels_of(drawn, found.pixels, known.pixels)._replace(sources=texts)
+    pixels = pixels_of(drawn, truth, known.pixels)._replace(sources=texts)
     labels = labels_of(drawn, texts, [captions[0] for captions in known.captions])
     tile = ratio("nats a tile", about, higher_is_better=False)
     scores = [
@@ -300,15 +312,17 @@ def evaluate(
     ]
     ceiling = judged(painter.tiles.decode(tiles, painter.shape), texts).get("all")
     return DrawEvaluation(
-        title=f"{title}, {plural(len(texts), 'picture')}, {painter.decoding.describe()}",
+        title=f"{title}, {plural(len(texts), 'picture')}, {painter.decoding.describe()}"
+        f"{unanswered(wrong, 'left out')}",
         outputs=[data_uri(picture) for picture in drawn],
         scores=scores,
         compared=[likelihood, pixels, *([labels["all"]] if labels else [])],
         drawn=drawn,
-        truth=found.pixels,
+        truth=truth,
         texts=texts,
         ceiling=ceiling,
         seconds=seconds,
+        wrong=wrong,
     )
 
 

@@ -124,8 +124,9 @@ class DrawTraining(Training):
         assert isinstance(model, Generator)
         texts = [captions[0] for captions in self._valid.captions]
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
-        painter = Painter(model, self._vocabulary, self._tiles, shape, self._task.decoding)
-        sources = [row[: self._data.max_length] for row in self._vocabulary.encode_batch(texts)]
+        how, most = self._task.decoding, self._data.max_length
+        painter = Painter(model, self._vocabulary, self._tiles, shape, how, most)
+        sources = painter.read(texts)
         drawn = np.stack(list(painter.draw(sources[:DRAWN])))
         compared = [pixels_of(drawn, self._valid.pixels[:DRAWN])]
         scores = {
@@ -178,7 +179,8 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
         assert isinstance(model, Generator)
         decoding = self.decoding.with_settings(PaintingSettings.of(settings))
-        return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
+        most = self.task.data.max_length
+        return Painter(model, self.vocabulary, self.tiles, self.shape, decoding, most)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return drawable(self.task.data.pictures_of(split, data, self.shape))
@@ -197,7 +199,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
             train = drawable(own.load("train"))
         title = own.describe(split) if data is None else data.name
         painter = self.predictor(model, PaintingSettings(beam=PaintingEvaluationSettings.of(settings).beam))
-        return evaluate(painter, examples, train, max_length=own.max_length, title=title)
+        return evaluate(painter, examples, train, title=title)
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
         return inspect_painting(self.predictor(model), settings.input())

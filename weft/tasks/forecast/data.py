@@ -19,7 +19,7 @@ from weft.data.held import held
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
 from weft.data.times import UNKNOWN
-from weft.data.windows import Scale, SeriesWindows
+from weft.data.windows import Scale, SeriesWindows, TrainedScales
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.setting_types import AtLeastOne, check_fields
 from weft.store import jsonfile
@@ -158,8 +158,10 @@ class SeriesData:
             zone=self.zone,
         )
 
-    def windows(self, table: SeriesTable, about: Mapping[str, Any] = {}) -> SeriesWindows:
-        """The windows of a table."""
+    def windows(
+        self, table: SeriesTable, about: Mapping[str, Any] = {}, *, whole: bool = False
+    ) -> SeriesWindows:
+        """The windows of a table; of a whole one, all of them are tests."""
         channels = self.inputs == "all"
         if channels and (table.long or len(table.columns) < 2):
             raise ConfigError(
@@ -167,14 +169,13 @@ class SeriesData:
             )
         return SeriesWindows(
             table,
-            split=self.split,
+            split=None if whole else self.split,
             lookback=self.lookback,
             horizon=self.horizon,
             calendar=self.calendar,
             targets=self.targets,
             channels=channels,
-            scales=scales_of(about) if about else None,
-            trained=about.get("names", ()),
+            trained=scales_of(about) if about else None,
         )
 
     def season_of(self, table: SeriesTable) -> int:
@@ -280,16 +281,15 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
     return found
 
 
-def scales_of(about: Mapping[str, Any]) -> tuple[Scale, Scale]:
-    """The training scales of the known covariates and of the additional columns.
+def scales_of(about: Mapping[str, Any]) -> TrainedScales:
+    """The scales of training.
 
     Runs of version 0.4 and earlier did not scale the known covariates.
     """
-    channels = about.get("channels") or {"mean": [], "std": []}
-    known = about.get("covariates") or {"mean": 0.0, "std": 1.0}
-    return (
-        Scale(np.array(known["mean"]), np.array(known["std"])),
-        Scale(np.array(channels["mean"]), np.array(channels["std"])),
+    none: dict[str, list[float]] = {"mean": [], "std": []}
+    parts = about, about.get("covariates") or {"mean": 0.0, "std": 1.0}, about.get("channels") or none
+    return TrainedScales(
+        about["names"], *(Scale(np.array(one["mean"]), np.array(one["std"])) for one in parts)
     )
 
 

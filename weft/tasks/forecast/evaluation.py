@@ -1,17 +1,15 @@
 """Scores of forecasts next to forecasts without a model, and the error at each step ahead."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import torch
 
-from weft.data.times import clock_of
-from weft.data.windows import SeriesWindows
-from weft.errors import ConfigError
+from weft.data.windows import Scale, SeriesWindows
+from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, repeated, seasonal
 from weft.metrics.metric import ItemKind
@@ -26,8 +24,9 @@ from weft.metrics.scored import (
     of_rows,
 )
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble
-from weft.tasks.forecast.model import ROWS, ForecastNetwork, moments, tensors
+from weft.tasks.forecast.forecaster import AnyForecaster, forecast_windows, in_units, record
+from weft.tasks.forecast.model import ROWS, moments
+from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +35,6 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 NAMED = f"levels:{','.join(map(str, LEVELS))}"
 SHOWN = 10  # series whose errors are printed
 MODEL = "the model"
-
-Scorable = ForecastNetwork | ForecastEnsemble | CalibratedForecast
 
 
 @dataclass(frozen=True)
@@ -146,13 +143,15 @@ class ScoredWindows:
         windows: of the series.
         chosen: [N, 2].
         season: rows per season, for the naive errors.
+        trained: of the run, whose training parts have the naive errors; a new series has its own rows.
         baselines: forecasts without a model.
     """
 
-    model: Scorable
+    model: AnyForecaster
     windows: SeriesWindows
     chosen: np.ndarray
     season: int
+    trained: SeriesWindows | None = None
     baselines: Baselines = field(default_factory=dict)
 
     @property
@@ -162,25 +161,24 @@ class ScoredWindows:
 
     def parts(self, levels: Sequence[float]) -> Iterator[tuple[ComparedOutputs, ComparedOutputs]]:
         """Some windows at a time: scaled by the training part, and in units of the data."""
-        model, windows, device = self.model, self.windows, next(self.model.parameters()).device
-        every = range(len(windows.names))
-        naive = np.array([naive_errors(windows.training_values(number), self.season) for number in every])
+        windows, naive = self.windows, self._naive_errors()
         for at in range(0, len(self.chosen), ROWS):
             chosen = self.chosen[at : at + ROWS]
-            past, future = tensors(windows, chosen, device)
-            with torch.no_grad():
-                best, quantiles = model.best(past).double().cpu().numpy(), None
-                if levels:
-                    found = model.quantiles(past, torch.tensor(levels, device=device))
-                    quantiles = found.double().cpu().numpy()
-            before = windows.take(chosen)[0]
-            lowest = {name: ForecastWindows(forecast(before)) for name, forecast in self.baselines.items()}
-            scaled = ComparedOutputs(
-                ForecastWindows(best, quantiles, levels), future, None, lowest, "numbers"
-            )
-            number = chosen[:, 0]
-            mean, std = (side[number][:, None] for side in windows.scale)
-            yield scaled, _in_units(scaled, mean, std, naive[number].T)
+            past, future, _ = windows.take(chosen)
+            found = forecast_windows(self.model, windows, chosen, levels)
+            lowest = {name: ForecastWindows(forecast(past)) for name, forecast in self.baselines.items()}
+            scaled = ComparedOutputs(found, future, None, lowest, "numbers")
+            yield scaled, _in_units(scaled, windows.scales(chosen), naive[chosen[:, 0]].T)
+
+    def _naive_errors(self) -> np.ndarray:
+        """[N, 2] of each series."""
+        trained, windows = self.trained or self.windows, self.windows
+        known = {name: number for number, name in enumerate(trained.names)}
+        train = [
+            trained.training_values(known[name]) if name in known else windows.values(number)
+            for number, name in enumerate(windows.names)
+        ]
+        return np.array([naive_errors(one, self.season) for one in train])
 
     def sums(self, wanted: Sequence[WantedScore], levels: Sequence[float] = ()) -> ForecastSums:
         """Forecast every window once, and score it."""
@@ -217,16 +215,10 @@ def _by_name(compared: ComparedOutputs) -> list[tuple[str, ForecastWindows]]:
     return [(MODEL, compared.outputs), *compared.baselines.items()]
 
 
-def _in_units(
-    scaled: ComparedOutputs, mean: np.ndarray, std: np.ndarray, naive: np.ndarray
-) -> ComparedOutputs:
-    """ForecastWindows in units of the data, from means and deviations [B, 1] and naive errors [2, B]."""
-
-    def of(one: ForecastWindows) -> ForecastWindows:
-        quantiles = None if one.quantiles is None else one.quantiles * std[..., None] + mean[..., None]
-        return ForecastWindows(one.best * std + mean, quantiles, one.levels, *naive)
-
-    found = {name: of(one) for name, one in _by_name(scaled)}
+def _in_units(scaled: ComparedOutputs, scale: Scale, naive: np.ndarray) -> ComparedOutputs:
+    """Forecasts in units of the data, from scales [B, 1] and naive errors [2, B]."""
+    found = {name: in_units(one, scale, *naive) for name, one in _by_name(scaled)}
+    mean, std = scale
     return ComparedOutputs(found.pop(MODEL), scaled.references * std + mean, None, found, "numbers")
 
 
@@ -241,20 +233,37 @@ def _joined(parts: Sequence[ForecastWindows]) -> ForecastWindows:
 
 
 def evaluate(
-    model: Scorable, windows: SeriesWindows, part: int, *, title: str, season: int, series: str | None = None
+    model: AnyForecaster,
+    windows: SeriesWindows,
+    part: int,
+    *,
+    trained: SeriesWindows | None,
+    title: str,
+    season: int,
+    series: str | None = None,
 ) -> ForecastEvaluation:
-    """Score a model and the baselines on all windows of a part, from every origin.
+    """Score a model and the baselines on all windows of a part that prediction answers, from every origin.
 
     Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
     each with as many origins as the horizon has steps.
+
+    Args:
+        trained: the windows of the run's own data; None if they cannot be read.
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
-    chosen = windows.of(part)
+    every = windows.of(part)
+    chosen = every[windows.answerable(every)]
+    if not len(chosen):
+        asked = f"a window of {windows.lookback} rows and {plural(windows.horizon, 'row')} after them"
+        raise DataError(f"{title}: expected {asked}, got none; give more rows")
     shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
-    forecasts = ScoredWindows(model, windows, chosen, season, without_model(windows, season))
+    baselines = without_model(trained, windows.horizon, season)
+    forecasts = ScoredWindows(model, windows, chosen, season, trained, baselines)
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
-    about = f"windows:{len(chosen)}|none dropped|{blocks.about}"
+    dropped = len(every) - len(chosen)
+    about = f"windows:{len(chosen)}|{f'no forecast:{dropped}' if dropped else 'none dropped'}|{blocks.about}"
+    about += f"|new series, by their own rows:{len(windows.new)}" if windows.new else ""
     wanted = _wanted(season, quantiles=model.has_quantiles)
     found = forecasts.sums(wanted, forecasts.levels)
     scores = _scores(wanted, found, blocks, about)
@@ -268,7 +277,7 @@ def evaluate(
         len(chosen),
         coverage[0] if coverage else None,
         _by_series(wanted, found, chosen, windows.names),
-        _example(model, windows, shown[len(shown) // 2]),
+        record(model, windows, shown[len(shown) // 2][None], LEVELS, quantiles=model.has_quantiles),
         forecasts.compared(blocks.numbers, about),
     )
 
@@ -322,11 +331,17 @@ PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
 """Of the ridge regression without a model; the smallest error on the validation part chooses one."""
 
 
-def without_model(windows: SeriesWindows, season: int) -> Baselines:
-    """Last value repeated, last season repeated, closed-form ridge regression.
+def without_model(windows: SeriesWindows | None, horizon: int, season: int) -> Baselines:
+    """Last value repeated, last season repeated, closed-form ridge regression if there are training windows.
 
     The regression is shared by all series (Toner & Darlow 2024 find it hard to beat).
     """
+    found: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "last value repeated": lambda past: repeated(past, horizon),
+        f"last season ({season}) repeated": lambda past: seasonal(past, horizon, season),
+    }
+    if windows is None:
+        return found
     train, valid = windows.of(0), windows.of(1)
     sums = moments(windows, train)
     kept = np.ones(len(sums.inner), dtype=bool)
@@ -338,35 +353,10 @@ def without_model(windows: SeriesWindows, season: int) -> Baselines:
         for penalty, weight in weights.items():
             errors[penalty] += Mse().rows(_linear(past, weight), future)[:, 0].sum()
     best = min(PENALTIES, key=errors.__getitem__)
-    return {
-        "last value repeated": lambda past: repeated(past, windows.horizon),
-        f"last season ({season}) repeated": lambda past: seasonal(past, windows.horizon, season),
-        f"ridge regression (penalty {best:g})": lambda past: _linear(past, weights[best]),
-    }
+    return {**found, f"ridge regression (penalty {best:g})": lambda past: _linear(past, weights[best])}
 
 
 def _linear(past: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """ForecastWindows [B, H] from pasts [B, L] less their last value and a one, with weights [L + 1, H]."""
+    """Forecasts [B, H] from pasts [B, L] less their last value and a one, with weights [L + 1, H]."""
     last = past[:, -1:]
     return np.concatenate([past - last, np.ones_like(last)], 1) @ weight + last  # type: ignore[no-any-return]
-
-
-def _example(model: Scorable, windows: SeriesWindows, window: np.ndarray) -> ForecastRecord:
-    """A window [2] and its forecast, in the units of the data."""
-    device = next(model.parameters()).device
-    past, future = tensors(windows, window[None], device)
-    number = int(window[0])
-    mean, std = (float(side[number]) for side in windows.scale)
-    with torch.no_grad():
-        best = model.best(past)[0].double().cpu().numpy() * std + mean
-        q = None
-        if model.has_quantiles:
-            levels = torch.tensor(LEVELS, device=device)
-            q = model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
-    times = clock_of(windows.times(window.tolist()))
-    before = past.values[0].double().cpu().numpy() * std + mean
-    split = windows.lookback
-    actual = future[0] * std + mean
-    return ForecastRecord(
-        windows.names[number], times[:split], before, times[split:], best, q, LEVELS, actual
-    )

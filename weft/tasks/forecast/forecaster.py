@@ -5,6 +5,7 @@ Read next: predictor.py, tables of series; ../../data/windows.py, the same windo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from torch import Tensor, nn
 from weft.data.future import coming, joined
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.times import clock_of, shown, shown_times
-from weft.data.windows import Scale, SeriesWindows, all_filled, covariates, filled, seen_beside
+from weft.data.windows import Scale, SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
+from weft.metrics.numbers import ForecastWindows
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.data import SeriesData, scales_of
+from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
 from weft.wording import plural
 
@@ -144,6 +146,9 @@ class CalibratedForecast(nn.Module):
         return torch.from_numpy(found).to(levels.device, levels.dtype)
 
 
+AnyForecaster = ForecastNetwork | ForecastEnsemble | CalibratedForecast
+
+
 def conformal(errors: np.ndarray, levels: Sequence[float]) -> np.ndarray:
     """[H, Q] the errors' quantile for each level, with the finite-sample correction.
 
@@ -191,7 +196,7 @@ class SeriesForecaster:
 
     def __init__(
         self,
-        model: ForecastNetwork | ForecastEnsemble | CalibratedForecast,
+        model: AnyForecaster,
         data: SeriesData,
         about: Mapping[str, Any],
         levels: Sequence[float],
@@ -232,7 +237,9 @@ class SeriesForecaster:
         names = [one.name for one in found]
         missing = [name for name in only if name not in names]
         if missing:
-            raise ConfigError(f"series {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}")
+            raise ConfigError(
+                f"--series: {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}"
+            )
         return [one for one in found if not only or one.name in only]
 
     def why_not(self, one: SeriesColumn) -> str:
@@ -246,60 +253,33 @@ class SeriesForecaster:
 
     def forecast(self, one: SeriesColumn, *, quantiles: bool) -> ForecastRecord:
         """The forecast of a series, in the units of the data."""
-        series, name, lookback = one.series, one.name, self.data.lookback
-        self._check(one)
-        raw = series.values[:, one.column]
-        number, mean, std = self._scale(name, raw)
-        ahead = coming(series, self.data.horizon)
-        times = joined(series.times[-lookback:], ahead)
-        covered = np.concatenate([series.known[-lookback:], self._ahead(one)])
-        known_scale, seen_scale = scales_of(self.about)
-        covariate = covariates(times, known_scale.of(covered), self.data.calendar)
-        device = next(self.model.parameters()).device
-        past = Past(
-            torch.from_numpy(filled((raw - mean) / std)[-lookback:]).float()[None].to(device),
-            torch.from_numpy(covariate).float()[None].to(device),
-            torch.tensor([number], device=device),
-            torch.from_numpy(self._seen(series, seen_scale)).float()[None].to(device),
-        )
-        with torch.no_grad():
-            best = self.model.best(past)[0].double().cpu().numpy() * std + mean
-            found = None
-            if quantiles:
-                levels = torch.tensor(self.levels, device=device)
-                found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
-        return ForecastRecord(
-            name,
-            clock_of(times[:lookback]),
-            raw[-lookback:],
-            clock_of(ahead),
-            best,
-            found,
-            self.levels,
-            shown=shown_times(times)[lookback:],
-        )
+        return record(self.model, *self.window(one), self.levels, quantiles=quantiles)._replace(actual=None)
 
-    def last_rows(self, one: SeriesColumn) -> ForecastRecord:
-        """A forecast of the last `horizon` rows of a series from the rows before, with the true values."""
-        series, cut = one.series, len(one.series.times) - self.data.horizon
+    def window(self, one: SeriesColumn) -> tuple[SeriesWindows, np.ndarray]:
+        """A series with its rows to forecast, and the window [1, 2] that has them as its future."""
+        self._check(one)
+        series, horizon = one.series, self.data.horizon
+
+        def longer(values: np.ndarray) -> np.ndarray:
+            return np.concatenate([values, np.full((horizon, values.shape[1]), np.nan)])
+
+        ahead = series._replace(
+            times=joined(series.times, coming(series, horizon)),
+            values=longer(series.values),
+            known=np.concatenate([series.known, self._ahead(one)]),
+            past=longer(series.past),
+        )
+        return self.last_rows(one._replace(series=ahead))
+
+    def last_rows(self, one: SeriesColumn) -> tuple[SeriesWindows, np.ndarray]:
+        """A series, and the window [1, 2] that has its last rows as its future."""
+        series, cut = one.series._replace(name=one.name), len(one.series.times) - self.data.horizon
         if cut < self.data.lookback:
             raise DataError(self._too_short(one, cut))
-        before = series._replace(
-            times=series.times[:cut],
-            values=series.values[:cut],
-            known=series.known[:cut],
-            past=series.past[:cut],
-            ahead=series.known[cut:],
-        )
-        found = self.forecast(one._replace(series=before), quantiles=self.model.has_quantiles)
-        return found._replace(actual=series.values[cut:, one.column])
-
-    def _scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
-        """Number, mean and deviation of a series; a series that is new since training has its own scale."""
-        if name in self.about["names"]:
-            number = self.about["names"].index(name)
-            return number, self.about["mean"][number], self.about["std"][number]
-        return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
+        columns = tuple(map(str, range(series.values.shape[1])))
+        table = SeriesTable([series], columns, self.data.known, self.data.past, long=False)
+        data = replace(self.data, targets=columns[one.column : one.column + 1])
+        return data.windows(table, self.about, whole=True), np.array([[0, cut]])
 
     def _check(self, one: SeriesColumn) -> None:
         values = one.series.values[:, one.column]
@@ -334,10 +314,53 @@ class SeriesForecaster:
             "the end of the table, or give a table of the future (--future FILE)"
         )
 
-    def _seen(self, series: TimeSeries, scale: Scale) -> np.ndarray:
-        """[L, C] the additional columns, scaled as in training."""
-        beside = seen_beside(series, self.data.inputs == "all")
-        return all_filled(scale.of(beside))[-self.data.lookback :]
+
+def forecast_windows(
+    model: AnyForecaster, windows: SeriesWindows, chosen: np.ndarray, levels: Sequence[float] = ()
+) -> ForecastWindows:
+    """The forecasts of windows [N, 2], scaled: those that are predicted, and those that are scored."""
+    device = next(model.parameters()).device
+    past, _ = tensors(windows, chosen, device)
+    with torch.no_grad():
+        best, quantiles = model.best(past).double().cpu().numpy(), None
+        if levels:
+            found = model.quantiles(past, torch.tensor(levels, device=device))
+            quantiles = found.double().cpu().numpy()
+    return ForecastWindows(best, quantiles, levels)
+
+
+def in_units(found: ForecastWindows, scale: Scale, *naive: np.ndarray) -> ForecastWindows:
+    """Forecasts in units, from the scales [N, 1] and naive errors [N] of their windows."""
+    mean, std = scale
+    quantiles = None if found.quantiles is None else found.quantiles * std[..., None] + mean[..., None]
+    return ForecastWindows(found.best * std + mean, quantiles, found.levels, *naive)
+
+
+def record(
+    model: AnyForecaster,
+    windows: SeriesWindows,
+    chosen: np.ndarray,
+    levels: Sequence[float],
+    *,
+    quantiles: bool,
+) -> ForecastRecord:
+    """The forecast of one window [1, 2] in units, with the true values."""
+    found = in_units(
+        forecast_windows(model, windows, chosen, levels if quantiles else ()), windows.scales(chosen)
+    )
+    ((number, start),), split = chosen.tolist(), windows.lookback
+    times, values = windows.times((number, start)), windows.values(number)
+    return ForecastRecord(
+        windows.names[number],
+        clock_of(times[:split]),
+        values[start - split : start],
+        clock_of(times[split:]),
+        found.best[0],
+        None if found.quantiles is None else found.quantiles[0],
+        tuple(levels),
+        values[start : start + windows.horizon],
+        shown_times(times)[split:],
+    )
 
 
 def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:

@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from weft.data import calendar
 from weft.data.guess import TIMES
 from weft.data.parquet import as_parquet
-from weft.data.series import SeriesTable
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
@@ -35,6 +34,7 @@ from weft.tasks.forecast.forecaster import (
     ForecastEnsemble,
     SeriesColumn,
     SeriesForecaster,
+    record,
 )
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
@@ -350,16 +350,14 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
         raise DataError(f"{text[:60]}: no such file; give a file of series")
     data, model = forecaster.data, forecaster.model
     table = data.table(None if text is None else Path(text), forecaster.about)
-    windows = data.windows(table, forecaster.about)
-    every = windows.of(2) if len(windows.of(2)) else windows.of(1)
-    number = _number(windows.names, series)
-    last = every[every[:, 0] == number][-1:]
-    if not len(last):
-        raise DataError(f"{text or data.name}: no window fits into the series; give longer ones")
-    past, _ = tensors(windows, last, next(model.parameters()).device)
+    one = forecaster.chosen(table, [series] if series else ())[0]
+    if (why := forecaster.why_not(one)) and not data.known:
+        raise DataError(why)
+    windows, chosen = forecaster.last_rows(one) if why else forecaster.window(one)
+    found = record(model, windows, chosen, forecaster.levels, quantiles=model.has_quantiles)
+    past, _ = tensors(windows, chosen, next(model.parameters()).device)
     with torch.no_grad():
         best = model.best(past)
-    found = _forecast(forecaster, table, windows.names[number])
     mask = torch.ones_like(best, dtype=torch.bool)
     return Inspection(
         text=text or f"the newest rows of {data.name}",
@@ -367,26 +365,8 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
         source=[str(n) for n in range(-past.values.shape[1] + 1, 1)],
         target=[f"+{n}" for n in range(1, best.shape[1] + 1)],
         batch=SeriesBatch(past, best, mask, int(mask.sum())),
-        forecast=found,
+        forecast=found if why else found._replace(actual=None),
     )
-
-
-def _forecast(forecaster: SeriesForecaster, table: SeriesTable, name: str) -> ForecastRecord:
-    """The forecast of a series of a table, or of its last rows if the rows after them cannot be forecast."""
-    one = forecaster.chosen(table, [name])[0]
-    why = forecaster.why_not(one)
-    if why and forecaster.data.known:
-        return forecaster.last_rows(one)
-    if why:
-        raise DataError(why)
-    return forecaster.forecast(one, quantiles=forecaster.model.has_quantiles)
-
-
-def _number(names: Sequence[str], wanted: str | None) -> int:
-    """The number of the series to inspect."""
-    if wanted is not None and wanted not in names:
-        raise ConfigError(f"--series: {wanted!r} is not in the table; it has {', '.join(names)[:300]}")
-    return names.index(wanted) if wanted else 0
 
 
 SEED = 1
@@ -459,8 +439,8 @@ def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(
             "data: time: the exported program reads times of one column; serve the run with weft serve"
         )
-    ahead, beside = scales_of(about)
-    scales = {"covariates": ahead, "channels": beside}
+    trained = scales_of(about)
+    scales = {"covariates": trained.known, "channels": trained.channels}
     columns = about["channels"]["names"][: -len(data.past) or None] if data.inputs == "all" else []
     return {
         "time": which.time[0] if which.time else None,

@@ -27,7 +27,14 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.forecast.data import FORMS, ROLES, SeriesData, check, read_facts, series_facts, short
 from weft.tasks.forecast.evaluation import MODEL, SCALED, ForecastEvaluation, ScoredWindows, evaluate
-from weft.tasks.forecast.forecaster import CalibratedForecast, ForecastEnsemble, check_columns, check_joins
+from weft.tasks.forecast.forecaster import (
+    AnyForecaster,
+    CalibratedForecast,
+    ForecastEnsemble,
+    check_columns,
+    check_joins,
+    record,
+)
 from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
 from weft.tasks.inspection import Inspection
@@ -139,20 +146,14 @@ class ForecastTraining(Training):
     def _samples(self, model: ForecastNetwork, chosen: np.ndarray) -> list[Sample]:
         """Validation samples in the units of the data."""
         shown = chosen[samples_of(len(chosen))]
-        past, future = tensors(self._windows, shown, next(model.parameters()).device)
-        best = model.best(past).double().cpu().numpy()
-        scale = self._windows.scale
+        found = [record(model, self._windows, one[None], (), quantiles=False) for one in shown]
 
-        def text(values: np.ndarray, number: int) -> str:
-            return " ".join(f"{value:.4g}" for value in values[:8] * scale.std[number] + scale.mean[number])
+        def text(values: np.ndarray | None) -> str:
+            return "" if values is None else " ".join(f"{value:.4g}" for value in values[:8])
 
         return [
-            Sample(
-                f"{self._windows.names[n]} after {text(past.values[row, -4:].double().cpu().numpy(), n)}",
-                text(future[row], n),
-                text(best[row], n),
-            )
-            for row, n in enumerate(shown[:, 0].tolist())
+            Sample(f"{one.name} after {text(one.past[-4:])}", text(one.actual), text(one.best))
+            for one in found
         ]
 
 
@@ -233,21 +234,34 @@ class ForecastPipeline(Pipeline):
         for note in table.assumed if data is not None else ():
             asked.progress(note, 0, None)
         check_columns(table, self.about)
-        windows = own.windows(table, self.about)
+        windows = own.windows(table, self.about, whole=data is not None)
         if windows.left_out:
             asked.progress(short(windows.left_out), 0, None)
-        title = f"{data or own.name}, {split}"
+        title = f"{own.name}, {split}" if data is None else f"{data}, all windows"
         title += f", {1 + len(members)} runs together" if members else ""
         if self.task.decoding.conformal:
             here = split == "valid" and data is None
             part = "this part, so the coverage is fitted" if here else "the validation part"
             title += f", quantiles calibrated on {part}"
-        season = own.season_of(table)
-        return evaluate(together, windows, PARTS[split], title=title, season=season, series=asked.series)
+        return evaluate(
+            together,
+            windows,
+            PARTS["test" if data is not None else split],
+            trained=windows if data is None else self._trained(asked.progress),
+            title=title,
+            season=own.season_of(table),
+            series=asked.series,
+        )
 
-    def _at_work(
-        self, model: nn.Module, members: Sequence[OtherRun]
-    ) -> ForecastNetwork | ForecastEnsemble | CalibratedForecast:
+    def _trained(self, progress: Progress) -> SeriesWindows | None:
+        """The windows of the run's own data, for baselines that learn; None if it cannot be read any more."""
+        try:
+            return self.data.windows(self.data.table(None, self.about), self.about)
+        except DataError as error:
+            progress(f"without ridge regression, because the run's own data cannot be read: {error}", 0, None)
+            return None
+
+    def _at_work(self, model: nn.Module, members: Sequence[OtherRun]) -> AnyForecaster:
         """The model with the members of an ensemble, calibrated if the recipe says so."""
         together = self._together(model, members)
         if not self.task.decoding.conformal:

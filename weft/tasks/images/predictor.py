@@ -4,7 +4,6 @@
 scores next to the most frequent class.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -44,7 +43,7 @@ from weft.tasks.pictures.pictures import (
     readable,
     source,
 )
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, read_each
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class PictureAnswer(Answer):
 
     Args:
         names: of the classes.
-        probs: [C] of each class.
+        probs: [C] of each class, kept as an attribute.
         scores: whether the text contains the probabilities of all classes.
         explain: the weight of each pixel of the picture for the class with this number; None for no figure.
     """
@@ -73,6 +72,7 @@ class PictureAnswer(Answer):
         explain: "Callable[[int], PictureWeights] | None" = None,
     ) -> None:
         self._explain = explain
+        self.probs = probs
         self._best = int(probs.argmax())
         order = np.argsort(-probs, kind="stable").tolist()
         self._probs = {names[number]: float(probs[number]) for number in order}
@@ -126,7 +126,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
     draws = True
     reads: ClassVar[Reads] = "picture"
     linewise = False
-    window = 1
+    window = ROWS
 
     def __init__(
         self,
@@ -157,9 +157,8 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         return read_each(source, pictures_in(source), self.read)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
-        for picture in inputs:
+        for picture, probs in zip(inputs, self.probs(np.stack(inputs)), strict=True):
             explain = partial(weighed, self, picture)
-            probs = self.probs(picture[None])[0]
             yield PictureAnswer(self.names, probs, scores=self._scores, explain=explain)
 
     def predict(self, raw: str | Path | np.ndarray) -> str:
@@ -183,9 +182,9 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     def _classified(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[PictureAnswer]:
         while part := list(islice(given, ROWS)):
-            pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
-            for probs in self.probs(np.stack(pixels)):
-                yield PictureAnswer(self.names, probs, scores=self._scores)
+            yield from self.answers(
+                [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
+            )
 
     @property
     def front(self) -> Front:
@@ -322,10 +321,10 @@ def evaluate(
     classifier: ImageClassifier, found: LabelledPictures, *, title: str, usual: str | None
 ) -> ImageEvaluation:
     """Classify and score."""
-    begun = time.perf_counter()
-    probs = classifier.probs(found.pixels)
-    outputs = [classifier.names[n] for n in probs.argmax(1)]
-    seconds = time.perf_counter() - begun
+    given = (ParsedInput(Place(name), one) for name, one in zip(found.names, found.pixels, strict=True))
+    answers, _, seconds = predicted(classifier, given, PictureAnswer)
+    outputs = [one.label for one in answers if one is not None]
+    probs = [one.probs for one in answers if one is not None]
     names = classes_of(found.labels, outputs)
     most = usual or Counter(found.labels).most_common(1)[0][0]
     lowest = {"most frequent class": [most] * len(outputs)}

@@ -17,7 +17,8 @@ from weft.data.batching import ShuffledBatches
 from weft.data.images import read_folders
 from weft.data.report import Report
 from weft.errors import DataError
-from weft.metrics.f1 import by_class
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.f1 import F1
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.nn.heads.head import Loss
@@ -83,18 +84,17 @@ class ImagesTraining(Training):
         shape = self._train.pixels.shape[1:]
         probs = ImageClassifier(model, names, shape, self._data.one).probs(found.pixels)
         outputs = [names[n] for n in probs.argmax(1)]
+        labels = ComparedOutputs(outputs, found.labels, reads="labels")
         known = {name: n for n, name in enumerate(names)}
         # The loss leaves out classes that training has not seen: the model gives them no probability.
         said = [row[known[label]] for row, label in zip(probs, found.labels, strict=True) if label in known]
-        rows = by_class(outputs, found.labels)
         scores = {
             "loss": float(-np.log(np.maximum(said, 1e-30)).mean()) if said else float("nan"),
-            "accuracy": sum(a == b for a, b in zip(outputs, found.labels, strict=True)) / len(outputs),
-            "f1": sum(row.f1 for row in rows) / len(rows),
+            "accuracy": labels.value(Accuracy()),
+            "f1": labels.value(F1()),
         }
         shown = samples_of(len(outputs))
         samples = [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown]
-        labels = ComparedOutputs(outputs, found.labels, reads="labels")
         return Validation(scores, samples, [labels, probabilities_of(names, probs, found.labels, None)])
 
 

@@ -362,9 +362,9 @@ class HiddenScores(NamedTuple):
 
     Fields:
         each: [N] nats.
-        wanted, said: [N] the token, and the likeliest one, which may be a special token.
+        wanted, said: [N] the token, and the likeliest piece, as it is predicted.
         line, near: [N] the number of its line, and how many tokens it is from the nearer end.
-        place, best: [N] its place in the line, and the likeliest piece.
+        place: [N] its place in the line.
         lines: number of lines.
     """
 
@@ -374,7 +374,6 @@ class HiddenScores(NamedTuple):
     line: np.ndarray
     near: np.ndarray
     place: np.ndarray
-    best: np.ndarray
     lines: int
 
     @property
@@ -419,8 +418,8 @@ class HiddenScores(NamedTuple):
     def filled(self, lines: list[list[int]]) -> list[list[int]]:
         """The lines with the likeliest piece in each chosen place."""
         found = [list(line) for line in lines]
-        for line, place, best in zip(self.line, self.place, self.best, strict=True):
-            found[line][place] = int(best)
+        for line, place, said in zip(self.line, self.place, self.said, strict=True):
+            found[line][place] = int(said)
         return found
 
 
@@ -428,7 +427,7 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
     """Hide tokens of each line, always the same ones, and score what the model says of them."""
     order = sorted(range(len(lines)), key=lambda n: len(lines[n]))
     device = next(model.parameters()).device
-    parts: list[list[np.ndarray]] = [[] for _ in range(7)]
+    parts: list[list[np.ndarray]] = [[] for _ in range(6)]
     for at in range(0, len(order), ROWS):
         numbers = order[at : at + ROWS]
         some = [lines[n] for n in numbers]
@@ -443,16 +442,15 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
         found = (
             -logp.gather(1, target[:, None])[:, 0].double().cpu().numpy(),
             target.cpu().numpy(),
-            logp.argmax(1).cpu().numpy(),
+            pieces.cpu().numpy(),
             np.array(numbers)[row],
             np.minimum(place - 1, lengths - place),
             place - 1,
-            pieces.cpu().numpy(),
         )
         for part, one in zip(parts, found, strict=True):
             part.append(one)
-    each, wanted, said, line, near, place, best = map(np.concatenate, parts)
-    return HiddenScores(each, wanted, said, line, near, place, best, len(lines))
+    each, wanted, said, line, near, place = map(np.concatenate, parts)
+    return HiddenScores(each, wanted, said, line, near, place, len(lines))
 
 
 @dataclass(frozen=True)

@@ -134,10 +134,15 @@ class CaptionData:
             [one.number for one in found],
         )
 
+    @property
+    def side(self) -> int | None:
+        """To which pictures are scaled, in pixels; a model of generated ones accepts one size."""
+        return self.size or (SIDE if self.generated else None)
+
     def pictures(self, paths: Sequence[Path]) -> np.ndarray:
         """The pictures [N, ..] in these files."""
         return stack(
-            paths, [read(path, self.size) for path in paths], "scale them, for example with data.size: 32"
+            paths, [read(path, self.side) for path in paths], "scale them, for example with data.size: 32"
         )
 
     def pictures_of(self, split: Split, file: Path | None, shape: tuple[int, ...]) -> Captions:
@@ -180,7 +185,7 @@ class DrawData(CaptionData):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        side = self.size or (SIDE if self.generated else 0)
+        side = self.side or 0
         if side % self.tile:
             raise ConfigError(
                 f"tile: expected a divisor of {side}, the side of the pictures, got {self.tile}"

@@ -6,7 +6,6 @@ Read next: ../../metrics/scored.py; ../../figures/quality.py, which draws the ta
 """
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import torch
 from weft.data.batching import filled_groups, length_groups
 from weft.data.lines import read_lines
 from weft.data.parallel import complete
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import ConfigError, DataError
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
@@ -39,12 +38,12 @@ from weft.metrics.scored import (
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, mean_loss, unanswered
-from weft.tasks.predictor import Failure, Place, each, separated, succeeded
+from weft.tasks.predictor import Failure, Place, each, predicted, separated, succeeded
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
 from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
 from weft.tasks.seq2seq.glossary import kept as terms_kept
-from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.seq2seq.translator import TranslationAnswer, Translator
 from weft.text.characters import named
 from weft.wording import plural
 from weft.words import unit_of, units
@@ -290,9 +289,7 @@ def written_pairs(
         )
     left_out = len(sources) - len(kept)
     sources, references = [sources[n] for n in kept], [references[n] for n in kept]
-    begun = time.perf_counter()
-    outputs, wrong = written(translator, sources, kept, title)
-    seconds = time.perf_counter() - begun
+    outputs, wrong, seconds = written(translator, sources, kept, title)
     for number, output in zip(kept, outputs, strict=True):
         lines[number] = output
     title = f"{title}, {counted(len(kept), left_out, what)}, {translator.described}"
@@ -305,16 +302,14 @@ class Outputs(NamedTuple):
 
     texts: list[str]  # a line for each source; empty if it could not be answered
     wrong: list[str]  # place and reason of each source without an answer
+    seconds: float  # of the search
 
 
 def written(translator: Translator, sources: Sequence[str], numbers: Sequence[int], title: str) -> Outputs:
     """The best output for each source; one that cannot be answered gets an empty one, which is scored."""
-    texts, wrong = list[str](), list[str]()
-    for number, found in zip(numbers, translator.texts(sources), strict=True):
-        failed = isinstance(found, DataError | ShapeError)
-        texts.append("" if failed else str(found))
-        wrong += [Place(title, number + 1).why(found)] if isinstance(found, DataError | ShapeError) else []
-    return Outputs(texts, wrong)
+    given = (translator.given(text, Place(title, n + 1)) for text, n in zip(sources, numbers, strict=True))
+    answers, wrong, seconds = predicted(translator, given, TranslationAnswer)
+    return Outputs(["" if one is None else one.found[0].text for one in answers], wrong, seconds)
 
 
 def fitting(

@@ -343,11 +343,6 @@ class Translator(Predictor[str]):
                     raise found
                 yield line, found
 
-    def texts(self, lines: Sequence[str]) -> Iterator[str | Failure]:
-        """The best translation of each line, or the error if it cannot be translated."""
-        for found in self._window(lines, self._seeded()):
-            yield found if isinstance(found, DataError | ShapeError) else found[0].text
-
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
         return () if self._glossary is None else self._glossary.required(line)

@@ -6,11 +6,11 @@ Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
 import io
-import time
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -39,7 +39,7 @@ from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.evaluation import Evaluation, mean_loss
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, read_each
+from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
@@ -128,7 +128,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
     draws = True
     reads: ClassVar[Reads] = "sound"
     linewise = False
-    window = 1
+    window = 64
 
     def __init__(
         self,
@@ -147,6 +147,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.lines = decoding.nbest
         self.scores = scores
         self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
+        self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
         """The content of a recording, as frames [S, F].
@@ -166,8 +167,8 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return read_each(source, files, self.read)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
-        for frames in inputs:
-            yield TranscriptAnswer(self, frames, next(self.transcribe([frames])))
+        for frames, found in zip(inputs, self._transcribed(iter(inputs), self._random), strict=True):
+            yield TranscriptAnswer(self, frames, found)
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention."""
@@ -198,13 +199,16 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         Example:
             df.assign(text=model.transcribe(df.path))
         """
-        return answer_list(
-            recordings, self._transcribed, texts_of, what="recording", kinds=(np.ndarray, str, Path)
-        )
+        transcribed, kinds = partial(self._transcribed, chance=self._seeded()), (np.ndarray, str, Path)
+        return answer_list(recordings, transcribed, texts_of, what="recording", kinds=kinds)
 
-    def _transcribed(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[list[SearchResult]]:
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(self.device).manual_seed(self.decoding.seed)
+
+    def _transcribed(
+        self, given: Iterator[np.ndarray | str | Path], chance: torch.Generator
+    ) -> Iterator[list[SearchResult]]:
         recordings = (one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in given)
-        chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
             texts: dict[int, list[SearchResult]] = {}
             order = sorted(range(len(window)), key=lambda n: -len(window[n]))
@@ -415,9 +419,9 @@ def evaluate(
     transcriber: Transcriber, recordings: Sequence[Recording], *, title: str, answer: str
 ) -> SpeechEvaluation:
     """Transcribe and score."""
-    begun = time.perf_counter()
-    outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
-    seconds = time.perf_counter() - begun
+    given = (ParsedInput(Place(str(one.file)), one.frames) for one in recordings)
+    answers, _, seconds = predicted(transcriber, given, TranscriptAnswer)
+    outputs = [one.found[0].text for one in answers if one is not None]
     references = [spelled(transcriber, one.text) for one in recordings]
     lowest = {f"most frequent answer ({answer!r})": [answer] * len(references)}
     first, second = rates(references)

@@ -12,7 +12,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
@@ -53,7 +52,7 @@ from weft.tasks.inspection import (
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import Confidence, calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, separated, windows
+from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, predicted
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class TagAnswer(Answer):
     Args:
         sentence: its words and lines.
         column: of CoNLL-U that takes the tags.
-        tagged: the tags.
+        tagged: the tags, kept as an attribute.
         scores: whether `text` and `json` have the probability of each tag.
     """
 
@@ -89,18 +88,18 @@ class TagAnswer(Answer):
         self._sentence = sentence
         self._probs = tagged.probs if scores else []
         self._column = column
-        self._tagged = tagged
+        self.tagged = tagged
 
     def text(self) -> str:
         """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
-        lines = self._sentence.tagged(self._tagged.tags, self._column)
+        lines = self._sentence.tagged(self.tagged.tags, self._column)
         for row, prob in zip(self._sentence.rows, self._probs, strict=False):
             lines[row] = _with_prob(lines[row], prob)
         return "\n".join(lines) + "\n"
 
     def json(self) -> Json:
         """A list of words, each with its tag and (with scores) the probability of that tag."""
-        words = zip(self._sentence.forms, self._tagged.tags, strict=True)
+        words = zip(self._sentence.forms, self.tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
         for one, prob in zip(found, self._probs, strict=False):
             one["prob"] = prob
@@ -110,7 +109,7 @@ class TagAnswer(Answer):
         """The words with their tags; the likelier a tag, the darker."""
         from weft.figures.coloured import coloured_text  # imports matplotlib
 
-        forms, tagged = self._sentence.forms, self._tagged
+        forms, tagged = self._sentence.forms, self.tagged
         if not forms:
             return None
         words = [f"{form}/{tag}" for form, tag in zip(forms, tagged.tags, strict=True)]
@@ -224,12 +223,6 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         sentences = (one.split() if isinstance(one, str) else one for one in given)
         while window := list(islice(sentences, WINDOW)):
             yield from self._window(window, probs)
-
-    def attempts_at(
-        self, sentences: Iterable[Sequence[str]], *, probs: bool = False
-    ) -> Iterator[SentenceTags | Failure]:
-        """Like `tag`, with an error instead of the tags of a sentence that the model cannot read."""
-        return windows(sentences, partial(self.tag, probs=probs), WINDOW)
 
     def _window(self, window: list[Sequence[str]], probs: bool) -> list[SentenceTags]:
         results = [SentenceTags([], [], NOTHING) for _ in window]
@@ -408,6 +401,20 @@ class TagEvaluation(ClassEvaluation):
         }
 
 
+class TaggedSentences(NamedTuple):
+    """The tags that a model gives to sentences."""
+
+    tagged: list[SentenceTags | None]  # None for a sentence that it cannot read
+    wrong: list[str]  # place and reason of each of these
+
+
+def tags_at(tagger: WordTagger, sentences: Sequence[ConlluSentence], title: str) -> TaggedSentences:
+    """The tags that prediction answers."""
+    given = (ParsedInput(Place(title, one.first), one) for one in sentences)
+    found = predicted(tagger, given, TagAnswer)
+    return TaggedSentences([None if one is None else one.tagged for one in found.answers], found.wrong)
+
+
 def evaluate(
     tagger: WordTagger,
     sentences: Sequence[ConlluSentence],
@@ -418,8 +425,7 @@ def evaluate(
 ) -> TagEvaluation:
     """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named."""
     begun = time.process_time()
-    found = tagger.attempts_at((sentence.forms for sentence in sentences), probs=True)
-    tagged, wrong = separated(found, (Place(title, sentence.first) for sentence in sentences))
+    tagged, wrong = tags_at(tagger, sentences, title)
     seconds = time.process_time() - begun
     pairs = list(zip(tagged, sentences, strict=True))
     answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]

@@ -21,10 +21,11 @@ from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.calibration import fitted
-from weft.metrics.f1 import by_class
+from weft.metrics.f1 import F1
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs
-from weft.metrics.span_f1 import are_spans, by_type
+from weft.metrics.span_f1 import SpanF1, are_spans
+from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.contextual import Context, InContext
@@ -51,7 +52,6 @@ from weft.tasks.labels.base import (
 )
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.lexicon import Lexicon
-from weft.tasks.predictor import Place, separated
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
 from weft.tasks.tag.predictor import (
@@ -60,6 +60,7 @@ from weft.tasks.tag.predictor import (
     evaluate,
     export_tagger,
     inspect_words,
+    tags_at,
     tags_of,
 )
 from weft.tasks.task import (
@@ -245,27 +246,22 @@ class TagTraining(Training):
         """
         assert isinstance(model, Labeller)
         valid, tagger = self._valid, WordTagger(model, self._lexicon, self._data.column)
-        places = (Place("validation", one.first) for one in valid)
-        tagged, wrong = separated(tagger.attempts_at(one.forms for one in valid), places)
+        tagged, wrong = tags_at(tagger, valid, "validation")
         pairs = list(zip(tagged, valid, strict=True))
         answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
         read = [sentence for one, sentence in pairs if one is not None]
-        right = total = new_right = new_total = 0
-        for sentence, tags in zip(valid, answers, strict=True):
-            for form, ours, theirs in zip(sentence.forms, tags, sentence.tags or [], strict=True):
-                right, total = right + (ours == theirs), total + 1
-                if not self._lexicon.knows(form):
-                    new_right, new_total = new_right + (ours == theirs), new_total + 1
         references = [one.tags or [] for one in valid]
-        rows = by_class(list(chain(*answers)), list(chain(*references)))
+        tags, labels = tags_of(answers, references), ComparedOutputs(answers, references, reads="labels")
+        new = [[not self._lexicon.knows(form) for form in one.forms] for one in valid]
+        unknown = tags_of(answers, references, chosen=new)
         scores = {
             "loss": self._mean_loss(model, read),
-            "accuracy": right / max(1, total),
-            "unknown": new_right / max(1, new_total),
-            "f1": sum(row.f1 for row in rows) / len(rows),
+            "accuracy": tags.value(TagAccuracy()),
+            "unknown": unknown.value(TagAccuracy()) if any(map(any, new)) else 0.0,
+            "f1": labels.value(F1()),
         }
         if are_spans(chain(*references)):
-            scores["span_f1"] = by_type(answers, references)[0].f1
+            scores["span_f1"] = tags.value(SpanF1())
         samples = [
             Sample(
                 " ".join(valid[n].forms),
@@ -274,8 +270,7 @@ class TagTraining(Training):
             )
             for n in samples_of(len(valid))
         ]
-        labels = ComparedOutputs(answers, references, reads="labels")
-        return Validation(scores, samples, [tags_of(answers, references), labels], first(wrong))
+        return Validation(scores, samples, [tags, labels], first(wrong))
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
@@ -373,8 +368,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         title: str,
         settings: EvaluationSettings,
     ) -> TagEvaluation:
-        column = self.task.data.column
-        return evaluate(self.predictor(model), found, title=title, column=column, train=train)
+        column, tagger = self.task.data.column, self.predictor(model, LabelSettings(scores=True))
+        return evaluate(tagger, found, title=title, column=column, train=train)
 
     def use(self, calibration: LabelCalibration) -> None:
         self.temperature = calibration.temperature
