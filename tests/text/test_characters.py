@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.importing.kits.vocabularies import from_codes, from_words, special
+from weft.importing.kits.vocabularies import TokenList, special_of
 from weft.tasks.seq2seq.translator import kept_parts
 from weft.text.characters import Alphabet, named
 from weft.text.vocabulary import UNK, Vocabulary
@@ -67,8 +67,8 @@ def test_a_vocabulary_lacks_the_characters_that_become_unknown(kind: str) -> Non
 
 def test_an_imported_list_of_words_reads_the_letters_of_its_words() -> None:
     tokens = ["<s>", "<pad>", "</s>", "<unk>", "the", "cat"]
-    numbers = special(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
-    words = from_words(tokens, numbers, framed=True, normaliser={"type": "Lowercase"}).vocabulary
+    numbers = special_of(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
+    words = TokenList(tokens, numbers, True, {"type": "Lowercase"}).words().vocabulary
     assert words.encode("the cat teeth").count(UNK) == 1
     assert words.alphabet.unknown("The cat TEETH 🙂 <") == ["🙂", "<"]
 
@@ -76,8 +76,8 @@ def test_an_imported_list_of_words_reads_the_letters_of_its_words() -> None:
 def test_an_imported_vocabulary_reads_letters_that_it_has_only_inside_words(tmp_path: Path) -> None:
     (tmp_path / "codes").write_text("#version: 0.2\na x\nt e</w>\n")
     tokens = ["<s>", "<pad>", "</s>", "<unk>", "ax@@", "x@@", "te", "a@@", "t@@", "e"]
-    numbers = special(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
-    pieces = from_codes(tokens, numbers, tmp_path / "codes", framed=True).vocabulary
+    numbers = special_of(tokens, ["<pad>", "<unk>", "<s>", "</s>"])
+    pieces = TokenList(tokens, numbers, True).codes(tmp_path / "codes").vocabulary
     assert UNK not in pieces.encode("axxte") and UNK in pieces.encode("x")
     assert pieces.alphabet.lacking("axxte") == [] and pieces.alphabet.lacking("te z") == [(3, 4)]
 

@@ -35,7 +35,8 @@ class TensorOrigin(NamedTuple):
     make: Callable[..., Tensor]  # computes it from the tensors of these names
 
 
-Origins = Mapping[str, TensorOrigin]
+Origins = dict[str, TensorOrigin]
+"""The source of each of our tensors."""
 
 
 class Checkpoint(NamedTuple):

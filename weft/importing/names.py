@@ -4,13 +4,13 @@ Read next: families/gpt2.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import Checkpoint, TensorOrigin
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin
 from weft.nn.transformer import Activation
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -44,32 +44,40 @@ def same(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def plain(ours: str, theirs: str) -> dict[str, TensorOrigin]:
+def turned(weight: Tensor) -> Tensor:
+    """The matrix of x W as that of x W^T."""
+    return weight.T
+
+
+def plain(ours: str, theirs: str) -> Origins:
     """The weight and bias of a linear layer x W^T + b or of a norm."""
     return {f"{ours}.{part}": TensorOrigin((f"{theirs}.{part}",), same) for part in ("weight", "bias")}
 
 
-def joined(ours: str, *theirs: str) -> dict[str, TensorOrigin]:
+def joined(ours: str, *theirs: str, bias: bool = True) -> Origins:
     """Several linear layers concatenated to one of ours."""
     return {
-        f"{ours}.{part}": TensorOrigin(
-            tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all)
-        )
-        for part in ("weight", "bias")
+        f"{ours}.{part}": TensorOrigin(tuple(f"{name}.{part}" for name in theirs), concatenated)
+        for part in ["weight"] + ["bias"] * bias
     }
 
 
-def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[str, TensorOrigin]:
+def concatenated(*parts: Tensor) -> Tensor:
+    """Rows of several tensors."""
+    return torch.cat(parts)
+
+
+def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> Origins:
     """Our tensor `ours`, made from the checkpoint's `theirs`."""
     return {ours: TensorOrigin((theirs,), make)}
 
 
-def zeros(ours: str, size: int) -> dict[str, TensorOrigin]:
+def zeros(ours: str, size: int) -> Origins:
     """A bias that is not in the checkpoint."""
     return {ours: TensorOrigin((), lambda: torch.zeros(size))}
 
 
-def tables(source: str, target: str, logits: str) -> dict[str, TensorOrigin]:
+def tables(source: str, target: str, logits: str) -> Origins:
     """The embedding tables of both sides and the weight of the output layer; names may be equal."""
     return {
         **tensor("source_embed.table.weight", source),
@@ -78,13 +86,17 @@ def tables(source: str, target: str, logits: str) -> dict[str, TensorOrigin]:
     }
 
 
-def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, TensorOrigin]:
+def heads(ours: str, query: str, key: str, value: str, out: str) -> Origins:
     """Multi-head attention from its four linear layers."""
     return {
         **plain(f"{ours}.query", query),
         **joined(f"{ours}.key_value", key, value),
         **plain(f"{ours}.out", out),
     }
+
+
+MappedPart = tuple[dict[str, Any], Origins]
+"""The recipe's settings of a part, and the source of each of its tensors."""
 
 
 class BlockNames(NamedTuple):
@@ -111,11 +123,9 @@ FAIRSEQ = BlockNames(
 """The names of fairseq, which BART, Marian, Pegasus, M2M100 and OPT have too."""
 
 
-def blocks(
-    ours: str, theirs: str, count: int, names: BlockNames, *, looks: bool = False
-) -> dict[str, TensorOrigin]:
+def blocks(ours: str, theirs: str, count: int, names: BlockNames, *, looks: bool = False) -> Origins:
     """The blocks of a Transformer."""
-    origins: dict[str, TensorOrigin] = {}
+    origins: Origins = {}
     for number in range(count):
         here, there = f"{ours}.{number}", f"{theirs}.{number}"
         origins |= {
@@ -131,7 +141,7 @@ def blocks(
     return origins
 
 
-def recurrent(ours: str, theirs: str, kind: str, end: str = "") -> dict[str, TensorOrigin]:
+def recurrent(ours: str, theirs: str, kind: str, end: str = "") -> Origins:
     """The tensors of our LSTM, GRU or Elman cell from those of torch.nn.
 
     The reset gate of a GRU also multiplies the candidate's recurrent bias, so that one has its own place.
@@ -153,9 +163,9 @@ def recurrent(ours: str, theirs: str, kind: str, end: str = "") -> dict[str, Ten
     }
 
 
-def recurrent_encoder(theirs: str, kind: str, count: int, *, both: bool) -> dict[str, TensorOrigin]:
+def recurrent_encoder(theirs: str, kind: str, count: int, *, both: bool) -> Origins:
     """The layers of a recurrent encoder, in one or both directions; `kind` as in `recurrent`."""
-    origins: dict[str, TensorOrigin] = {}
+    origins: Origins = {}
     for layer in range(count):
         origins |= recurrent(f"encoder.stack.forwards.{layer}", theirs, kind, f"_l{layer}")
         if both:

@@ -16,8 +16,9 @@ from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.fairseq import KIT, FairseqCheckpoint, recognises, transformer
+from weft.importing.kits.fairseq import KIT, recognises, transformer
 from weft.importing.kits.kit import CheckpointHints
+from weft.importing.kits.reading import ToolkitModel, ToolkitSettings
 from weft.importing.runs import import_run
 from weft.importing.torchfile import content, settings
 from weft.nn.bridge import Bridge
@@ -128,7 +129,8 @@ def test_a_search_without_settings_is_that_of_fairseq_generate(folder):
 
 
 def test_a_transformer_without_settings_is_base_architecture():
-    found = transformer(FairseqCheckpoint({}, {str(number): torch.ones(1) for number in range(7)}, "here"))
+    state = {str(number): torch.ones(1) for number in range(7)}
+    found = transformer(ToolkitModel(ToolkitSettings({}, "here"), state, "here"))
     for side in ("encoder", "decoder"):
         assert found.model[side] == {
             "use": "transformer",

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
 from weft.importing.names import BlockNames, activation, architecture, blocks, is_tied, plain, tensor
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
@@ -137,7 +137,7 @@ def epsilon_of(foreign: Checkpoint) -> float:
     return float(foreign.setting("layer_norm_eps", default=1e-12))
 
 
-def body(foreign: Checkpoint, names: BertNames, num_layers: int) -> dict[str, TensorOrigin]:
+def body(foreign: Checkpoint, names: BertNames, num_layers: int) -> Origins:
     """The checkpoint's tensors from which the embedding and the encoder are made."""
     table, segments = f"{names.entry}.word_embeddings.weight", f"{names.entry}.token_type_embeddings.weight"
     with_segments = (segments,) if segments in foreign.tensors else ()

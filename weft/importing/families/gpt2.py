@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, fill, prefixed
 from weft.importing.names import activation, is_tied, plain, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -29,7 +29,7 @@ def gpt2(foreign: Checkpoint) -> Generator:
     foreign = prefixed(foreign, prefix, "lm_head.")
     table = f"{prefix}wte.weight"
     is_tied(foreign, table, "lm_head.weight", default=True)
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(table, table, table),
         **zeros("head.bias", tokens),
         **tensor("decoder.positions.table.weight", f"{prefix}wpe.weight"),
@@ -57,7 +57,7 @@ def settings(foreign: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _block(ours: str, theirs: str, size: int) -> dict[str, TensorOrigin]:
+def _block(ours: str, theirs: str, size: int) -> Origins:
     """GPT-2 computes x W + b, so weights are transposed; q, k and v are concatenated."""
     packed = f"{theirs}.attn.c_attn"
     query, rest = f"{ours}.attention.query", f"{ours}.attention.key_value"
@@ -74,7 +74,7 @@ def _block(ours: str, theirs: str, size: int) -> dict[str, TensorOrigin]:
     }
 
 
-def _product(ours: str, theirs: str) -> dict[str, TensorOrigin]:
+def _product(ours: str, theirs: str) -> Origins:
     return {
         **tensor(f"{ours}.weight", f"{theirs}.weight", lambda w: w.T),
         **tensor(f"{ours}.bias", f"{theirs}.bias"),

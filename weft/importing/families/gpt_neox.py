@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
 from weft.importing.names import activation, architecture, is_tied, plain, tables, zeros
 from weft.models import Generator
@@ -29,7 +29,7 @@ def gpt_neox(foreign: Checkpoint) -> Generator:
     foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
     tied = is_tied(foreign, TABLE, HEAD, default=False)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(TABLE, TABLE, TABLE if tied else HEAD),
         **zeros("head.bias", tokens),
         **plain("decoder.last_norm", "gpt_neox.final_layer_norm"),
@@ -68,7 +68,7 @@ def settings(foreign: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _attention(ours: str, theirs: str, own: dict[str, Any]) -> dict[str, TensorOrigin]:
+def _attention(ours: str, theirs: str, own: dict[str, Any]) -> Origins:
     """Their rows are q, k, v of the first head, then of the second."""
     num_heads, reorder = own["num_heads"], paired(own["num_heads"], own["heads"]["rotary"])
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
 from weft.importing.families.rotations import decoder_of, paired, rotation
 from weft.importing.names import architecture, is_tied, tables, tensor, zeros
 from weft.models import Generator
@@ -50,7 +50,7 @@ def llama(foreign: Checkpoint) -> Generator:
     foreign = prefixed(foreign, "model.", "lm_head.")
     tied = is_tied(foreign, TABLE, HEAD, default=scaled(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(TABLE, TABLE, TABLE if tied else HEAD),
         **zeros("head.bias", tokens),
         **tensor("decoder.last_norm.weight", "model.norm.weight"),
@@ -132,7 +132,7 @@ def _check_window(foreign: Checkpoint) -> None:
         )
 
 
-def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str, TensorOrigin]:
+def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> Origins:
     attention, network, width = f"{theirs}.self_attn", f"{theirs}.mlp", own["heads"]["size"]
     query, key = (paired(count, width) for count in (own["num_heads"], own["heads"]["key_value"]))
     origins = {
@@ -159,9 +159,7 @@ def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str
     )
 
 
-def _linear(
-    ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int
-) -> dict[str, TensorOrigin]:
+def _linear(ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int) -> Origins:
     """Linear layers joined to one of ours; its bias is zero if only ours has one."""
     parts = ["weight"] + ["bias"] * bias
     origins = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, fill, prefixed
 from weft.importing.names import (
     FAIRSEQ,
     activation,
@@ -37,7 +37,7 @@ def opt(foreign: Checkpoint) -> Generator:
     foreign.need("tie_word_embeddings", True)
     is_tied(foreign, table, HEAD, default=True)
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(table, table, table),
         **zeros("head.bias", tokens),
         **tensor(

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill
 from weft.importing.names import ACTIVATIONS, activation, architecture, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.attention import Heads
@@ -51,7 +51,7 @@ def t5(foreign: Checkpoint) -> Generator:
         encoder=encoder,
     )
     output = size**-0.5 if _is_scaled(foreign) else 1.0
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(TABLE, TABLE, TABLE if tied else HEAD),
         **zeros("head.bias", tokens),
     }
@@ -122,7 +122,7 @@ def _parts(settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"heads": Heads(**settings["heads"])}
 
 
-def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> dict[str, TensorOrigin]:
+def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> Origins:
     attention, network = f"{theirs}.0.SelfAttention", f"{theirs}.{1 if side == 'encoder' else 2}"
     gated = settings["activation"] in ("geglu", "swiglu")
     inputs = ("wi_0", "wi_1") if gated else ("wi",)
@@ -141,7 +141,7 @@ def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> dict[
     return origins
 
 
-def _attention(ours: str, theirs: str, width: int) -> dict[str, TensorOrigin]:
+def _attention(ours: str, theirs: str, width: int) -> Origins:
     return {
         **tensor(f"{ours}.query.weight", f"{theirs}.q.weight", lambda w: w * width**0.5),
         f"{ours}.key_value.weight": TensorOrigin(

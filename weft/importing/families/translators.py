@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill, prefixed
+from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
 from weft.importing.names import FAIRSEQ, activation, blocks, plain, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -67,7 +67,7 @@ def translator(foreign: Checkpoint) -> Generator:
     decoder = TransformerDecoder(size, encoder, **settings["decoder"])
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table), encoder=encoder)
     shared = "model.shared.weight"
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tables(shared, shared, shared),
         **(
             tensor("head.bias", "final_logits_bias", _first_row)

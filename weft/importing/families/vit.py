@@ -1,6 +1,6 @@
 """Import ViT: image patches, a Transformer encoder, a class token at the first position."""
 
-from weft.importing.checkpoint import Checkpoint, TensorOrigin, fill
+from weft.importing.checkpoint import Checkpoint, Origins, fill
 from weft.importing.names import BlockNames, activation, blocks, plain, tensor
 from weft.models import Labeller
 from weft.nn.embed.patches import Patches
@@ -44,7 +44,7 @@ def vit(foreign: Checkpoint) -> Labeller:
     embed = Patches(channels, size, patch=patch, first=True)
     model = Labeller(embed, encoder, Categorical(size, classes), pool=First(size))
     entry = "vit.embeddings"
-    origins: dict[str, TensorOrigin] = {
+    origins: Origins = {
         **tensor("embed.first", f"{entry}.cls_token", lambda first: first[0, 0]),
         **tensor(
             "embed.project.weight",

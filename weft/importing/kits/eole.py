@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import TensorOrigin, json_table, safe_tensors
+from weft.importing.checkpoint import Origins, json_table, safe_tensors
 from weft.importing.kits.assembling import ToolkitTranslator
 from weft.importing.kits.kit import CheckpointHints, Kit
 from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
-from weft.importing.kits.reading import choice, number, rate, table, tensors
+from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, TransformerSide
+from weft.importing.kits.reading import ToolkitSettings, tensors
 from weft.importing.names import tensor
 from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
@@ -42,48 +42,45 @@ POSITIONS: dict[str, Positions] = {
 }
 LONGEST = 1024  # positions of SinusoidalConcat that are taken over
 SIDES = {"encoder": "src_emb", "decoder": "tgt_emb"}
-WITHOUT: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("encoder_layer_style", ("standard",)),
-    ("final_encoder_layer_norm", (True,)),
-    ("parallel_residual", (False,)),
-    ("ffn_layernorm", (False,)),
-    ("sliding_window", (0,)),
-    ("relative_positions_buckets", (0,)),
-    ("num_experts", (0,)),
-    ("query_norm", (False,)),
-    ("key_norm", (False,)),
-    ("value_norm", (False,)),
-    ("q_gating", (False,)),
-    ("attn_scaling", (None,)),
-    ("layer_types", (None,)),
-)
+WITHOUT: dict[str, tuple[Any, ...]] = {
+    "encoder_layer_style": ("standard",),
+    "final_encoder_layer_norm": (True,),
+    "parallel_residual": (False,),
+    "ffn_layernorm": (False,),
+    "sliding_window": (0,),
+    "relative_positions_buckets": (0,),
+    "num_experts": (0,),
+    "query_norm": (False,),
+    "key_norm": (False,),
+    "value_norm": (False,),
+    "q_gating": (False,),
+    "attn_scaling": (None,),
+    "layer_types": (None,),
+}
 """Settings of a side, with the values that can be imported."""
 
-ROTARY: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("scaling_type", (None,)),
-    ("interleave_local", (0,)),
-    ("tmax_index", (0,)),
-    ("rotary_dim_global", (0,)),
-    ("partial_rotary_factor", (0.0,)),
-)
+ROTARY: dict[str, tuple[Any, ...]] = {
+    "scaling_type": (None,),
+    "interleave_local": (0,),
+    "tmax_index": (0,),
+    "rotary_dim_global": (0,),
+    "partial_rotary_factor": (0.0,),
+}
+WITHOUT_IN_TRAINING: dict[str, tuple[Any, ...]] = {"quant_layers": ([],), "lora_layers": ([],)}
 
 
 class EoleModel(NamedTuple):
     """What is read from a model directory of Eole."""
 
-    settings: dict[str, Any]  # the section `model`
-    training: dict[str, Any]
-    vocabulary: dict[str, Any]
+    settings: ToolkitSettings  # the section `model`
+    training: ToolkitSettings
+    vocabulary: ToolkitSettings
     tensors: dict[str, Tensor]
     place: str  # of config.json
 
-    def side(self, name: str) -> dict[str, Any]:
+    def side(self, name: str) -> ToolkitSettings:
         """The settings of a side, and those of the whole model where it has none of its own."""
-        return {**self.settings, **table(self.settings, name, self.place)}
-
-    def rate(self, name: str, usual: float) -> float:
-        """A dropout rate, which may be a list with one for each stage of training."""
-        return rate(self.training, name, self.place, usual)
+        return ToolkitSettings({**self.settings.values, **self.settings.table(name).values}, self.place)
 
 
 def recognises(path: Path) -> bool:
@@ -95,35 +92,28 @@ def read(given: CheckpointHints) -> RunParts:
     """The run of a model directory."""
     model = _model(given.path)
     settings, place = model.settings, model.place
-    choice(settings, "architecture", place, "transformer", "custom", usual="custom")
-    choice(settings, "generator_function", place, "softmax")
-    choice(settings, "add_estimator", place, False)
-    for name in ("quant_layers", "lora_layers"):
-        choice(model.training, name, place, [])
-    embeddings = table(settings, "embeddings", place)
-    choice(embeddings, "embedding_type", place, "standard")
-    tied = bool(settings.get("share_decoder_embeddings", False))
+    settings.choice("architecture", "transformer", "custom", usual="custom")
+    settings.choice("generator_function", "softmax")
+    settings.choice("add_estimator", False)
+    model.training.check(WITHOUT_IN_TRAINING)
+    embeddings = settings.table("embeddings")
+    embeddings.choice("embedding_type", "standard")
+    tied = settings.flag("share_decoder_embeddings")
     source, target = (f"{name}.embeddings.weight" for name in SIDES.values())
     origins = tables(model.tensors, source, target, place, tied=tied)
-    sides: dict[str, Any] = {"smoothing": number(model.training, "label_smoothing", place, usual=0.0)}
-    kind = embeddings.get("position_encoding_type", settings.get("position_encoding_type"))
-    order = choice(
-        {"position_encoding_type": kind},
-        "position_encoding_type",
-        place,
-        *POSITIONS,
-        usual="SinusoidalInterleaved",
-    )
+    sides: dict[str, Any] = {"smoothing": model.training.number("label_smoothing", 0.0)}
+    every = ToolkitSettings({**settings.values, **embeddings.values}, place)
+    order = every.choice("position_encoding_type", *POSITIONS)
     for side in SIDES:
-        choice(model.side(side), f"{side}_type", place, "transformer", usual="rnn")
+        model.side(side).choice(f"{side}_type", "transformer", usual="rnn")
         form, more = _form(model, side, order, embeddings)
-        sides[side], blocks = transformer(model.tensors, side, _names(side), form, place)
+        sides[side], blocks = TransformerSide(model.tensors, side, _names(side), form, place).mapped()
         origins |= blocks | more
     embedding = {
         "size": width(model.tensors, target, source),
-        "dropout": model.rate("dropout", 0.3),
+        "dropout": model.training.rate("dropout", 0.3),
         "tied": tied,
-        "scaled": order.startswith("Sinusoidal") or bool(embeddings.get("normalize", False)),
+        "scaled": order.startswith("Sinusoidal") or embeddings.flag("normalize"),
     }
     translator = ToolkitTranslator(sides, embedding, origins, model.tensors, place, DECODING, SPARE)
     return run_of(given, [_tokens(model, "src"), _tokens(model, "tgt")], _symbols(model), translator)
@@ -133,14 +123,12 @@ KIT = Kit("Eole", f"a directory with {CONFIG}, {VOCABULARY} and {WEIGHTS}", reco
 
 
 def _model(path: Path) -> EoleModel:
-    config, vocabulary = json_table(path / CONFIG), json_table(path / VOCABULARY)
-    found = tensors(safe_tensors(path / WEIGHTS), "", str(path / WEIGHTS))
     place = str(path / CONFIG)
+    config, vocabulary = (ToolkitSettings(json_table(path / name), place) for name in (CONFIG, VOCABULARY))
+    found = tensors(safe_tensors(path / WEIGHTS), "", str(path / WEIGHTS))
     if list(path.glob("model.01.safetensors")):
         raise ConfigError(f"{path}: expected one file {WEIGHTS}, got several; save it again as one")
-    training = config.get("training")
-    training = training if isinstance(training, dict) else {}
-    return EoleModel(table(config, "model", place), training, vocabulary, found, place)
+    return EoleModel(config.table("model"), config.part("training"), vocabulary, found, place)
 
 
 def _names(side: str) -> SideNames:
@@ -157,40 +145,37 @@ def _names(side: str) -> SideNames:
 
 
 def _form(
-    model: EoleModel, side: str, order: str, embeddings: dict[str, Any]
-) -> tuple[SideSettings, dict[str, TensorOrigin]]:
+    model: EoleModel, side: str, order: str, embeddings: ToolkitSettings
+) -> tuple[SideSettings, Origins]:
     """The settings of a side, and the source of its positions."""
-    settings, place = model.side(side), model.place
-    for name, known in WITHOUT:
-        choice(settings, name, place, *known)
-    rope = settings.get("rope_config")
-    rope = rope if isinstance(rope, dict) else {}
-    for name, known in ROTARY:
-        choice(rope, name, place, *known)
-    word = choice(settings, "mlp_activation_fn", place, *ACTIVATIONS)
-    kind = choice(settings, "layer_norm", place, "standard", "standardFP32", "rms")
-    origins: dict[str, TensorOrigin] = {}
+    settings, training = model.side(side), model.training
+    settings.check(WITHOUT)
+    rope = settings.part("rope_config")
+    rope.check(ROTARY)
+    word = settings.choice("mlp_activation_fn", *ACTIVATIONS)
+    kind = settings.choice("layer_norm", "standard", "standardFP32", "rms")
+    origins: Origins = {}
     longest = LONGEST
     ours = f"{side}.positions.table.weight"
     if order == "Learned":
-        choice(embeddings, "normalize", place, False)
-        shift = int(number(embeddings, "position_shift", place, usual=0))
+        embeddings.choice("normalize", False)
+        shift = int(embeddings.number("position_shift", 0))
         theirs = f"{SIDES[side]}.pe.weight"
         longest = len(model.tensors.get(theirs, ())) - shift
         origins = tensor(ours, theirs, lambda rows: rows[shift:])
     elif order == "SinusoidalConcat":
         origins = tensor(ours, f"{SIDES[side]}.pe.pe", lambda waves: waves[:LONGEST, 0])
     form = SideSettings(
-        num_heads=int(number(settings, "heads", place, usual=8)),
+        num_heads=int(settings.number("heads", 8)),
         norm_kind="rms" if kind == "rms" else "layer",
-        norm_epsilon=float(number(settings, "norm_eps", place, usual=1e-5)),
+        norm_epsilon=float(settings.number("norm_eps", 1e-5)),
         activation=ACTIVATIONS[word],
         positions=POSITIONS[order],
-        dropout=model.rate("dropout", 0.3),
-        attention_dropout=model.rate("attention_dropout", 0.1),
-        rotary=int(number(rope, "rotary_dim", place, usual=0)),
-        base=float(number(rope, "rotary_theta", place, usual=10000)),
-        interleaved=bool(rope.get("rotary_interleave", True)),
+        dropout=training.rate("dropout", 0.3),
+        attention_dropout=training.rate("attention_dropout", 0.1),
+        rotary=int(rope.number("rotary_dim", 0)),
+        base=float(rope.number("rotary_theta", 10000)),
+        interleaved=rope.flag("rotary_interleave", True),
         max_length=longest,
     )
     return form, origins
@@ -208,7 +193,6 @@ def _tokens(model: EoleModel, side: str) -> list[str]:
 
 def _symbols(model: EoleModel) -> tuple[str, str, str, str]:
     """Padding, unknown, the start of a target, the end."""
-    given = model.vocabulary.get("specials")
-    given = given if isinstance(given, dict) else {}
+    given = model.vocabulary.part("specials")
     pad, unknown, begin, end = (str(given.get(name, usual)) for name, usual in SYMBOLS.items())
     return pad, unknown, str(model.vocabulary.get("decoder_start_token", begin)), end

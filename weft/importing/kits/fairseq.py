@@ -10,25 +10,32 @@ Source: Ott et al. 2019; fairseq 0.12.2.
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.checkpoint import TensorOrigin
+from weft.importing.checkpoint import Origins, TensorOrigin
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file, languages
-from weft.importing.kits.reading import choice, layers, lines, number, tensors
-from weft.importing.kits.vocabularies import RunVocabulary, Special
-from weft.importing.names import FAIRSEQ, blocks, plain, recurrent, recurrent_encoder, tables, tensor, zeros
-from weft.importing.torchfile import content, settings
+from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, lines, tensors
+from weft.importing.kits.vocabularies import RunVocabulary, Special, TokenList, normaliser
+from weft.importing.names import (
+    FAIRSEQ,
+    MappedPart,
+    blocks,
+    plain,
+    recurrent,
+    recurrent_encoder,
+    tables,
+    tensor,
+    turned,
+    zeros,
+)
 from weft.importing.writing import RunParts
-
-Settings = dict[str, str | int | float | bool | None]
 
 OFF = (
     "adaptive_input",
@@ -57,45 +64,24 @@ OLD_NORMS = {
 """What `layer_norms.N` is called since 2018."""
 
 
-class FairseqCheckpoint(NamedTuple):
-    """What is read from a checkpoint of fairseq: settings, and weights by name."""
-
-    settings: Settings
-    state: dict[str, Tensor]
-    place: str
-
-    def number(self, name: str, usual: float | None = None) -> Any:
-        """A number among the settings."""
-        return number(self.settings, name, self.place, usual=usual)
-
-    def layers(self, side: str, usual: int) -> int:
-        """How many layers a side has."""
-        return layers(self.settings, f"{side}_layers", self.place, len(self.state), usual=usual)
-
-    def flag(self, name: str) -> bool:
-        """A switch among the settings."""
-        return bool(self.settings.get(name))
-
-    def same(self, name: str, usual: float) -> Any:
-        """A number that a recipe has once and fairseq for each side."""
-        found = [self.number(f"{side}_{name}", usual) for side in ("encoder", "decoder")]
-        if found[0] != found[1]:
-            raise ConfigError(
-                f"{self.place}: {name}: expected the same for encoder and decoder, got {found[0]} and "
-                f"{found[1]}, which Weft does not support"
-            )
-        return found[0]
+def _same(settings: ToolkitSettings, name: str, usual: float) -> Any:
+    """A number that a recipe has once and fairseq for each side."""
+    found = [settings.number(f"{side}_{name}", usual) for side in ("encoder", "decoder")]
+    if found[0] != found[1]:
+        raise ConfigError(
+            f"{settings.place}: {name}: expected the same for encoder and decoder, got {found[0]} and "
+            f"{found[1]}, which Weft does not support"
+        )
+    return found[0]
 
 
-def check_fairseq(found: FairseqCheckpoint) -> None:
+def check_fairseq(found: ToolkitModel) -> None:
     """Refuse settings that Weft's parts cannot express."""
-    choice(found.settings, "task", found.place, "translation")
-    for setting in OFF:
-        if found.flag(setting):
-            raise ConfigError(
-                f"{found.place}: {setting}: expected none, got {found.settings[setting]}, "
-                "which Weft cannot express"
-            )
+    found.settings.choice("task", "translation")
+    for name in filter(found.settings.flag, OFF):
+        raise ConfigError(
+            f"{found.place}: {name}: expected none, got {found.settings.get(name)}, which Weft cannot express"
+        )
     if any(".adaptive_softmax." in each for each in found.state):
         raise ConfigError(
             f"{found.place}: adaptive_softmax_cutoff: expected a plain softmax, got an adaptive one, "
@@ -143,12 +129,11 @@ UNUSED = 2  # positions are counted from 2, behind that of padding
 MOST = 4096  # computed positions
 
 
-def transformer(found: FairseqCheckpoint) -> ToolkitTranslator:
+def transformer(found: ToolkitModel) -> ToolkitTranslator:
     """A Transformer; missing settings have the values of `base_architecture`."""
-    size = found.same("embed_dim", 512)
-    for name in ("decoder_input_dim", "decoder_output_dim"):
-        choice(found.settings, name, found.place, size)
-    tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
+    settings, size = found.settings, _same(found.settings, "embed_dim", 512)
+    settings.check({"decoder_input_dim": (size,), "decoder_output_dim": (size,)})
+    tied = _is_tied(settings)
     logits = TARGET if tied else "decoder.output_projection.weight"
     state = {name: one for name, one in found.state.items() if not tied or ".output_projection." not in name}
     origins = tables(SOURCE, TARGET, logits) | zeros("head.bias", len(state.get(logits, ())))
@@ -157,18 +142,23 @@ def transformer(found: FairseqCheckpoint) -> ToolkitTranslator:
         model[side], more = _side(found, side, place, size)
         most.append(model[side]["max_length"])
         origins |= more
-    embedding = {"size": size, "dropout": 0.0, "tied": tied, "scaled": not found.flag("no_scale_embedding")}
-    decoding = _decoding(found.settings)
+    scaled = not settings.flag("no_scale_embedding")
+    embedding = {"size": size, "dropout": 0.0, "tied": tied, "scaled": scaled}
+    decoding = _decoding(settings)
     return ToolkitTranslator(model, embedding, origins, state, found.place, decoding, SPARE, min(most))
 
 
-def _side(
-    found: FairseqCheckpoint, side: str, place: str, size: int
-) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+def _is_tied(settings: ToolkitSettings) -> bool:
+    return settings.flag("share_decoder_input_output_embed") or settings.flag("share_all_embeddings")
+
+
+def _side(found: ToolkitModel, side: str, place: str, size: int) -> MappedPart:
     """The encoder or the decoder of a Transformer."""
-    before, layers = found.flag(f"{side}_normalize_before"), found.layers(side, 6)
+    given, entry = found.settings, found.settings.flag("layernorm_embedding")
+    before = given.flag(f"{side}_normalize_before")
+    layers = given.layers(f"{side}_layers", len(found.state), 6)
     kind, length, origins = _positions(found, side, place, size)
-    if found.flag("layernorm_embedding"):
+    if entry:
         origins |= plain(f"{side}.entry_norm", f"{side}.layernorm_embedding")
     if before:
         version = found.state.get(f"{side}.version", torch.ones(1))
@@ -179,33 +169,30 @@ def _side(
             )
         origins |= plain(f"{side}.last_norm", f"{side}.layer_norm")
     origins |= blocks(f"{side}.blocks", f"{side}.layers", layers, FAIRSEQ, looks=side == "decoder")
-    word = choice(found.settings, "activation_fn", found.place, *ACTIVATIONS)
     settings = {
         "use": "transformer",
         "size": size,
         "num_layers": layers,
-        "num_heads": found.number(f"{side}_attention_heads", 8),
-        "inner": found.number(f"{side}_ffn_embed_dim", 2048),
+        "num_heads": given.number(f"{side}_attention_heads", 8),
+        "inner": given.number(f"{side}_ffn_embed_dim", 2048),
         "norm": "before" if before else "after",
-        "activation": ACTIVATIONS[word],
+        "activation": ACTIVATIONS[given.choice("activation_fn", *ACTIVATIONS)],
         "positions": kind,
         "max_length": length,
-        "entry_norm": found.flag("layernorm_embedding"),
-        "dropout": found.number("dropout", 0.1),
-        "attention_dropout": found.number("attention_dropout", 0.0),
+        "entry_norm": entry,
+        "dropout": given.number("dropout", 0.1),
+        "attention_dropout": given.number("attention_dropout", 0.0),
     }
     return settings, origins
 
 
-def _positions(
-    found: FairseqCheckpoint, side: str, place: str, size: int
-) -> tuple[str, int, dict[str, TensorOrigin]]:
+def _positions(found: ToolkitModel, side: str, place: str, size: int) -> tuple[str, int, Origins]:
     """The kind of positions, how many there are, and their table."""
-    most = min(int(found.number(f"max_{place}_positions", 1024)), MOST)
-    if found.flag("no_token_positional_embeddings"):
+    most = min(int(found.settings.number(f"max_{place}_positions", 1024)), MOST)
+    if found.settings.flag("no_token_positional_embeddings"):
         return "none", most, {}
     ours, theirs = f"{side}.positions.table.weight", f"{side}.embed_positions.weight"
-    if found.flag(f"{side}_learned_pos"):
+    if found.settings.flag(f"{side}_learned_pos"):
         rows = max(len(found.state.get(theirs, ())) - UNUSED, 1)
         return "learned", rows, tensor(ours, theirs, lambda table: table[UNUSED:])
     waves = shifted_waves(most, size, UNUSED, f"{found.place}: {side}_embed_dim")
@@ -215,14 +202,14 @@ def _positions(
 LSTMS = ("lstm", "lstm_wiseman_iwslt_de_en", "lstm_luong_wmt_en_de")
 
 
-def lstm(found: FairseqCheckpoint) -> ToolkitTranslator:
+def lstm(found: ToolkitModel) -> ToolkitTranslator:
     """An LSTM; missing settings have the values of its `base_architecture`."""
-    size, dropout = found.same("embed_dim", 512), found.number("dropout", 0.1)
-    tied = found.flag("share_decoder_input_output_embed") or found.flag("share_all_embeddings")
-    layers = found.layers("encoder", 1)
-    both, width = found.flag("encoder_bidirectional"), found.number("encoder_hidden_size", size)
-    hidden = found.number("decoder_hidden_size", size)
-    attends = str(found.settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
+    settings = found.settings
+    size, dropout = _same(settings, "embed_dim", 512), settings.number("dropout", 0.1)
+    tied, layers = _is_tied(settings), settings.layers("encoder_layers", len(found.state), 1)
+    both, width = settings.flag("encoder_bidirectional"), settings.number("encoder_hidden_size", size)
+    hidden = settings.number("decoder_hidden_size", size)
+    attends = str(settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
     origins = tables(SOURCE, TARGET, TARGET if tied else "decoder.fc_out.weight") | _logits(found, tied)
     origins |= recurrent_encoder("encoder.lstm", "lstm", layers, both=both)
     for layer in range(layers):
@@ -232,7 +219,7 @@ def lstm(found: FairseqCheckpoint) -> ToolkitTranslator:
                 origins |= plain(f"decoder.bridge.maps.{layer}.{index}", f"decoder.encoder_{name}_proj")
     if attends:
         origins |= {
-            **tensor("decoder.attention.score.weight.weight", "decoder.attention.input_proj.weight", _turned),
+            **tensor("decoder.attention.score.weight.weight", "decoder.attention.input_proj.weight", turned),
             **tensor("decoder.readout.0.weight", "decoder.attention.output_proj.weight", _swapped(hidden)),
             **zeros("decoder.readout.0.bias", hidden),
         }
@@ -242,7 +229,7 @@ def lstm(found: FairseqCheckpoint) -> ToolkitTranslator:
             "cell": "lstm",
             "sizes": [width] * layers,
             "bidirectional": both,
-            "dropout": found.number("encoder_dropout_out", dropout),
+            "dropout": settings.number("encoder_dropout_out", dropout),
         },
         "decoder": {
             "use": "recurrent",
@@ -252,16 +239,16 @@ def lstm(found: FairseqCheckpoint) -> ToolkitTranslator:
             "enters": "late" if attends else "never",
             "input_feeding": True,
             "bridge": "linear",
-            "dropout": found.number("decoder_dropout_out", dropout),
+            "dropout": settings.number("decoder_dropout_out", dropout),
         },
     }
-    rate = found.number("decoder_dropout_in", dropout)
+    rate = settings.number("decoder_dropout_in", dropout)
     embedding = {"size": size, "dropout": rate, "tied": tied, "scaled": False}
-    decoding = _decoding(found.settings)
+    decoding = _decoding(settings)
     return ToolkitTranslator(model, embedding, origins, found.state, found.place, decoding, SPARE)
 
 
-def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
+def _logits(found: ToolkitModel, tied: bool) -> Origins:
     """The output layer of an LSTM; a linear layer before it becomes part of it, which changes no output."""
     extra = ("decoder.additional_fc.weight", "decoder.additional_fc.bias")
     table, bias = "decoder.fc_out.weight", "decoder.fc_out.bias"
@@ -277,10 +264,6 @@ def _logits(found: FairseqCheckpoint, tied: bool) -> dict[str, TensorOrigin]:
         "head.weight": TensorOrigin((table, extra[0]), lambda rows, one: rows @ one),
         "head.bias": TensorOrigin((table, extra[1], bias), lambda rows, one, own: rows @ one + own),
     }
-
-
-def _turned(weight: Tensor) -> Tensor:
-    return weight.T.contiguous()
 
 
 def _swapped(hidden: int) -> Callable[[Tensor], Tensor]:
@@ -320,7 +303,7 @@ def read(given: CheckpointHints) -> RunParts:
     file = _checkpoint(given.path)
     assert file is not None
     whole = torchfile.read_torch_file(file)
-    checkpoint = FairseqCheckpoint(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
+    checkpoint = ToolkitModel(_settings(whole, file), tensors(whole, "model", str(file)), str(file))
     del whole
     translator = _model(checkpoint)
     known = [checkpoint.settings.get(name) for name in ("source_lang", "target_lang")]
@@ -338,20 +321,22 @@ def _checkpoint(path: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _settings(whole: Any, file: Path) -> Settings:
+def _settings(whole: Any, file: Path) -> ToolkitSettings:
     """The settings of model, task, criterion and search, of both kinds of checkpoints, as one table."""
     parts = whole if isinstance(whole, dict) else {}
-    found = settings(parts.get("args"))
+    found = torchfile.settings(parts.get("args"))
     if not found:
-        sections = content(parts.get("cfg"))
+        sections = torchfile.content(parts.get("cfg"))
         for name in ("generation", "criterion", "task", "model"):  # later ones come first
-            found |= {key: one for key, one in settings(sections.get(name)).items() if one is not None}
+            found |= {
+                key: one for key, one in torchfile.settings(sections.get(name)).items() if one is not None
+            }
     if not found:
         raise CheckpointError(f"{file}: expected settings under args or cfg, got none; is it a checkpoint?")
-    return found
+    return ToolkitSettings(found, str(file))
 
 
-def _model(found: FairseqCheckpoint) -> ToolkitTranslator:
+def _model(found: ToolkitModel) -> ToolkitTranslator:
     """The model of one of the known architectures."""
     name = found.settings.get("arch") or found.settings.get("_name")
     if not isinstance(name, str) or name not in MODELS:
@@ -361,7 +346,8 @@ def _model(found: FairseqCheckpoint) -> ToolkitTranslator:
         )
     check_fairseq(found)
     made = MODELS[name](found._replace(state=renamed(found.state)))
-    return made._replace(model=made.model | {"smoothing": found.number("label_smoothing", 0.0)})
+    smoothing = found.settings.number("label_smoothing", 0.0)
+    return made._replace(model=made.model | {"smoothing": smoothing})
 
 
 def _vocabulary(
@@ -371,15 +357,8 @@ def _vocabulary(
     language = known[one] if isinstance(known[one], str) else named[("source", "target")[one]]
     file = given_file(given.vocabulary, "vocabulary", one)
     file = file or beside(folder, f"dict.{Path(str(language)).name}.txt")
-    tokens = _tokens(file)
-    return vocabularies.from_subwords(
-        tokens,
-        SPECIAL,
-        given_file(given.subwords, "subwords", one) or _beside(folder),
-        framed=one == 0,
-        normaliser=vocabularies.normaliser(steps=SPACES),
-        place=file,
-    )
+    found = TokenList(_tokens(file), SPECIAL, framed=one == 0, normaliser=normaliser(steps=SPACES))
+    return found.subwords(given_file(given.subwords, "subwords", one) or _beside(folder), file)
 
 
 def _tokens(file: Path) -> list[str]:
@@ -407,7 +386,7 @@ def _beside(folder: Path) -> Path | None:
     return next((folder / name for name in (*CODES, *PIECES) if (folder / name).is_file()), None)
 
 
-def _decoding(found: Settings) -> dict[str, Any]:
+def _decoding(found: ToolkitSettings) -> dict[str, Any]:
     """The search of fairseq-generate."""
 
     def within(name: str, least: float, most: float, usual: float) -> float:

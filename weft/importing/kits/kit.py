@@ -19,9 +19,7 @@ class CheckpointHints(NamedTuple):
     target: str | None = None
     train: str = "train"  # prefixes of the data for further training
     valid: str = "valid"
-    vocabulary: tuple[
-        Path, ...
-    ] = ()  # files that are not beside the checkpoint: one for both, or source, target
+    vocabulary: tuple[Path, ...] = ()  # files elsewhere: one for both, or source and target
     subwords: tuple[Path, ...] = ()  # BPE codes or SentencePiece models, likewise
 
 

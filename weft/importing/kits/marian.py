@@ -16,14 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.config import text
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.kits import vocabularies
 from weft.importing.kits.assembling import SOURCE, TARGET, ToolkitTranslator, assembled
 from weft.importing.kits.kit import CheckpointHints, Kit, given_file
-from weft.importing.kits.marian_parts import MarianModel, origins_of
-from weft.importing.kits.reading import lines, number, yaml
-from weft.importing.kits.vocabularies import RunVocabulary, Special
+from weft.importing.kits.marian_parts import origins_of
+from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, lines, parsed_yaml, yaml
+from weft.importing.kits.vocabularies import RunVocabulary, Special, TokenList, special_of
 from weft.importing.writing import RunParts
 from weft.text.sentencepiece import read_pieces
 from weft.text.vocabulary import SOS
@@ -81,7 +79,7 @@ def _file(path: Path) -> Path | None:
     return (named + files)[0] if named or len(files) == 1 else None
 
 
-def _model(path: Path) -> MarianModel:
+def _model(path: Path) -> ToolkitModel:
     """The settings and the tensors, in float32."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -102,24 +100,20 @@ def _model(path: Path) -> MarianModel:
                 "model before it was packed or quantised"
             )
     tensors = {name: _tensor(array) for name, array in arrays.items()}
-    return MarianModel(_settings(raw, path), tensors, str(path))
+    return ToolkitModel(_settings(raw, path), tensors, str(path))
 
 
 def _tensor(array: Any) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
 
 
-def _settings(raw: Any, path: Path) -> dict[str, Any]:
+def _settings(raw: Any, path: Path) -> ToolkitSettings:
     """The table that is kept as bytes, with a zero at the end."""
-    place = f"{path}:{SETTINGS}"
     try:
         content = raw.tobytes().rstrip(b"\0").decode("utf-8")
-        found = text.parse(content, place, tagged=True).plain()
-    except (ValueError, ConfigError) as error:
-        raise CheckpointError(f"{place}: cannot be read ({error}); fetch it again") from error
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{place}: expected a table of settings, got {type(found).__name__}")
-    return found
+    except ValueError as error:
+        raise CheckpointError(f"{path}:{SETTINGS}: cannot be read ({error}); fetch it again") from error
+    return parsed_yaml(content, f"{path}:{SETTINGS}")._replace(place=str(path))
 
 
 END, UNKNOWN = "</s>", "<unk>"
@@ -145,19 +139,17 @@ def vocabularies_of(given: CheckpointHints, path: Path) -> list[RunVocabulary]:
 def decoding_of(path: Path) -> dict[str, Any]:
     """The search that the decoder's settings say, or Marian's usual one."""
     found = _decoder(path)
-    place = f"{path.parent}: decoder.yml"
-    beam = int(number(found, "beam-size", place, usual=12))
-    penalty = float(number(found, "normalize", place, usual=0.0))
+    beam, penalty = int(found.number("beam-size", 12)), float(found.number("normalize", 0.0))
     if beam < 2:
         return {"search": "greedy"}
     return {"search": "beam", "beam": min(beam, 1000), "length_penalty": min(penalty, 10.0), "max_ratio": 3.0}
 
 
-def _decoder(path: Path) -> dict[str, Any]:
+def _decoder(path: Path) -> ToolkitSettings:
     for file in (path.with_name(f"{path.name}.decoder.yml"), path.with_name("decoder.yml")):
         if file.is_file():
             return yaml(file)
-    return {}
+    return ToolkitSettings({}, str(path))
 
 
 def _beside(path: Path) -> list[Path]:
@@ -178,16 +170,15 @@ def _beside(path: Path) -> list[Path]:
 def _vocabulary(file: Path, subwords: Path | None, *, framed: bool) -> RunVocabulary:
     if file.suffix == ".spm":
         tokens = read_pieces(file)
-        return vocabularies.from_model(tokens, _special(tokens, file), file, framed=framed)
+        return TokenList(tokens, _special(tokens, file), framed).pieces(file)
     if file.suffix not in (".yml", ".yaml", ".json"):
         raise ConfigError(f"{file}: expected a vocabulary in .spm or .yml, got {file.suffix[:10]!r}")
     tokens = _tokens(file)
-    special = _special(tokens, file)
-    return vocabularies.from_subwords(tokens, special, subwords, framed=framed, place=file)
+    return TokenList(tokens, _special(tokens, file), framed).subwords(subwords, file)
 
 
 def _special(tokens: list[str], file: Path) -> Special:
-    found = vocabularies.special(tokens, ("", UNKNOWN, "", END))
+    found = special_of(tokens, ("", UNKNOWN, "", END))
     if found.unknown < 0 or found.end < 0:
         raise CheckpointError(f"{file}: expected {UNKNOWN} and {END} in it; is it a vocabulary of Marian?")
     return found._replace(pad=-1, start=-1)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.checkpoint import TensorOrigin
+from weft.importing.checkpoint import Origins, TensorOrigin
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.reading import choice, layers, number
-from weft.importing.names import tensor, zeros
+from weft.importing.kits.reading import ToolkitModel, ToolkitSettings
+from weft.importing.names import MappedPart, tensor, zeros
 
 NORM_EPSILON = 1e-6
 LENGTH = 1024  # positions; Marian computes them, and reads at most 1000 tokens
@@ -29,22 +29,20 @@ ORDERS = {
 }
 """Place and kind of the norms by the steps before and after a sublayer: d dropout, a residual, n r norms."""
 ACTIVATIONS = {"relu": "relu", "swish": "silu"}  # gelu is x sigmoid(1.702 x) up to 1.12, exact later
-OFF = (
-    "transformer-no-projection",
-    "transformer-pool",
-    "transformer-train-positions",
-    "transformer-rnn-projection",
-    "right-left",
-    "ulr",
-)
-
-
-class MarianModel(NamedTuple):
-    """A model.npz."""
-
-    settings: dict[str, Any]
-    state: dict[str, Tensor]
-    place: str
+WITHOUT: dict[str, tuple[Any, ...]] = {
+    "type": ("transformer",),
+    "transformer-no-projection": (False,),
+    "transformer-pool": (False,),
+    "transformer-train-positions": (False,),
+    "transformer-rnn-projection": (False,),
+    "right-left": (False,),
+    "ulr": (False,),
+    "lemma-dim-emb": (0,),
+    "factors-dim-emb": (0,),
+    "input-types": ([], ["sequence"], ["sequence", "sequence"]),
+    "transformer-postprocess-emb": ("d", ""),
+}
+"""Settings with the values that can be imported."""
 
 
 class MarianNorms(NamedTuple):
@@ -53,12 +51,12 @@ class MarianNorms(NamedTuple):
     place: str
     kind: str
 
-    def origins(self, ours: str, before: str, after: str) -> dict[str, TensorOrigin]:
+    def origins(self, ours: str, before: str, after: str) -> Origins:
         """A norm, named otherwise before a sublayer and after it."""
         theirs, end = (before, "_pre") if self.place == "before" else (after, "")
         return self.named(ours, theirs, end)
 
-    def named(self, ours: str, theirs: str, end: str = "") -> dict[str, TensorOrigin]:
+    def named(self, ours: str, theirs: str, end: str = "") -> Origins:
         """The gain, and the bias of LayerNorm."""
         if self.kind == "rms":
             return row(f"{ours}.weight", f"{theirs}_rms_scale{end}")
@@ -68,12 +66,12 @@ class MarianNorms(NamedTuple):
         }
 
 
-def row(ours: str, theirs: str) -> dict[str, TensorOrigin]:
+def row(ours: str, theirs: str) -> Origins:
     """A vector, which is a row [1, D] in the file."""
     return tensor(ours, theirs, torch.Tensor.flatten)
 
 
-def linear(ours: str, theirs: str, end: str) -> dict[str, TensorOrigin]:
+def linear(ours: str, theirs: str, end: str) -> Origins:
     """The linear layer x W + b."""
     return {
         **tensor(f"{ours}.weight", f"{theirs}_W{end}", torch.Tensor.t),
@@ -81,21 +79,14 @@ def linear(ours: str, theirs: str, end: str) -> dict[str, TensorOrigin]:
     }
 
 
-def origins_of(model: MarianModel) -> tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]:
+def origins_of(model: ToolkitModel) -> tuple[dict[str, Any], dict[str, Any], Origins]:
     """The recipe's sections `model` and `model.embedding`, and the source of each of our tensors."""
-    settings, place = model.settings, model.place
-    choice(settings, "type", place, "transformer")
-    for name in OFF:
-        choice(settings, name, place, False)
-    for name in ("lemma-dim-emb", "factors-dim-emb"):
-        choice(settings, name, place, 0)
-    choice(settings, "input-types", place, [], ["sequence"], ["sequence", "sequence"])
-    choice(settings, "transformer-postprocess-emb", place, "d", "")
-    size = number(settings, "dim-emb", place)
-    norms = _norms(settings, place)
-    every = bool(settings.get("tied-embeddings-all"))
-    one = every or bool(settings.get("tied-embeddings-src"))
-    tied = every or bool(settings.get("tied-embeddings"))
+    settings = model.settings
+    settings.check(WITHOUT)
+    size, norms = settings.number("dim-emb"), _norms(settings)
+    every = settings.flag("tied-embeddings-all")
+    one = every or settings.flag("tied-embeddings-src")
+    tied = every or settings.flag("tied-embeddings")
     tables = ("Wemb", "Wemb") if one else ("encoder_Wemb", "decoder_Wemb")
     origins = {
         **tensor("source_embed.table.weight", tables[0]),
@@ -109,35 +100,25 @@ def origins_of(model: MarianModel) -> tuple[dict[str, Any], dict[str, Any], dict
     return ours, {"size": size, "scaled": True, "dropout": 0.0, "tied": tied}, origins
 
 
-def _head(model: MarianModel, table: str) -> dict[str, TensorOrigin]:
+def _head(model: ToolkitModel, table: str) -> Origins:
     theirs, rows = "decoder_ff_logit_out", model.state.get(table or "decoder_ff_logit_out_Wt")
     found = tensor("head.weight", table or f"{theirs}_Wt")
     if not table and rows is None:  # before 1.8 it was not transposed
         found = tensor("head.weight", f"{theirs}_W", torch.Tensor.t)
         rows = model.state.get(f"{theirs}_W", torch.empty(0, 0)).t()
-    if model.settings.get("output-omit-bias"):
+    if model.settings.flag("output-omit-bias"):
         return found | zeros("head.bias", 0 if rows is None else len(rows))
     return found | row("head.bias", f"{theirs}_b")
 
 
-def _side(
-    model: MarianModel, side: str, size: int, norms: MarianNorms
-) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+def _side(model: ToolkitModel, side: str, size: int, norms: MarianNorms) -> MappedPart:
     """The encoder or the decoder."""
-    settings, place, decodes = model.settings, model.place, side == "decoder"
-    depth = layers(settings, f"{side[:3]}-depth", place, len(model.state))
-    num_heads = number(settings, "transformer-heads", place)
-    if not 1 <= num_heads <= size or size % num_heads:
-        raise CheckpointError(
-            f"{place}: transformer-heads: expected a divisor of dim-emb {size}, got {num_heads}; "
-            "fetch it again"
-        )
-    hybrid = decodes and _is_recurrent(settings, place)
-    origins: dict[str, TensorOrigin] = {
-        f"{side}.positions.table.weight": TensorOrigin((), lambda: positions(size))
-    }
-    for layer, number_of in enumerate(_numbers(settings, depth, place) if decodes else range(1, depth + 1)):
-        ours, theirs = f"{side}.blocks.{layer}", f"{side}_l{number_of}"
+    settings, decodes = model.settings, side == "decoder"
+    depth = settings.layers(f"{side[:3]}-depth", len(model.state))
+    hybrid = decodes and _is_recurrent(settings)
+    origins: Origins = {f"{side}.positions.table.weight": TensorOrigin((), lambda: positions(size))}
+    for layer, number in enumerate(_numbers(settings, depth) if decodes else range(1, depth + 1)):
+        ours, theirs = f"{side}.blocks.{layer}", f"{side}_l{number}"
         if hybrid:
             origins |= {
                 f"{ours}.cell.weight_x": TensorOrigin((f"{theirs}_rnn_Wf", f"{theirs}_rnn_W"), _columns),
@@ -149,91 +130,84 @@ def _side(
         if decodes:
             origins |= _attention(f"{ours}.look", f"{theirs}_context", norms)
         network = f"{theirs}_ffn"
-        origins |= linear(f"{ours}.network.first", network, "1") | linear(
-            f"{ours}.network.second", network, "2"
-        )
+        origins |= linear(f"{ours}.network.first", network, "1")
+        origins |= linear(f"{ours}.network.second", network, "2")
         origins |= norms.origins(f"{ours}.network_norm", f"{network}_ffn", f"{network}_ffn")
     if norms.place == "before":
         origins |= norms.named(f"{side}.last_norm", f"{side}_top")
-    return _recipe(model, side, size, norms) | ({"use": "hybrid", "cell": "ssru"} if hybrid else {}), origins
+    recipe = _recipe(settings, side, size, norms)
+    return recipe | ({"use": "hybrid", "cell": "ssru"} if hybrid else {}), origins
 
 
-def _recipe(model: MarianModel, side: str, size: int, norms: MarianNorms) -> dict[str, Any]:
+def _recipe(settings: ToolkitSettings, side: str, size: int, norms: MarianNorms) -> dict[str, Any]:
     """The recipe's section of a side."""
-    settings, place = model.settings, model.place
 
     def of_side(name: str, usual: int) -> Any:
         own = settings.get(f"transformer-decoder-{name}") if side == "decoder" else 0
-        return own or number(settings, f"transformer-{name}", place, usual=usual)
+        return own or settings.number(f"transformer-{name}", usual)
 
-    choice({"transformer-ffn-depth": of_side("ffn-depth", 2)}, "transformer-ffn-depth", place, 2)
+    depth = "transformer-ffn-depth"
+    settings._replace(values={depth: of_side("ffn-depth", 2)}).choice(depth, 2)
     return {
         "use": "transformer",
         "size": size,
-        "num_layers": number(settings, f"{side[:3]}-depth", place),
-        "num_heads": number(settings, "transformer-heads", place),
+        "num_layers": settings.number(f"{side[:3]}-depth"),
+        "num_heads": settings.num_heads("transformer-heads", "dim-emb"),
         "inner": of_side("dim-ffn", 2048),
         "norm": norms.place,
         "norm_kind": norms.kind,
         "norm_epsilon": NORM_EPSILON,
-        "activation": ACTIVATIONS[
-            choice(settings, "transformer-ffn-activation", place, *ACTIVATIONS, usual="swish")
-        ],
+        "activation": ACTIVATIONS[settings.choice("transformer-ffn-activation", *ACTIVATIONS, usual="swish")],
         "positions": "learned",  # loaded as a table: Marian's sinusoids are not those of the paper
         "max_length": LENGTH,
-        "dropout": number(settings, "transformer-dropout", place, usual=0.1),
-        "attention_dropout": number(settings, "transformer-dropout-attention", place, usual=0.0),
+        "dropout": settings.number("transformer-dropout", 0.1),
+        "attention_dropout": settings.number("transformer-dropout-attention", 0.0),
     }
 
 
-def _is_recurrent(settings: dict[str, Any], place: str) -> bool:
-    kind = choice(settings, "transformer-decoder-autoreg", place, "self-attention", "rnn")
+def _is_recurrent(settings: ToolkitSettings) -> bool:
+    kind = settings.choice("transformer-decoder-autoreg", "self-attention", "rnn")
     if kind == "rnn":
-        choice(settings, "dec-cell", place, "ssru", usual="gru")
-        choice(settings, "layer-normalization", place, False)
+        settings.choice("dec-cell", "ssru", usual="gru")
+        settings.choice("layer-normalization", False)
     return bool(kind == "rnn")
 
 
-def _numbers(settings: dict[str, Any], depth: int, place: str) -> list[int]:
+def _numbers(settings: ToolkitSettings, depth: int) -> list[int]:
     """The number of each decoder layer's parameters, from 1; layers with the same number share them."""
     found = settings.get("transformer-tied-layers") or list(range(1, depth + 1))
     if not isinstance(found, list) or len(found) != depth or not all(type(one) is int for one in found):
         raise CheckpointError(
-            f"{place}: transformer-tied-layers: expected {depth} numbers of layers, got {str(found)[:40]}"
+            f"{settings.place}: transformer-tied-layers: expected {depth} numbers of layers, got "
+            f"{str(found)[:40]}"
         )
     return found
 
 
-def _norms(settings: dict[str, Any], place: str) -> MarianNorms:
+def _norms(settings: ToolkitSettings) -> MarianNorms:
     """Where the norms are; in a model with norms before sublayers, also at the top.
 
     Before 1.10 Marian left out the norm of keys and values there.
     """
-    steps = tuple(str(settings.get(f"transformer-{when}process") or "") for when in ("pre", "post"))
+    norms = MarianNorms(*settings.order("transformer-preprocess", "transformer-postprocess", ORDERS))
+    steps = str(settings.get("transformer-preprocess") or "")
     top = str(settings.get("transformer-postprocess-top") or "")
-    if steps not in ORDERS:
-        known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
-        raise ConfigError(
-            f"{place}: transformer-preprocess and transformer-postprocess: expected {known}, got "
-            f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
-        )
-    norms = MarianNorms(*ORDERS[steps])
-    wanted = steps[0] if norms.place == "before" else ""
+    wanted = steps if norms.place == "before" else ""
     if top != wanted:
         raise ConfigError(
-            f"{place}: transformer-postprocess-top: expected {wanted!r} with transformer-preprocess "
-            f"{steps[0]!r}, got {top[:20]!r}, which Weft does not support"
+            f"{settings.place}: transformer-postprocess-top: expected {wanted!r} with transformer-preprocess "
+            f"{steps!r}, got {top[:20]!r}, which Weft does not support"
         )
     version = re.match(r"v?(\d+)\.(\d+)", str(settings.get("version", "")))
     if norms.place == "before" and version and tuple(map(int, version.groups())) < (1, 10):
         raise ConfigError(
-            f"{place}: version: expected 1.10 or later with transformer-preprocess {steps[0]!r}, got "
-            f"{str(settings['version'])[:20]}, which did not normalise keys and values"
+            f"{settings.place}: version: expected 1.10 or later with transformer-preprocess {steps!r}, got "
+            f"{str(settings.get('version'))[:20]}, which did not normalise keys and values"
         )
     return norms
 
 
-def _attention(ours: str, theirs: str, norms: MarianNorms) -> dict[str, TensorOrigin]:
+def _attention(ours: str, theirs: str, norms: MarianNorms) -> Origins:
     return {
         **linear(f"{ours}.out", theirs, "o"),
         **linear(f"{ours}.query", theirs, "q"),

@@ -17,13 +17,13 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.checkpoint import TensorOrigin, safe_tensors
+from weft.importing.checkpoint import Origins, safe_tensors
 from weft.importing.kits.assembling import ToolkitTranslator
 from weft.importing.kits.kit import CheckpointHints, Kit
 from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, transformer
-from weft.importing.kits.reading import choice, number, rate, table, tensors
-from weft.importing.names import plain, recurrent, recurrent_encoder, tensor, zeros
+from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, TransformerSide
+from weft.importing.kits.reading import ToolkitSettings, table, tensors
+from weft.importing.names import MappedPart, plain, recurrent, recurrent_encoder, tensor, zeros
 from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
@@ -34,7 +34,7 @@ PAD, UNKNOWN, START, END = "<blank>", "<unk>", "<s>", "</s>"
 class OpenNMTModel(NamedTuple):
     """What is read from a checkpoint of OpenNMT-py."""
 
-    options: dict[str, Any]
+    options: ToolkitSettings
     tensors: dict[str, Tensor]
     tokens: tuple[list[str], list[str]]  # of the source and the target
     start: str  # the token before a target
@@ -43,18 +43,14 @@ class OpenNMTModel(NamedTuple):
     @property
     def dropout(self) -> float:
         """The rate, or the first of a schedule."""
-        return self.rate("dropout", 0.0)
-
-    def rate(self, name: str, usual: float) -> float:
-        """A dropout rate, which may be a list with one for each stage of training."""
-        return rate(self.options, name, self.place, usual)
+        return self.options.rate("dropout", 0.0)
 
 
 def checkpoint(path: Path) -> OpenNMTModel:
     """Read a checkpoint."""
     place = str(path)
     content = torchfile.read_torch_file(path)
-    options = table(content, "opt", place)
+    options = ToolkitSettings(table(content, "opt", place), place)
     vocabulary = table(content, "vocab", place)
     if "model" in content:
         found = tensors(content, "model", place)
@@ -137,25 +133,26 @@ SIDES = {
         "feed_forward.w_3",
     ),
 }
-WITHOUT: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("model_task", ("seq2seq",)),
-    ("data_task", ("seq2seq",)),
-    ("model_type", ("text",)),
-    ("generator_function", ("softmax",)),
-    ("quant_layers", ([],)),
-    ("lora_layers", ([],)),
-    ("lora_embedding", (False,)),
-)
+WITHOUT: dict[str, tuple[Any, ...]] = {
+    "model_task": ("seq2seq",),
+    "data_task": ("seq2seq",),
+    "model_type": ("text",),
+    "generator_function": ("softmax",),
+    "quant_layers": ([],),
+    "lora_layers": ([],),
+    "lora_embedding": (False,),
+}
 """Options of every model, with the values that can be imported."""
 
-WITHOUT_IN_TRANSFORMERS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("self_attn_type", ("scaled-dot", "scaled-dot-flash")),
-    ("copy_attn", (False,)),
-    ("parallel_residual", (False,)),
-    ("relative_positions_buckets", (0,)),
-    ("num_experts", (0,)),
-    ("sliding_window", (0,)),
-)
+WITHOUT_IN_TRANSFORMERS: dict[str, tuple[Any, ...]] = {
+    "self_attn_type": ("scaled-dot", "scaled-dot-flash"),
+    "copy_attn": (False,),
+    "parallel_residual": (False,),
+    "relative_positions_buckets": (0,),
+    "num_experts": (0,),
+    "sliding_window": (0,),
+}
+WITHOUT_IN_DECODERS = {"copy_attn": (False,), "coverage_attn": (False,), "context_gate": (None,)}
 
 
 def recognises(path: Path) -> bool:
@@ -169,11 +166,9 @@ def recognises(path: Path) -> bool:
 def read(given: CheckpointHints) -> RunParts:
     """The run of a checkpoint."""
     model = checkpoint(given.path)
-    for name, known in WITHOUT:
-        choice(model.options, name, model.place, *known)
+    model.options.check(WITHOUT)
     settings, embedding, origins = _parts(model)
-    smoothing = number(model.options, "label_smoothing", model.place, usual=0.0)
-    settings["smoothing"] = smoothing
+    settings["smoothing"] = model.options.number("label_smoothing", 0.0)
     translator = ToolkitTranslator(
         settings, embedding, origins, model.tensors, model.place, DECODING, COMPUTED
     )
@@ -183,30 +178,28 @@ def read(given: CheckpointHints) -> RunParts:
 KIT = Kit("OpenNMT-py", "a file such as model_step_100000.pt", recognises, read)
 
 
-def _parts(model: OpenNMTModel) -> tuple[dict[str, Any], dict[str, Any], dict[str, TensorOrigin]]:
+def _parts(model: OpenNMTModel) -> tuple[dict[str, Any], dict[str, Any], Origins]:
     """Encoder and decoder, the embedding, and the source of each tensor."""
-    options, place = model.options, model.place
-    tied = bool(options.get("share_decoder_embeddings", False))
+    options = model.options
+    tied = options.flag("share_decoder_embeddings")
     source, target = (TABLE.format(side) for side in SIDES)
-    origins = tables(model.tensors, source, target, place, tied=tied)
-    is_transformer = choice(options, "encoder_type", place, "transformer", "rnn", "brnn") == "transformer"
-    choice(options, "decoder_type", place, "transformer" if is_transformer else "rnn")
+    origins = tables(model.tensors, source, target, model.place, tied=tied)
+    is_transformer = options.choice("encoder_type", "transformer", "rnn", "brnn") == "transformer"
+    options.choice("decoder_type", "transformer" if is_transformer else "rnn")
     settings: dict[str, Any] = {}
     scaled = False
     if is_transformer:
-        for name, known in WITHOUT_IN_TRANSFORMERS:
-            choice(options, name, place, *known)
+        options.check(WITHOUT_IN_TRANSFORMERS)
         form = _form(model)
-        scaled = bool(options.get("position_encoding"))
+        scaled = options.flag("position_encoding")
         for side, names in SIDES.items():
-            settings[side], more = transformer(model.tensors, side, names, form, place)
+            settings[side], more = TransformerSide(model.tensors, side, names, form, model.place).mapped()
             origins |= more | _positions(form, side)
     else:
-        choice(options, "position_encoding", place, False)
-        for side in SIDES:
-            make = encoder if side == "encoder" else decoder
-            settings[side], more = make(model.tensors, options, model.dropout, place)
-            origins |= more
+        options.choice("position_encoding", False)
+        settings["encoder"], read = encoder(model)
+        settings["decoder"], written = decoder(model)
+        origins |= read | written
     embedding = {
         "size": width(model.tensors, target, source),
         "dropout": model.dropout,
@@ -216,7 +209,7 @@ def _parts(model: OpenNMTModel) -> tuple[dict[str, Any], dict[str, Any], dict[st
     return settings, embedding, origins
 
 
-def _positions(form: SideSettings, side: str) -> dict[str, TensorOrigin]:
+def _positions(form: SideSettings, side: str) -> Origins:
     """The table of positions that Weft does not compute itself."""
     if form.positions != "learned":
         return {}
@@ -226,29 +219,29 @@ def _positions(form: SideSettings, side: str) -> dict[str, TensorOrigin]:
 
 def _form(model: OpenNMTModel) -> SideSettings:
     """The settings of a Transformer."""
-    options, place = model.options, model.place
-    word = choice(options, "pos_ffn_activation_fn", place, *ACTIVATIONS)
-    kind = choice(options, "layer_norm", place, "standard", "rms")
-    inside = choice(options, "max_relative_positions", place, 0, -1, -2)
-    waves = bool(options.get("position_encoding"))
+    options = model.options
+    word = options.choice("pos_ffn_activation_fn", *ACTIVATIONS)
+    kind = options.choice("layer_norm", "standard", "rms")
+    inside = options.choice("max_relative_positions", 0, -1, -2)
+    waves = options.flag("position_encoding")
     if waves and inside:
-        choice(options, "position_encoding", place, False)
+        options.choice("position_encoding", False)
     concatenated = "SinusoidalConcat"
-    order = choice(options, "position_encoding_type", place, "SinusoidalInterleaved", concatenated)
+    order = options.choice("position_encoding_type", "SinusoidalInterleaved", concatenated)
     places: dict[int, Positions] = {0: "none", -1: "rotary", -2: "alibi"}
     if waves:
         places[0] = "learned" if order == concatenated else "sinusoidal"
     return SideSettings(
-        num_heads=int(number(options, "heads", place, usual=8)),
+        num_heads=int(options.number("heads", 8)),
         norm_kind="rms" if kind == "rms" else "layer",
-        norm_epsilon=float(number(options, "norm_eps", place, usual=1e-6)),
+        norm_epsilon=float(options.number("norm_eps", 1e-6)),
         activation=ACTIVATIONS[word],
         positions=places[inside],
         dropout=model.dropout,
-        attention_dropout=model.rate("attention_dropout", model.dropout),
-        rotary=int(number(options, "rotary_dim", place, usual=0)),
-        base=float(number(options, "rotary_theta", place, usual=10000)),
-        interleaved=bool(options.get("rotary_interleave", True)),
+        attention_dropout=options.rate("attention_dropout", model.dropout),
+        rotary=int(options.number("rotary_dim", 0)),
+        base=float(options.number("rotary_theta", 10000)),
+        interleaved=options.flag("rotary_interleave", True),
         max_length=LONGEST,
     )
 
@@ -256,41 +249,34 @@ def _form(model: OpenNMTModel) -> SideSettings:
 SCORES = {"general": "bilinear", "dot": "dot", "mlp": "additive"}
 
 
-def encoder(
-    tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
-) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's settings of the encoder, and the source of each of its tensors."""
-    kind = _kind(options, place)
-    both = choice(options, "encoder_type", place, "rnn", "brnn") == "brnn"
-    layers = _count(tensors, "encoder.rnn.weight_hh_l{}", place)
+def encoder(model: OpenNMTModel) -> MappedPart:
+    """A recurrent encoder."""
+    kind = _kind(model.options)
+    both = model.options.choice("encoder_type", "rnn", "brnn") == "brnn"
+    layers = _count(model, "encoder.rnn.weight_hh_l{}")
     settings = {
         "use": "recurrent",
         "cell": kind,
-        "sizes": [tensors["encoder.rnn.weight_hh_l0"].shape[-1]] * layers,
+        "sizes": [model.tensors["encoder.rnn.weight_hh_l0"].shape[-1]] * layers,
         "bidirectional": both,
-        "dropout": dropout,
+        "dropout": model.dropout,
     }
     return settings, recurrent_encoder("encoder.rnn", kind, layers, both=both)
 
 
-def decoder(
-    tensors: Mapping[str, Tensor], options: dict[str, Any], dropout: float, place: str
-) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The decoder's settings and the source of each of its tensors; the arguments are those of `encoder`."""
-    kind = _kind(options, place)
-    for name in ("copy_attn", "coverage_attn"):
-        choice(options, name, place, False)
-    choice(options, "context_gate", place, None)
-    score = choice(options, "global_attention", place, "general", "dot", "mlp", "none")
-    feeding = bool(choice(options, "input_feed", place, 1, 0))
-    layers = _count(
-        tensors, "decoder.rnn.layers.{}.weight_hh" if feeding else "decoder.rnn.weight_hh_l{}", place
-    )
-    origins: dict[str, TensorOrigin] = {}
+def decoder(model: OpenNMTModel) -> MappedPart:
+    """A recurrent decoder."""
+    options, kind = model.options, _kind(model.options)
+    options.check(WITHOUT_IN_DECODERS)
+    score = options.choice("global_attention", "general", "dot", "mlp", "none")
+    feeding = bool(options.choice("input_feed", 1, 0))
+    weights = "decoder.rnn.layers.{}.weight_hh" if feeding else "decoder.rnn.weight_hh_l{}"
+    layers = _count(model, weights)
+    origins: Origins = {}
     for layer in range(layers):
         theirs, end = (f"decoder.rnn.layers.{layer}", "") if feeding else ("decoder.rnn", f"_l{layer}")
         origins |= recurrent(f"decoder.stack.forwards.{layer}", theirs, kind, end)
-    size = tensors["decoder.rnn.layers.0.weight_hh" if feeding else "decoder.rnn.weight_hh_l0"].shape[-1]
+    size = model.tensors[weights.format(0)].shape[-1]
     settings = {
         "use": "recurrent",
         "cell": kind,
@@ -298,36 +284,36 @@ def decoder(
         "enters": "late" if score != "none" else "never",
         "input_feeding": feeding,
         "bridge": "layers",
-        "dropout": dropout,
+        "dropout": model.dropout,
     }
-    if choice(options, "bridge", place, False, True):
+    if options.choice("bridge", False, True):
         settings["bridge"] = "joint"
-        origins |= _bridge(tensors, kind)
+        origins |= _bridge(model.tensors, kind)
     if score != "none":
         settings["score"] = SCORES[score]
-        settings["weights"] = choice(options, "global_attention_function", place, "softmax", "sparsemax")
+        settings["weights"] = options.choice("global_attention_function", "softmax", "sparsemax")
         settings |= {"readout_activation": "none"} if score == "mlp" else {}
         origins |= _attention(score, size)
     return settings, origins
 
 
-def _kind(options: dict[str, Any], place: str) -> str:
-    return str(choice(options, "rnn_type", place, "LSTM", "GRU")).lower()
+def _kind(options: ToolkitSettings) -> str:
+    return str(options.choice("rnn_type", "LSTM", "GRU")).lower()
 
 
-def _count(tensors: Mapping[str, Tensor], pattern: str, place: str) -> int:
+def _count(model: OpenNMTModel, pattern: str) -> int:
     """The number of layers."""
     count = 0
-    while (found := tensors.get(pattern.format(count))) is not None and found.dim() == 2:
+    while (found := model.tensors.get(pattern.format(count))) is not None and found.dim() == 2:
         count += 1
     if not count:
         raise CheckpointError(
-            f"{place}: expected a matrix {pattern.format(0)}, got none; are these its options?"
+            f"{model.place}: expected a matrix {pattern.format(0)}, got none; are these its options?"
         )
     return count
 
 
-def _attention(score: str, size: int) -> dict[str, TensorOrigin]:
+def _attention(score: str, size: int) -> Origins:
     """The score, and the readout W [c; h], in which ours has h first."""
     theirs, ours = "decoder.attn", "decoder.attention.score"
     found = tensor("decoder.readout.0.weight", f"{theirs}.linear_out.weight", _swapped)
@@ -344,12 +330,12 @@ def _attention(score: str, size: int) -> dict[str, TensorOrigin]:
     return found
 
 
-def _bridge(tensors: Mapping[str, Tensor], kind: str) -> dict[str, TensorOrigin]:
+def _bridge(tensors: Mapping[str, Tensor], kind: str) -> Origins:
     """One map of all layers for h, another for c.
 
     With a bidirectional encoder, theirs maps each half of the states with the same weights.
     """
-    found: dict[str, TensorOrigin] = {}
+    found: Origins = {}
     both = "encoder.rnn.weight_hh_l0_reverse" in tensors
 
     def weight(matrix: Tensor) -> Tensor:

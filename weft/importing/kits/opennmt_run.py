@@ -10,11 +10,10 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import names
-from weft.importing.checkpoint import TensorOrigin
-from weft.importing.kits import vocabularies
+from weft.importing.checkpoint import Origins
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.kit import CheckpointHints, given_file
-from weft.importing.kits.vocabularies import RunVocabulary
+from weft.importing.kits.vocabularies import RunVocabulary, TokenList, special_of
 from weft.importing.names import tensor, zeros
 from weft.importing.writing import RunParts
 
@@ -39,9 +38,7 @@ def run_of(
     return assembled(given, translator, found)
 
 
-def tables(
-    tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool
-) -> dict[str, TensorOrigin]:
+def tables(tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool) -> Origins:
     """The sources of the embedding tables and of the output layer; shared tables may be there once."""
     source, target = _first(tensors, source, target), _first(tensors, target, source)
     both = [tensors.get(name) for name in (target, HEAD)]
@@ -71,7 +68,7 @@ def _vocabulary(
     given: CheckpointHints, tokens: list[str], symbols: Sequence[str], place: str, one: int
 ) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1): pieces of --subwords, or words between spaces."""
-    special = vocabularies.special(tokens, symbols)
+    special = special_of(tokens, symbols)
     if special.unknown < 0 or (one and min(special.start, special.end) < 0):
         raise CheckpointError(
             f"{place}: expected {', '.join(symbols[1:])} in the vocabulary of the "
@@ -79,10 +76,10 @@ def _vocabulary(
         )
     subwords = given_file(given.subwords, "subwords", one)
     if subwords is None:
-        return vocabularies.from_words(tokens, special, framed=False)
+        return TokenList(tokens, special, framed=False).words()
     if any(JOINER in token for token in tokens):
         raise ConfigError(
             f"{place}: its tokens have the joiner {JOINER} of OpenNMT's Tokenizer, which Weft lacks;  "
             "leave out --subwords, and give the run tokenised text"
         )
-    return vocabularies.from_subwords(tokens, special, subwords, framed=False)
+    return TokenList(tokens, special, framed=False).subwords(subwords)

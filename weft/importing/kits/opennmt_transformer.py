@@ -5,16 +5,15 @@ Read next: opennmt.py and eole.py, which name the tensors.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import TensorOrigin
+from weft.importing.checkpoint import Origins, TensorOrigin
 from weft.importing.families.rotations import paired
-from weft.importing.names import same, tensor
+from weft.importing.names import MappedPart, same, tensor
 from weft.nn.norms import NormKind
 from weft.nn.positions import Positions
 from weft.nn.transformer import GATED, Activation
@@ -35,40 +34,23 @@ class SideNames(NamedTuple):
     gated: str  # the second linear map of gated activations
 
 
-@dataclass(frozen=True, kw_only=True)
-class SideSettings:
-    """The settings of one side.
+class SideSettings(NamedTuple):
+    """The settings of one side."""
 
-    Args:
-        num_heads: of queries.
-        norm_kind, norm_epsilon, activation, positions, dropout, attention_dropout: as in TransformerEncoder.
-        rotary: features of a head that are rotated; 0 for all.
-        base: of rotary positions.
-        interleaved: whether neighbouring features are rotated together, as in Weft, and not halves of a head.
-        max_length: number of learned positions.
-    """
-
-    num_heads: int
+    num_heads: int  # of queries
     norm_kind: NormKind
     norm_epsilon: float
     activation: Activation
     positions: Positions
     dropout: float
     attention_dropout: float
-    rotary: int = 0
-    base: float = 10000.0
-    interleaved: bool = True
-    max_length: int = 1024
+    rotary: int = 0  # features of a head that are rotated; 0 for all
+    base: float = 10000.0  # of rotary positions
+    interleaved: bool = True  # whether neighbouring features are rotated together, not halves of a head
+    max_length: int = 1024  # of learned positions
 
 
-def transformer(
-    tensors: Mapping[str, Tensor], side: str, names: SideNames, form: SideSettings, place: str
-) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-    """The recipe's settings of an encoder or a decoder, and the source of each of its tensors."""
-    return _Side(tensors, side, names, form, place).found()
-
-
-class _Side:
+class TransformerSide:
     """An encoder or a decoder while it is mapped."""
 
     def __init__(
@@ -102,8 +84,8 @@ class _Side:
             )
         return rows // count
 
-    def found(self) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
-        """The settings and the origins."""
+    def mapped(self) -> MappedPart:
+        """The recipe's settings, and the source of each tensor."""
         names, form = self.names, self.form
         origins = self.norm(f"{self.side}.last_norm", names.last_norm)
         for layer in range(self.num_layers):
@@ -121,9 +103,10 @@ class _Side:
             if self.side == "decoder":
                 origins |= self.norm(f"{ours}.look_norm", f"{theirs}.{names.look_norm}")
                 origins |= self.cross(f"{ours}.look", f"{theirs}.context_attn")
-        return self.settings(), origins
+        return self.recipe(), origins
 
-    def settings(self) -> dict[str, Any]:
+    def recipe(self) -> dict[str, Any]:
+        """The settings as in a recipe."""
         form = self.form
         heads: dict[str, int] = {}
         if self.shared != form.num_heads:
@@ -152,14 +135,14 @@ class _Side:
             "attention_dropout": form.attention_dropout,
         } | ({"heads": heads} if heads else {})
 
-    def norm(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
+    def norm(self, ours: str, theirs: str) -> Origins:
         """A norm; RMSNorm has no bias."""
         found = tensor(f"{ours}.weight", f"{theirs}.weight")
         if self.form.norm_kind == "layer" and self.bias:
             found |= tensor(f"{ours}.bias", f"{theirs}.bias")
         return found
 
-    def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> dict[str, TensorOrigin]:
+    def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> Origins:
         """Linear layers, one above the other; `change` reorders or repeats the rows of each."""
         changes = change or (same,) * len(theirs)
         weights = tuple(f"{name}.weight" for name in theirs)
@@ -178,7 +161,7 @@ class _Side:
 
         return found | {f"{ours}.bias": TensorOrigin(tuple(name for name, _, _ in parts if name), biases)}
 
-    def heads(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
+    def heads(self, ours: str, theirs: str) -> Origins:
         """Self-attention, whose queries and keys may be rotated."""
         turn: list[Change] = [same, same]
         if self.form.positions == "rotary" and not self.form.interleaved:
@@ -190,7 +173,7 @@ class _Side:
             **self.linear(f"{ours}.out", f"{theirs}.final_linear"),
         }
 
-    def cross(self, ours: str, theirs: str) -> dict[str, TensorOrigin]:
+    def cross(self, ours: str, theirs: str) -> Origins:
         """Cross-attention; ours has keys and values for each head, so that shared ones are repeated."""
         times = self.form.num_heads // self.shared
 

@@ -8,42 +8,39 @@ Source: Hieber et al. 2022, "Sockeye 3: fast neural machine translation with PyT
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.checkpoint import TensorOrigin, json_table
-from weft.importing.kits import vocabularies
+from weft.importing.checkpoint import Origins, TensorOrigin, json_table
 from weft.importing.kits.assembling import ToolkitTranslator, assembled
 from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file
-from weft.importing.kits.reading import choice, layers, number, table, tensors, yaml
-from weft.importing.kits.vocabularies import RunVocabulary
-from weft.importing.names import plain, tables, tensor, zeros
+from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, tensors, yaml
+from weft.importing.kits.vocabularies import RunVocabulary, TokenList, special_of
+from weft.importing.names import MappedPart, concatenated, joined, plain, tables, tensor, zeros
 from weft.importing.writing import RunParts
 
 SIDES = (("source", "encoder", "src"), ("target", "decoder", "trg"))
 NORM_EPSILON = 1e-6
 ORDERS = {("n", "dr"): "before", ("n", "r"): "before", ("", "drn"): "after", ("", "rn"): "after"}
+"""Where the norms are, from the steps before and after a sublayer: n norm, d dropout, r residual."""
+
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish1": "silu"}
+WITHOUT = {
+    "dtype": ("float32", "float16", "bfloat16"),
+    "lhuc": (False,),
+    "neural_vocab_selection": (None, "none"),
+}
+WITHOUT_IN_SIDES = {"use_lhuc": (False,), "block_prepended_cross_attention": (False,)}
 
 
-class SockeyeModel(NamedTuple):
-    """What is read from a model directory of Sockeye: its settings, its weights by name."""
-
-    config: dict[str, Any]
-    state: dict[str, Tensor]
-    place: str  # of the settings
-    weights: str
-
-    def section(self, name: str) -> dict[str, Any]:
-        """A table of the settings."""
-        return table(self.config, f"config_{name}", self.place)
+def _section(model: ToolkitModel, name: str) -> ToolkitSettings:
+    return model.settings.table(f"config_{name}")
 
 
-def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+def origins_of(model: ToolkitModel) -> MappedPart:
     """The recipe's section `model`, and the source of each of its tensors."""
     origins = {
         **tables(
@@ -58,20 +55,16 @@ def origins_of(model: SockeyeModel) -> tuple[dict[str, Any], dict[str, TensorOri
     return settings, origins
 
 
-def _side(model: SockeyeModel, side: str) -> tuple[dict[str, Any], dict[str, TensorOrigin]]:
+def _side(model: ToolkitModel, side: str) -> MappedPart:
     """The encoder or the decoder."""
-    section, place = model.section(side), model.place
-    size, num_heads = number(section, "model_size", place), number(section, "attention_heads", place)
-    depth = layers(section, "num_layers", place, len(model.state))
-    if not 1 <= num_heads <= size or size % num_heads:
-        raise CheckpointError(
-            f"{place}: attention_heads: expected a divisor of model_size {size}, got {num_heads}; "
-            "does it belong to these parameters?"
-        )
-    kind = choice(section, "decoder_type", place, "transformer", "ssru_transformer")
+    section = _section(model, side)
+    size, num_heads = section.number("model_size"), section.num_heads("attention_heads", "model_size")
+    depth = section.layers("num_layers", len(model.state))
+    kind = section.choice("decoder_type", "transformer", "ssru_transformer")
     hybrid = side == "decoder" and kind == "ssru_transformer"
-    norm, activation = _norm(section, place), _activation(section, place)
-    choice(section, "positional_embedding_type", place, "fixed", "learned")
+    norm = section.order("preprocess_sequence", "postprocess_sequence", ORDERS)
+    activation = _activation(section)
+    section.choice("positional_embedding_type", "fixed", "learned")
     positions = f"{side}.pos_embedding.weight"
     origins = tensor(f"{side}.positions.table.weight", positions)
     for layer in range(depth):
@@ -81,7 +74,7 @@ def _side(model: SockeyeModel, side: str) -> tuple[dict[str, Any], dict[str, Ten
             cell = "cell"
             origins |= {
                 f"{ours}.cell.weight_x": TensorOrigin(
-                    (f"{theirs}.{own}.forget_gate.weight", f"{theirs}.{own}.linear.weight"), _joined
+                    (f"{theirs}.{own}.forget_gate.weight", f"{theirs}.{own}.linear.weight"), concatenated
                 ),
                 **tensor(f"{ours}.cell.bias", f"{theirs}.{own}.forget_gate.bias"),
             }
@@ -95,65 +88,46 @@ def _side(model: SockeyeModel, side: str) -> tuple[dict[str, Any], dict[str, Ten
         origins |= _network(f"{ours}.network", f"{theirs}.ff", gated=activation == "swiglu")
     if norm == "before":
         origins |= plain(f"{side}.last_norm", f"{side}.final_process.layer_norm")
-    dropout = number(section, "dropout_prepost", place, usual=0.0)
+    dropout = section.number("dropout_prepost", 0.0)
     settings = {
         "use": "hybrid" if hybrid else "transformer",
         "size": size,
         "num_layers": depth,
         "num_heads": num_heads,
-        "inner": number(section, "feed_forward_num_hidden", place),
+        "inner": section.number("feed_forward_num_hidden"),
         "norm": norm,
         "norm_epsilon": NORM_EPSILON,
         "activation": activation,
         "positions": "learned",  # sinusoids too are tensors of the checkpoint
         "max_length": len(model.state.get(positions, ())),
         "dropout": dropout if "d" in str(section.get("postprocess_sequence")) else 0.0,
-        "attention_dropout": number(section, "dropout_attention", place, usual=0.0),
+        "attention_dropout": section.number("dropout_attention", 0.0),
     }
     return settings | ({"cell": "ssru"} if hybrid else {}), origins
 
 
-def _norm(section: dict[str, Any], place: str) -> str:
-    """Where the norms are, from the steps before and after a sublayer: n norm, d dropout, r residual."""
-    steps = tuple(str(section.get(f"{when}process_sequence") or "") for when in ("pre", "post"))
-    if steps not in ORDERS:
-        known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
-        raise ConfigError(
-            f"{place}: preprocess_sequence and postprocess_sequence: expected {known}, got "
-            f"{steps[0][:20]!r} and {steps[1][:20]!r}, which Weft does not support"
-        )
-    return ORDERS[steps]
-
-
-def _activation(section: dict[str, Any], place: str) -> str:
+def _activation(section: ToolkitSettings) -> str:
     """The activation; of the gated ones, the one that is SwiGLU."""
-    word = choice(section, "act_type", place, *ACTIVATIONS)
-    if not choice(section, "use_glu", place, False, True):
+    word = section.choice("act_type", *ACTIVATIONS)
+    if not section.choice("use_glu", False, True):
         return ACTIVATIONS[word]
-    choice(section, "act_type", f"{place}: with use_glu", "swish1")
+    section._replace(place=f"{section.place}: with use_glu").choice("act_type", "swish1")
     return "swiglu"
 
 
-def _attention(
-    ours: str, theirs: str, size: int, num_heads: int, *, cross: bool = False
-) -> dict[str, TensorOrigin]:
+def _attention(ours: str, theirs: str, size: int, num_heads: int, *, cross: bool = False) -> Origins:
     """Attention without biases, whose keys and values are interleaved by heads in a file."""
 
     def separated(rows: Tensor) -> Tensor:
         each = rows.view(num_heads, 2, -1, rows.shape[1])  # [H, 2, K, D]
         return each.transpose(0, 1).reshape(rows.shape)
 
-    inputs = {
-        f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_q.weight",), torch.clone),
-        f"{ours}.key_value.weight": TensorOrigin((f"{theirs}.ff_kv.weight",), separated),
-    }
-    if not cross:
-        inputs = {
-            f"{ours}.query.weight": TensorOrigin((f"{theirs}.ff_in.weight",), lambda rows: rows[:size]),
-            f"{ours}.key_value.weight": TensorOrigin(
-                (f"{theirs}.ff_in.weight",), lambda rows: separated(rows[size:])
-            ),
-        }
+    query, rest, both = f"{ours}.query.weight", f"{ours}.key_value.weight", f"{theirs}.ff_in.weight"
+    if cross:
+        inputs = tensor(query, f"{theirs}.ff_q.weight") | tensor(rest, f"{theirs}.ff_kv.weight", separated)
+    else:
+        inputs = tensor(query, both, lambda rows: rows[:size])
+        inputs |= tensor(rest, both, lambda rows: separated(rows[size:]))
     return {
         **inputs,
         **zeros(f"{ours}.query.bias", size),
@@ -163,22 +137,13 @@ def _attention(
     }
 
 
-def _network(ours: str, theirs: str, *, gated: bool) -> dict[str, TensorOrigin]:
-    if not gated:
-        return {**plain(f"{ours}.first", f"{theirs}.ff1"), **plain(f"{ours}.second", f"{theirs}.ff2")}
-    first = {
-        f"{ours}.first.{part}": TensorOrigin((f"{theirs}.ff1.{part}", f"{theirs}.linear.{part}"), _joined)
-        for part in ("weight", "bias")
-    }
-    return {**first, **plain(f"{ours}.second", f"{theirs}.ff2")}
+def _network(ours: str, theirs: str, *, gated: bool) -> Origins:
+    first = [f"{theirs}.ff1"] + [f"{theirs}.linear"] * gated
+    return joined(f"{ours}.first", *first) | plain(f"{ours}.second", f"{theirs}.ff2")
 
 
-def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> dict[str, TensorOrigin]:
+def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> Origins:
     return plain(ours, f"{theirs}.{'pre' if norm == 'before' else 'post'}_{sublayer}.layer_norm")
-
-
-def _joined(*parts: Tensor) -> Tensor:
-    return torch.cat(parts)
 
 
 SETTINGS, BEST = "config", "params.best"
@@ -207,12 +172,7 @@ def read(given: CheckpointHints) -> RunParts:
             f"{weights}: expected float weights, got int8; sockeye-quantize keeps the float ones as "
             "params.best.float32 and config.float32, so put these back"
         )
-    model = SockeyeModel(
-        config,
-        tensors(torchfile.read_torch_file(weights), "", str(weights)),
-        str(folder / SETTINGS),
-        str(weights),
-    )
+    model = ToolkitModel(config, tensors(torchfile.read_torch_file(weights), "", str(weights)), str(weights))
     _check(model)
     found = [_vocabulary(given, folder, model, one) for one in (0, 1)]
     ours, origins = origins_of(model)
@@ -221,14 +181,10 @@ def read(given: CheckpointHints) -> RunParts:
         for name, one in model.state.items()
         if not name.startswith(AUXILIARY) and "traced" not in name
     }
+    decoding = {"search": "beam", "beam": 5, "length_penalty": 1.0, **_longest(model)}
+    most = min(ours[side]["max_length"] for _, side, _ in SIDES)
     translator = ToolkitTranslator(
-        ours,
-        _embedding(model),
-        origins,
-        used,
-        model.weights,
-        {"search": "beam", "beam": 5, "length_penalty": 1.0, **_longest(model)},
-        positions=min(ours[side]["max_length"] for _, side, _ in SIDES),
+        ours, _embedding(model), origins, used, model.place, decoding, positions=most
     )
     return assembled(given, translator, found)
 
@@ -236,63 +192,54 @@ def read(given: CheckpointHints) -> RunParts:
 KIT = Kit("Sockeye", "a directory with config and params.best", recognises, read)
 
 
-def _check(model: SockeyeModel) -> None:
+def _check(model: ToolkitModel) -> None:
     """Refuse what a recipe cannot say."""
-    config, place = model.config, model.place
-    data = model.section("data")
-    choice(config, "dtype", place, "float32", "float16", "bfloat16")
-    choice(config, "lhuc", place, False)
-    choice(config, "neural_vocab_selection", place, None, "none")
+    model.settings.check(WITHOUT)
     for side, part, _ in SIDES:
-        choice(data, f"num_{side}_factors", place, 1)
-        choice(model.section(f"embed_{side}"), "num_factors", place, 1)
-        section = model.section(part)
-        choice(section, "use_lhuc", place, False)
-        choice(section, "block_prepended_cross_attention", place, False)
+        _section(model, "data").choice(f"num_{side}_factors", 1)
+        _section(model, f"embed_{side}").choice("num_factors", 1)
+        _section(model, part).check(WITHOUT_IN_SIDES)
 
 
-def _embedding(model: SockeyeModel) -> dict[str, Any]:
+def _embedding(model: ToolkitModel) -> dict[str, Any]:
     """The recipe's settings of both tables."""
-    section, place = model.section("embed_target"), model.place
-    size = number(model.section("encoder"), "model_size", place)
+    size = _section(model, "encoder").number("model_size")
     for name in ("embed_source", "embed_target"):
-        choice(model.section(name), "num_embed", place, size)
-    choice(model.section("decoder"), "model_size", place, size)
-    tied = choice(
-        model.config, "weight_tying_type", place, "none", "src_trg", "trg_softmax", "src_trg_softmax"
-    )
+        _section(model, name).choice("num_embed", size)
+    _section(model, "decoder").choice("model_size", size)
+    tied = model.settings.choice("weight_tying_type", "none", "src_trg", "trg_softmax", "src_trg_softmax")
     return {
         "size": size,
         "scaled": True,
-        "dropout": number(section, "dropout", place, usual=0.0),
+        "dropout": _section(model, "embed_target").number("dropout", 0.0),
         "tied": tied.endswith("softmax"),
     }
 
 
-def _longest(model: SockeyeModel) -> dict[str, Any]:
+def _longest(model: ToolkitModel) -> dict[str, Any]:
     """How long a translation may be: two standard deviations longer than in training."""
-    data = model.section("data").get("data_statistics")
-    found = [data.get(f"length_ratio_{name}") for name in ("mean", "std")] if isinstance(data, dict) else []
+    data = _section(model, "data").part("data_statistics")
+    found = [data.get(f"length_ratio_{name}") for name in ("mean", "std")]
     ratios = [one for one in found if isinstance(one, float) and math.isfinite(one) and 0 <= one < 100]
     if len(ratios) < 2:
         return {}
     return {"max_ratio": max(1.0, ratios[0] + 2 * ratios[1]), "max_extra": 1}
 
 
-def _vocabulary(given: CheckpointHints, folder: Path, model: SockeyeModel, one: int) -> RunVocabulary:
+def _vocabulary(given: CheckpointHints, folder: Path, model: ToolkitModel, one: int) -> RunVocabulary:
     """The vocabulary of the source (0) or the target (1)."""
     side, _, short = SIDES[one]
     file = given_file(given.vocabulary, "vocabulary", one) or beside(folder, f"vocab.{short}.0.json")
     tokens = _tokens(file)
-    size = number(model.config, f"vocab_{side}_size", model.place)
+    size = model.settings.number(f"vocab_{side}_size")
     if len(tokens) != size or tuple(tokens[:4]) != SYMBOLS:
         raise CheckpointError(
             f"{file}: expected {size:,} tokens that begin with {' '.join(SYMBOLS)}, got {len(tokens):,}; "
             "does it belong to this model?"
         )
-    special = vocabularies.special(tokens, SYMBOLS)
+    special = special_of(tokens, SYMBOLS)
     subwords = given_file(given.subwords, "subwords", one)
-    return vocabularies.from_subwords(tokens, special, subwords, framed=one == 0, place=file)
+    return TokenList(tokens, special, framed=one == 0).subwords(subwords, file)
 
 
 def _tokens(file: Path) -> list[str]:

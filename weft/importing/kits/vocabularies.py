@@ -37,116 +37,116 @@ class RunVocabulary(NamedTuple):
     order: list[int]  # the original number of each of Weft's numbers; -1 for a symbol that there was not
 
 
-def special(tokens: Sequence[str], names: Sequence[str]) -> Special:
+def special_of(tokens: Sequence[str], names: Sequence[str]) -> Special:
     """The numbers of the symbols for padding, unknown, start and end; -1 for a missing one."""
     return Special(*(tokens.index(name) if name in tokens else -1 for name in names))
 
 
-def from_words(
-    tokens: Sequence[str], special: Special, *, framed: bool, normaliser: Any = None, characters: bool = False
-) -> RunVocabulary:
-    """Words between spaces, or characters with \u2581 for a space."""
-    model = {"type": "WordLevel", "vocab": _numbers(tokens), "unk_token": tokens[special.unknown]}
-    spaces: Any = {"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False}
-    decoder: Any = None
-    if characters:
-        spaces = {
-            "type": "Sequence",
-            "pretokenizers": [
-                {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": False},
-                {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated", "invert": False},
-            ],
+WORDS = {"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False}
+"""The `pre_tokenizer` of words between spaces."""
+
+CHARACTERS = {
+    "type": "Sequence",
+    "pretokenizers": [
+        {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": False},
+        {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated", "invert": False},
+    ],
+}
+FUSED = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Fuse"},
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+    ],
+}
+"""The `decoder` of characters."""
+
+
+class TokenList(NamedTuple):
+    """A toolkit's list of tokens, which becomes a vocabulary of a run."""
+
+    tokens: Sequence[str]
+    special: Special
+    framed: bool  # whether the end symbol stands after each text
+    normaliser: Any = None  # of a tokenizer.json
+
+    @property
+    def order(self) -> list[int]:
+        """The number of each token, those of the special symbols first."""
+        return [*self.special, *(n for n in range(len(self.tokens)) if n not in self.special)]
+
+    def words(self, *, characters: bool = False) -> RunVocabulary:
+        """Words between spaces, or characters with \u2581 for a space."""
+        unknown = self.tokens[self.special.unknown]
+        model = {"type": "WordLevel", "vocab": _numbers(self.tokens), "unk_token": unknown}
+        return self._imported(model, CHARACTERS, FUSED) if characters else self._imported(model, WORDS, None)
+
+    def codes(self, codes: Path, *, joiner: str = JOINER) -> RunVocabulary:
+        """Byte-pair encoding inside words, as subword-nmt and fastBPE apply it."""
+        merges = _merges(codes)
+        reserved = {self.tokens[number] for number in self.special if number >= 0}
+        names = [
+            token
+            if token in reserved
+            else token.removesuffix(joiner)
+            if token.endswith(joiner)
+            else token + END_OF_WORD
+            for token in self.tokens
+        ]
+        numbers = _numbers(names)
+        for piece in (one for left, right in merges for one in (left, right, left + right)):
+            numbers.setdefault(piece, len(numbers) + len(self.tokens))  # not the model's: unknown to it
+        model = {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": names[self.special.unknown],
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": END_OF_WORD,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": numbers,
+            "merges": [list(pair) for pair in merges],
         }
-        decoder = {
-            "type": "Sequence",
-            "decoders": [
-                {"type": "Fuse"},
-                {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
-            ],
+        return self._imported(model, WORDS, {"type": "BPEDecoder", "suffix": END_OF_WORD})
+
+    def pieces(self, model: Path, *, lowercase: bool = False, restricted: bool = False) -> RunVocabulary:
+        """Pieces of a SentencePiece model, numbered by this list; other pieces are unknown."""
+        names, read = [*SPECIALS, *(self.tokens[number] for number in self.order[4:])], read_model(model)
+        found = SentencePieces(read, names, framed=self.framed, lowercase=lowercase, restricted=restricted)
+        return RunVocabulary(found, self.order)
+
+    def subwords(self, file: Path | None, place: Path | None = None) -> RunVocabulary:
+        """Words if there is no file of subwords; otherwise pieces of its BPE codes or SentencePiece model."""
+        if file is None:
+            if place is not None:
+                _check_whole(self.tokens, place)
+            return self.words()
+        try:
+            with open(file, "rb") as opened:
+                is_model = opened.read(1) == b"\n"
+        except OSError as error:
+            raise CheckpointError(f"{file}: cannot be read ({error}); give another file") from error
+        return self.pieces(file) if is_model else self.codes(file)
+
+    def _imported(self, model: dict[str, Any], spaces: dict[str, Any], decoder: Any) -> RunVocabulary:
+        """A vocabulary from the parts of a tokenizer.json."""
+        content: dict[str, Any] = {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "normalizer": self.normaliser,
+            "pre_tokenizer": spaces,
+            "post_processor": None,
+            "decoder": decoder,
+            "model": model,
         }
-    return _imported(tokens, special, model, spaces, decoder, framed=framed, normaliser=normaliser)
-
-
-def from_codes(
-    tokens: Sequence[str],
-    special: Special,
-    codes: Path,
-    *,
-    framed: bool,
-    normaliser: Any = None,
-    joiner: str = JOINER,
-) -> RunVocabulary:
-    """Byte-pair encoding inside words, as subword-nmt and fastBPE apply it."""
-    merges = _merges(codes)
-    reserved = {tokens[number] for number in special if number >= 0}
-    names = [
-        token
-        if token in reserved
-        else token.removesuffix(joiner)
-        if token.endswith(joiner)
-        else token + END_OF_WORD
-        for token in tokens
-    ]
-    numbers = _numbers(names)
-    for piece in (one for left, right in merges for one in (left, right, left + right)):
-        numbers.setdefault(piece, len(numbers) + len(tokens))  # not the model's: unknown to it
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": names[special.unknown],
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": END_OF_WORD,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": False,
-        "vocab": numbers,
-        "merges": [list(pair) for pair in merges],
-    }
-    spaces = {"type": "Split", "pattern": {"Regex": " "}, "behavior": "Removed", "invert": False}
-    decoder = {"type": "BPEDecoder", "suffix": END_OF_WORD}
-    return _imported(tokens, special, model, spaces, decoder, framed=framed, normaliser=normaliser)
-
-
-def from_model(
-    tokens: Sequence[str],
-    special: Special,
-    model: Path,
-    *,
-    framed: bool,
-    lowercase: bool = False,
-    restricted: bool = False,
-) -> RunVocabulary:
-    """Pieces of a SentencePiece model, numbered by the toolkit's list; other pieces are unknown."""
-    order = _order(len(tokens), special)
-    names = [*SPECIALS, *(tokens[number] for number in order[4:])]
-    found = SentencePieces(
-        read_model(model), names, framed=framed, lowercase=lowercase, restricted=restricted
-    )
-    return RunVocabulary(found, order)
-
-
-def from_subwords(
-    tokens: Sequence[str],
-    special: Special,
-    subwords: Path | None,
-    *,
-    framed: bool,
-    normaliser: Any = None,
-    place: Path | None = None,
-) -> RunVocabulary:
-    """Words if there is no file of subwords; otherwise pieces of its BPE codes or SentencePiece model."""
-    if subwords is None:
-        if place is not None:
-            _check_whole(tokens, place)
-        return from_words(tokens, special, framed=framed, normaliser=normaliser)
-    try:
-        with open(subwords, "rb") as file:
-            is_model = file.read(1) == b"\n"
-    except OSError as error:
-        raise CheckpointError(f"{subwords}: cannot be read ({error}); give another file") from error
-    if is_model:
-        return from_model(tokens, special, subwords, framed=framed)
-    return from_codes(tokens, special, subwords, framed=framed, normaliser=normaliser)
+        if self.framed:
+            content = with_symbols(content, [], [self.special.end])
+        known = len(self.tokens)
+        found = ImportedVocabulary(content, self.order, framed=self.framed, known=known)
+        return RunVocabulary(found, self.order)
 
 
 def _check_whole(tokens: Sequence[str], place: Path) -> None:
@@ -188,38 +188,6 @@ def _merges(codes: Path) -> list[tuple[str, str]]:
 
 def _numbers(tokens: Sequence[str]) -> dict[str, int]:
     return {token: number for number, token in reversed(list(enumerate(tokens)))}
-
-
-def _order(size: int, special: Special) -> list[int]:
-    return [*special, *(number for number in range(size) if number not in special)]
-
-
-def _imported(
-    tokens: Sequence[str],
-    special: Special,
-    model: dict[str, Any],
-    spaces: dict[str, Any],
-    decoder: Any,
-    *,
-    framed: bool,
-    normaliser: Any,
-) -> RunVocabulary:
-    """A vocabulary from the parts of a tokenizer.json."""
-    order = _order(len(tokens), special)
-    content: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": normaliser,
-        "pre_tokenizer": spaces,
-        "post_processor": None,
-        "decoder": decoder,
-        "model": model,
-    }
-    if framed:
-        content = with_symbols(content, [], [special.end])
-    return RunVocabulary(ImportedVocabulary(content, order, framed=framed, known=len(tokens)), order)
 
 
 def normaliser(*, lowercase: bool = False, steps: Sequence[Any] = ()) -> dict[str, Any] | None:
