@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from weft.errors import ConfigError
-from weft.nn.kernels.autocast import autocast_on_cpu
+from weft.nn.kernels.linear import autocast_on_cpu
 
 
 def choose(name: str) -> torch.device:

@@ -39,8 +39,8 @@ from weft.nn.positions import (
 )
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of, form_of
+from weft.probe import exporting
 from weft.setting_types import Count, DropoutRate, Size
-from weft.shapes import exporting
 from weft.tree import doubled
 
 
