@@ -44,7 +44,7 @@ def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device
     Returns:
         The device, and a history without validations.
     """
-    device = devices.prepare(devices.choose(settings.device))  # does not initialise CUDA yet
+    device = devices.with_settings(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
         raise ConfigError(

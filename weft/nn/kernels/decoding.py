@@ -183,7 +183,7 @@ class SourceLayers(NamedTuple):
         return None if self.mask is None else self.mask[:, 0, 0].contiguous()
 
 
-def there(module: nn.Module) -> bool:
+def has_compiled_step(module: nn.Module) -> bool:
     """Whether the compiled step is available for this module, apart from its dtype."""
     on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
     return on_cpu and not in_torch() and native.loaded("decoding").library is not None
