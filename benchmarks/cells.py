@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.nn.cells import GRU, LSTM, SRU, Cell, Coupled, Elman, MinGRU, Peephole
-from weft.nn.kernels import choice, rules
+from weft.nn.kernels import choice
 
 SIZES = [
     (50, 32, 128, 128),
@@ -170,7 +170,7 @@ def main() -> None:
     chosen = QUICK if options.quick else SIZES
     chosen = chosen if options.sizes is None else [SIZES[number] for number in options.sizes]
     isa = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-    processor = rules.processor()["model name"]
+    processor = choice.processor()["model name"]
     print(f"torch {torch.__version__}, {processor}, compiled cells: {native.loaded().reason}")
     print(f"{options.clock} time, median of {options.rounds}{', ONEDNN_MAX_CPU_ISA=' + isa if isa else ''}")
     torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""The ways to compute recurrent layers and products beside each other: figures for nn/kernels/rules.py.
+"""The ways to compute recurrent layers and products beside each other: figures for nn/kernels/choice.py.
 
     python benchmarks/layer_kernels.py                       every shape, one thread, half an hour of CPU time
     python benchmarks/layer_kernels.py --cells lstm --sizes 256 --modes training
@@ -6,7 +6,7 @@
 
 Ways take turns; a figure is the median of CPU seconds, so other programs hardly matter. "chosen" is what the
 rule takes; a way's column has its time by that of the chosen way, so a number below 1 is a loss of the rule.
-Read next: weft/nn/kernels/rules.py; docs/reference/kernels.md.
+Read next: weft/nn/kernels/choice.py; docs/reference/kernels.md.
 """
 
 import argparse
@@ -20,17 +20,12 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.nn.kernels import rules
-from weft.nn.kernels.cells import compiled, operations, steps
-from weft.nn.kernels.cells.form import LayerInput, Operation, Result
+from weft.nn.kernels import choice
+from weft.nn.kernels.cells import compiled, steps
+from weft.nn.kernels.cells.form import LayerInput, Result
+from weft.nn.kernels.cells.layer import OPERATIONS
 from weft.nn.kernels.linear import WAYS as PRODUCTS
 
-OPERATIONS: dict[str, Operation] = {
-    "lstm": operations.lstm_operation,
-    "coupled": operations.coupled_operation,
-    "gru": operations.gru_operation,
-    "elman": operations.ELMAN_OPERATIONS["tanh"],
-}
 MODES = ("training", "use", "training bfloat16", "use bfloat16")
 ROUNDS, ENOUGH_SECONDS = 9, 0.3
 MOST_PRODUCTS = 3e9  # scalar multiplications of a measured call
@@ -39,7 +34,7 @@ SHAPES = ((64, 64), (128, 512), (256, 256), (256, 1024), (512, 512), (512, 2048)
 
 def arguments(cell: str, size: int, rows: int, count: int) -> LayerInput:
     """Arguments of a layer whose inputs are as wide as its state."""
-    gates = rules.GATES.get(cell, 1)
+    gates = choice.GATES.get(cell, 1)
     weights = [torch.full((gates * size, size), 1 / size) for _ in "xh"]
     h = torch.zeros(rows, size)
     c = h.clone() if cell in ("lstm", "peephole", "coupled") else None
@@ -103,7 +98,7 @@ def recurrent(asked: argparse.Namespace) -> None:
     for mode, cell in itertools.product(asked.modes, asked.cells):
         training, low = mode.startswith("training"), mode.endswith("bfloat16")
         for size, rows, count in itertools.product(asked.sizes, asked.rows, asked.steps):
-            products = 2 * rules.GATES.get(cell, 1) * size * size * rows * count
+            products = 2 * choice.GATES.get(cell, 1) * size * size * rows * count
             if products * (3 if training else 1) > MOST_PRODUCTS:
                 continue
             ways = ways_of(cell, low)
@@ -111,7 +106,7 @@ def recurrent(asked: argparse.Namespace) -> None:
                 del ways["steps"]
             made = arguments(cell, size, rows, count)
             found = measured({name: partial(layer, way, made, training, low) for name, way in ways.items()})
-            chosen = rules.recurrent(rules.LayerShape(cell, rows, count, size, training, low), ways)
+            chosen = choice.recurrent(choice.LayerShape(cell, rows, count, size, training, low), ways)
             line(f"{mode} {cell} ({size}, {rows}, {count})", chosen, found)
 
 
@@ -125,7 +120,9 @@ def products() -> None:
         for a, b in pairs:
             with torch.no_grad():
                 found = measured({name: partial(PRODUCTS[name].run, a, b, None) for name in can})
-            line(f"({len(a)}, {a.shape[1]}, {len(b)})", rules.product(len(a), a.shape[1], len(b), can), found)
+            line(
+                f"({len(a)}, {a.shape[1]}, {len(b)})", choice.product(len(a), a.shape[1], len(b), can), found
+            )
 
 
 def main() -> None:
@@ -139,7 +136,7 @@ def main() -> None:
     parser.add_argument("--steps", nargs="+", type=int, default=[1, 2, 5, 30])
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{rules.processor()['model name']}, {native.loaded().reason}, torch {torch.__version__}\n")
+    print(f"{choice.processor()['model name']}, {native.loaded().reason}, torch {torch.__version__}\n")
     recurrent(asked)
     products()
 

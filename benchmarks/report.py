@@ -9,7 +9,7 @@ from typing import Any
 
 from measure import Answer, Measured, Rounds
 
-from weft.nn.kernels import rules
+from weft.nn.kernels import choice
 from weft.version import __version__
 
 ROW_OF_OURS = "weft"
@@ -65,7 +65,7 @@ def machine(measured: Measured, threads: int) -> str:
     """What a figure must carry to be compared."""
     facts = next(iter(measured.facts.values()), {"torch": "?", "capability": "?"})
     parts = [
-        rules.processor()["model name"],
+        choice.processor()["model name"],
         f"{os.cpu_count()} cores",
         f"torch {facts['torch']} ({facts['capability']})",
     ]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import weft.nn
 from weft import native
-from weft.nn.kernels import rules
+from weft.nn.kernels import choice
 
 NAMES = ("LSTM", "GRU", "RNN")
 CALLS = 200
@@ -51,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    processor = rules.processor()["model name"]
+    processor = choice.processor()["model name"]
     print(f"torch {torch.__version__}, {processor}, compiled cells: {native.loaded().reason}")
     for size in options.sizes:
         x = torch.randn(1, 1, size, requires_grad=True)

@@ -21,7 +21,7 @@ import torch
 from shares import Update
 
 from weft import native
-from weft.nn.kernels import rules
+from weft.nn.kernels import choice
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes" / "embeddings"
 OBJECTIVES = ("cbow", "skipgram")
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    processor = rules.processor()["model name"]
+    processor = choice.processor()["model name"]
     print(f"torch {torch.__version__}, {processor}, compiled code: {native.loaded('neighbours').reason}")
     for objective in options.objectives:
         recipe = str(RECIPES / f"wikitext2-{objective}.yaml")

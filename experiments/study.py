@@ -31,7 +31,7 @@ from torch import nn
 from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
 from weft.metrics.intervals import holm, student_quantile, student_tail
-from weft.nn.kernels import rules
+from weft.nn.kernels import choice
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAFTS, PUBLISHED = ROOT / "build" / "claims", ROOT / "docs" / "pictures" / "claims"
@@ -357,7 +357,7 @@ def level(axes: Axes, value: float, label: str) -> None:
 def machine() -> str:
     """The processor, its cores, and the widest vectors that torch uses."""
     parts = [
-        rules.processor()["model name"],
+        choice.processor()["model name"],
         f"{os.cpu_count()} cores",
         torch.backends.cpu.get_cpu_capability(),
     ]

@@ -183,7 +183,7 @@ def gpu() -> Iterator[_Operations]:
         enter = stack.enter_context
         enter(mock.patch.object(torch.Tensor, "device", property(operations.device)))
         enter(mock.patch.object(torch.Tensor, "is_cuda", property(lambda one: operations.device(one) == GPU)))
-        enter(mock.patch.object(padding, "inspectable", lambda tensor: not padding.choice.traced()))
+        enter(mock.patch.object(padding, "inspectable", lambda tensor: not padding.traced()))
         enter(mock.patch.object(devices, "autocast", lambda bfloat16, device: nullcontext()))
         for name, value in {
             "Stream": stream, "current_stream": stream, "stream": lambda one: nullcontext(),

@@ -27,6 +27,8 @@ INSIDE = {
     # bases of the drop-ins, and parts that only one other class uses
     *("DropIn", "DropInCell", "DropInModule", "GateNorm", "Headwise", "HybridBlock", "Residual"),
     *("Rwkv7Layer", "WordTable"),
+    # parts that recipes and other layers name by their file
+    *("Beside", "BothWays", "First", "Frames", "Last", "Nowhere", "Source", "Words"),
 }
 """Modules of weft.nn that are no layer of their own."""
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.errors import ShapeError
-from weft.shapes import exporting
+from weft.probe import exporting
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
 _static: ContextVar[bool] = ContextVar("static", default=False)

@@ -1,4 +1,4 @@
-"""Observe and change tensors inside a model.
+"""Observe and change tensors inside a model, and ask how it is called: traced, exported, observed.
 
 A module calls `record("attention", weights)` for tensors that figures may need; without a probe this costs
 one look-up. To observe them, open a probe around the call:
@@ -23,7 +23,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
-from weft.shapes import exporting
+# Private to torch. If it is missing, assume that a transform is active and use torch operations only.
+_transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 Edit = Callable[[str, Tensor], Tensor]
 """Maps the name of a tensor and its value to the new value."""
@@ -81,6 +82,28 @@ def edited(name: str, tensor: Tensor) -> Tensor:
     return tensor if change is None else change(name, tensor)
 
 
-def changing() -> bool:
+def edit_active() -> bool:
     """Whether an edit is active, which needs a slower path that calls `edited`."""
     return not torch.compiler.is_compiling() and _edit.get() is not None
+
+
+def exporting() -> bool:
+    """Whether torch exports this code, so the graph must hold for inputs of other sizes and values.
+
+    Always False with PyTorch 2.6, which cannot be asked. PyTorch 2.11 says yes in torch.compile too.
+    """
+    asked = getattr(torch.compiler, "is_exporting", None)
+    return asked is not None and not torch.compiler.is_dynamo_compiling() and bool(asked())
+
+
+def traced() -> bool:
+    """Whether torch compiles, traces or transforms this code, so only torch operations may run."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or _transforming()
+
+
+def mapped() -> bool:
+    """Whether torch.func.vmap or jvp is active, for which torch's own recurrent operations have no rule."""
+    if not _transforming():
+        return False
+    stack = getattr(torch._C._functorch, "get_interpreter_stack", lambda: None)()
+    return stack is None or any(one.key() != torch._C._functorch.TransformType.Grad for one in stack)

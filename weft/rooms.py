@@ -6,7 +6,7 @@ file named after the contract: tasks/tag/task.py contains the task `tag`. Tiny p
 their contract, and their names are those of their classes: train/schedules.py contains CosineRestarts,
 `cosine_restarts`, and LinearSchedule, `linear`. A folder may hold such a file: metrics/labels.py has
 Mcc, `mcc`. Recipes and law tests find names here, so a new part is
-usable and tested at once. Read next: config/build.py.
+usable and tested at once. Read next: config/building.py.
 """
 
 import importlib

@@ -3,7 +3,7 @@
     def __init__(self, *, num_layers: Count = 6, dropout: DropoutRate = 0.1) -> None:
 
 A recipe's value outside the range is an error with file and line (config/kinds.py). `check_fields` checks the
-fields of a dataclass that is made in Python. Read next: config/build.py.
+fields of a dataclass that is made in Python. Read next: config/building.py.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,6 @@ features last. Read next: masks.py.
 
 from typing import Any, get_args
 
-import torch
 from torch import Tensor
 
 from weft.errors import ConfigError, ShapeError
@@ -40,12 +39,3 @@ def check_choice(name: str, value: str, choices: Any) -> None:
     """
     if value not in get_args(choices):
         raise ConfigError(f"{name}: expected one of {', '.join(get_args(choices))}, got {value!r}")
-
-
-def exporting() -> bool:
-    """Whether torch exports this code, so the graph must hold for inputs of other sizes and values.
-
-    Always False with PyTorch 2.6, which cannot be asked. PyTorch 2.11 says yes in torch.compile too.
-    """
-    asked = getattr(torch.compiler, "is_exporting", None)
-    return asked is not None and not torch.compiler.is_dynamo_compiling() and bool(asked())

@@ -5,7 +5,7 @@
     .. part-settings:: weft.nn.cells.cell.Cell      every part that keeps this contract, with its settings
 
 Each setting is an object, to which inline_code.py links. What a recipe may set is asked of
-weft/config/build.py, which reads recipes.
+weft/config/building.py, which reads recipes.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Parsing recipes: scalars, overrides, sections, and writing them again.
 
-Read next: test_build.py, building objects from them; test_attacks.py.
+Read next: test_building.py, building objects from them; test_attacks.py.
 """
 
 import re

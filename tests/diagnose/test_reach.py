@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.diagnose.models import Batch, Linear, Reader, ragged
 from tests.slow import leading
 from weft import rooms
-from weft.diagnose.jacobian import flat, pull_back, shaped
+from weft.diagnose.jacobian import flat, pull_back, unflattened
 from weft.diagnose.reach import measured, reach, reach_at, seen
 from weft.diagnose.recorded import places, trace, watch
 from weft.models import Generator
@@ -206,7 +206,7 @@ def test_pull_back_gives_rows_of_torch_s_own_jacobian() -> None:
     torch.manual_seed(2)
     cell = LSTM(2, 3).double()
     x, state = torch.randn(1, 2).double(), tuple(torch.randn(1, 3).double() for _ in range(2))
-    whole = torch.func.jacrev(lambda numbers: flat(cell.step(x, shaped(numbers, state))[1]))(flat(state))
+    whole = torch.func.jacrev(lambda numbers: flat(cell.step(x, unflattened(numbers, state))[1]))(flat(state))
     found = pull_back(cell, x, state, torch.eye(6).double()[None])
     assert torch.allclose(found[0], whole[0, :, 0], atol=1e-12)
 

@@ -12,7 +12,7 @@ import weft.tasks
 from tests.docs.tools import tool
 from weft import rooms
 from weft.config import kinds
-from weft.config.build import described
+from weft.config.building import described
 from weft.tasks.task import Task
 from weft.train.settings import TrainingSettings
 

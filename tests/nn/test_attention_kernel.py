@@ -6,7 +6,7 @@ from torch import Tensor
 
 from tests.laws.members import close, normal
 from weft import masks
-from weft.nn.kernels import rules
+from weft.nn.kernels import choice
 from weft.nn.kernels.attention import attention, plain_attention, prefers_plain
 
 B, H, T, S, K = 5, 2, 3, 7, 11
@@ -52,7 +52,7 @@ def test_the_formula_serves_short_bfloat16_training_and_dropout(monkeypatch: pyt
     with torch.no_grad():
         assert not prefers_plain(q, k, 0.1)
     short = attention(q, k, v, None)
-    monkeypatch.setattr(rules, "FUSED_FROM", 0)
+    monkeypatch.setattr(choice, "FUSED_FROM", 0)
     assert not prefers_plain(q, k, 0.1)
     fused = attention(q, k, v, None)
     assert (short - fused).norm() < 0.02 * fused.norm()  # bfloat16 keeps 8 bits

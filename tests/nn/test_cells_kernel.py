@@ -12,10 +12,10 @@ from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.native import jobs
-from weft.nn.kernels import choice, rules
+from weft.nn.kernels import choice
 from weft.nn.kernels.cells import layer
-from weft.nn.kernels.cells.form import sort
-from weft.nn.kernels.cells.operations import ELMAN_CELLS, coupled, elman, gru, lstm, peephole
+from weft.nn.kernels.cells.compiled import sort
+from weft.nn.kernels.cells.layer import ELMAN_CELLS, coupled, elman, gru, lstm, peephole
 from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
 
@@ -199,7 +199,7 @@ def test_tiles_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(native, "tiles", lambda: False)
     with pytest.raises(ConfigError, match=r"lstm: "):
         call("lstm", inputs("lstm", (2, 3, 2, 5), torch.float32), None, "tiles")
-    monkeypatch.setattr(rules, "SMALL_PRODUCT", 0)
+    monkeypatch.setattr(choice, "SMALL_PRODUCT", 0)
     with choice.use(linear="tiles"), pytest.raises(ConfigError, match=r"linear: "):
         linear(torch.ones(2, 3), torch.ones(4, 3))
 

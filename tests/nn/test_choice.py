@@ -7,7 +7,7 @@ import torch
 
 import weft.nn
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, rules
+from weft.nn.kernels import choice
 from weft.nn.kernels.choice import Way, pick
 
 WAYS: tuple[Way[str], ...] = (
@@ -73,28 +73,28 @@ ALL = ("native", "operation", "tiles", "narrow")
 @pytest.mark.parametrize(
     ("layer", "want"),
     [
-        (rules.LayerShape("lstm", 1, 1, 256, training=False), "native"),
-        (rules.LayerShape("lstm", 8, 1, 256, training=False), "steps"),
-        (rules.LayerShape("gru", 8, 1, 256, training=True), "operation"),
-        (rules.LayerShape("lstm", 4, 30, 1024, training=True), "native"),
-        (rules.LayerShape("lstm", 32, 30, 512, training=True), "tiles"),
-        (rules.LayerShape("gru", 128, 30, 64, training=True), "native"),
-        (rules.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True), "operation"),
-        (rules.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True, padding=True), "tiles"),
-        (rules.LayerShape("gru", 8, 30, 512, training=True, bfloat16=True), "narrow"),
+        (choice.LayerShape("lstm", 1, 1, 256, training=False), "native"),
+        (choice.LayerShape("lstm", 8, 1, 256, training=False), "steps"),
+        (choice.LayerShape("gru", 8, 1, 256, training=True), "operation"),
+        (choice.LayerShape("lstm", 4, 30, 1024, training=True), "native"),
+        (choice.LayerShape("lstm", 32, 30, 512, training=True), "tiles"),
+        (choice.LayerShape("gru", 128, 30, 64, training=True), "native"),
+        (choice.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True), "operation"),
+        (choice.LayerShape("lstm", 32, 30, 256, training=True, bfloat16=True, padding=True), "tiles"),
+        (choice.LayerShape("gru", 8, 30, 512, training=True, bfloat16=True), "narrow"),
     ],
     ids=str,
 )
-def test_the_rule_of_recurrent_layers(layer: rules.LayerShape, want: str) -> None:
-    assert rules.recurrent(layer, ALL) == want
+def test_the_rule_of_recurrent_layers(layer: choice.LayerShape, want: str) -> None:
+    assert choice.recurrent(layer, ALL) == want
     if want not in ("steps", "operation"):
-        assert rules.recurrent(layer, ("native",)) == "native"
+        assert choice.recurrent(layer, ("native",)) == "native"
 
 
 def test_the_rule_of_products() -> None:
-    assert rules.product(1024, 512, 512, ("torch", "tiles")) == "tiles"
-    assert rules.product(1024, 512, 512, ("torch",)) == "torch"
-    assert rules.product(128, 512, 512, ("torch", "tiles")) == "torch"
+    assert choice.product(1024, 512, 512, ("torch", "tiles")) == "tiles"
+    assert choice.product(1024, 512, 512, ("torch",)) == "torch"
+    assert choice.product(128, 512, 512, ("torch", "tiles")) == "torch"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_the_rule_of_products() -> None:
 def test_onednn_multiplies_where_mkl_leaves_avx512_unused(
     monkeypatch: pytest.MonkeyPatch, maker: str, capability: str, want: str
 ) -> None:
-    monkeypatch.setattr(rules, "vendor", lambda: maker)
+    monkeypatch.setattr(choice, "vendor", lambda: maker)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    assert rules.product(64, 512, 512, ("torch", "onednn")) == want
+    assert choice.product(64, 512, 512, ("torch", "onednn")) == want
 
 
 def test_layers_know_operations_and_no_kernels() -> None:

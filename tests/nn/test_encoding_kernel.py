@@ -12,7 +12,7 @@ from tests.nn.decoders import FORMS
 from tests.nn.ways import COMPILED
 from weft import native
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.nn.kernels import choice, decoding, rules
+from weft.nn.kernels import choice, decoding
 from weft.probe import probe
 
 pytestmark = pytest.mark.skipif(
@@ -59,7 +59,7 @@ def test_compiled_layers_serve_the_usual_forms_only() -> None:
     x = normal(2, 5, 48, dtype=torch.float32)
     with torch.no_grad():
         assert decoding.suits_whole(x, 4)
-        assert not decoding.suits_whole(normal(2, rules.ENCODER_POSITIONS + 1, 48, dtype=torch.float32), 4)
+        assert not decoding.suits_whole(normal(2, choice.ENCODER_POSITIONS + 1, 48, dtype=torch.float32), 4)
         with probe():
             assert not decoding.suits_whole(x, 4)
     assert not decoding.suits_whole(x, 4)  # gradients

@@ -18,6 +18,7 @@ from tests.laws.members import close, normal
 from weft import masks
 from weft.nn import cells
 from weft.nn.cells.matrix import MatrixCell
+from weft.nn.kernels import choice
 from weft.nn.kernels import flash_linear_attention as library
 from weft.nn.kernels.matrix import Corrected, Decayed, MatrixRecurrence, Replaced
 
@@ -144,7 +145,7 @@ def test_a_cell_through_the_library_is_the_cell(name: str, monkeypatch: pytest.M
     found = []
     for devices in (library.DEVICES, ()):
         monkeypatch.setattr(library, "DEVICES", devices)
-        with torch.autocast(DEVICE.type, HALF):
+        with choice.use(cells="fla"), torch.autocast(DEVICE.type, HALF):
             y, after = cell(x, tuple(before), mask)
         grads = torch.autograd.grad((y.float() * x.sum(-1, keepdim=True)).sum(), list(cell.parameters()))
         found.append([y.float(), *after, *grads])
@@ -163,4 +164,5 @@ def test_what_the_library_does_not_compute_runs_in_chunks(monkeypatch: pytest.Mo
     assert "at most 256, not 257" in library.why_not(wide, state, HALF)
     monkeypatch.setattr(library, "DEVICES", ())
     assert "on a GPU" in library.why_not(asked, state, HALF)
-    close(asked.all(state, HALF), asked.chunks(state), 1e-5)
+    with choice.use(cells="fla"):
+        close(asked.all(state, HALF), asked.chunks(state), 1e-5)

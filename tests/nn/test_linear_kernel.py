@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.laws.members import normal
 from tests.nn.ways import needs_tiles
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, rules, tiles
-from weft.nn.kernels.linear import linear, onednn
+from weft.nn.kernels import choice
+from weft.nn.kernels.linear import linear, onednn, tiled
 
 needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
 other_ways = pytest.mark.parametrize(
@@ -22,7 +22,7 @@ other_ways = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def _no_product_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "SMALL_PRODUCT", 0)
+    monkeypatch.setattr(choice, "SMALL_PRODUCT", 0)
 
 
 def both(*sizes: int, bias: bool, way: str) -> list[tuple[Tensor, ...]]:
@@ -68,18 +68,18 @@ def test_tiles_are_as_exact_as_float32(
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        tiled, plain = tiles.product(x, weight, None), x @ weight.mT
+        split, plain = tiled(x, weight, None), x @ weight.mT
     finally:
         torch.set_num_threads(before)
-    assert (tiled - exact).abs().max() <= 2 * (plain - exact).abs().max() + 1e-6
+    assert (split - exact).abs().max() <= 2 * (plain - exact).abs().max() + 1e-6
 
 
 @needs_tiles
 def test_numbers_of_every_size_are_cut_without_loss() -> None:
     x = torch.tensor([[3e38, 1e-30, -1.0000001, 16777217.0, 0.1, -0.0, 1 / 3, 123456.789]])
-    assert torch.equal(tiles.product(x, torch.eye(8), None), x)
+    assert torch.equal(tiled(x, torch.eye(8), None), x)
     bad = torch.tensor([[torch.nan, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
-    y = tiles.product(bad, torch.ones(3, 2), None)
+    y = tiled(bad, torch.ones(3, 2), None)
     assert not y[:2].isfinite().any() and (y[2] == 2).all()
 
 
@@ -87,10 +87,10 @@ def test_numbers_of_every_size_are_cut_without_loss() -> None:
 def test_tiles_are_shared_with_onednn() -> None:
     half, other = normal(64, 128, seed=1).bfloat16(), normal(256, 128, seed=2).bfloat16()
     x, weight = normal(64, 128, seed=3).float(), normal(96, 128, seed=4).float()
-    theirs, ours = F.linear(half, other), tiles.product(x, weight, None)
+    theirs, ours = F.linear(half, other), tiled(x, weight, None)
     for _ in range(20):
         assert torch.equal(F.linear(half, other), theirs)
-        assert torch.equal(tiles.product(x, weight, None), ours)
+        assert torch.equal(tiled(x, weight, None), ours)
 
 
 @pytest.mark.parametrize("odd", ["float64", "bfloat16", "one row", "autocast", "wrong sizes"])

@@ -8,7 +8,7 @@ from tests.laws.members import close, normal
 from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import look
-from weft.nn.kernels.repeated import repeating
+from weft.nn.kernels.linear import repeating
 
 pytestmark = pytest.mark.skipif(
     native.loaded("energies").library is None, reason=native.loaded("energies").reason

@@ -12,9 +12,8 @@ from tests.laws.members import close, normal
 from tests.nn.ways import needs_native
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
-from weft.nn.kernels import choice, repeated
-from weft.nn.kernels.linear import linear
-from weft.nn.kernels.repeated import Products, repeating
+from weft.nn.kernels import choice
+from weft.nn.kernels.linear import Products, linear, repeating, shared
 from weft.nn.recompute import recomputing
 from weft.nn.recurrent import Stack
 
@@ -44,7 +43,7 @@ def plainly(run: Callable[[], list[Tensor]]) -> list[Tensor]:
 @pytest.mark.parametrize("rows", [1, 20, 2048], ids=["a step a product", "three steps", "all steps"])
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 def test_gradients_are_autograd_s(bias: bool, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "ROWS", rows)
+    monkeypatch.setattr("weft.nn.kernels.linear.WAITING_ROWS", rows)
     steps = Steps(bias)
 
     def run() -> list[Tensor]:
@@ -87,7 +86,7 @@ def test_nothing_is_shared_without_gradients() -> None:
     steps = Steps()
     with torch.no_grad():
         assert not steps().requires_grad
-    assert repeated.shared(steps.weight, None, lambda: Products(torch.matmul)) is None
+    assert shared(steps.weight, None, lambda: Products(torch.matmul)) is None
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

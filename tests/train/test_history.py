@@ -171,9 +171,9 @@ def test_a_gpu_keeps_float32_and_its_attention_builds_no_plans() -> None:
     try:
         torch.backends.cuda.enable_cudnn_sdp(True)
         torch.backends.cudnn.set_flags(_allow_tf32=True)
-        devices.prepare(torch.device("cpu"))
+        devices.with_settings(torch.device("cpu"))
         assert torch.backends.cuda.cudnn_sdp_enabled() and torch.backends.cudnn.allow_tf32
-        devices.prepare(torch.device("cuda"))
+        devices.with_settings(torch.device("cuda"))
         assert not torch.backends.cuda.cudnn_sdp_enabled() and not torch.backends.cudnn.allow_tf32
     finally:
         torch.backends.cuda.enable_cudnn_sdp(before[0])

@@ -25,7 +25,7 @@ def command() -> None:
 
     from weft import machine
     from weft.nn import devices
-    from weft.nn.kernels.rules import processor
+    from weft.nn.kernels.choice import processor
     from weft.store.cache import cache_directory
     from weft.version import __version__
 
@@ -68,11 +68,11 @@ def _kernels(device: "torch.device") -> list[str]:
         if compiled.library and native.loaded(source).library is None:
             lines.append(f"  without {source}: {native.loaded(source).reason}")
     reason = triton.why_not(device)
-    said = f"not used: {reason}" if reason else _triton(device)
+    said = f"not here: {reason}" if reason else _triton(device)
     lines.append(f"Triton kernels: {said}")
     reason = flash_linear_attention.why_not_on(device)
-    said = f"in chunks of products: {reason}" if reason else "by flash-linear-attention in bfloat16"
-    lines.append(f"cells with a matrix per head: {said}")
+    said = f": {reason}" if reason else "; WEFT_CELLS=fla for flash-linear-attention in bfloat16"
+    lines.append(f"cells with a matrix per head: in chunks of products{said}")
     lines += [f"  {switch} forces a kernel" for switch in choice.switched()]
     lines.append("kernels: chosen by shape and processor, docs/reference/kernels.md")
     return lines
@@ -92,10 +92,10 @@ def _triton(device: "torch.device") -> str:
                 found.append(cell(x, cell.start(x[:, 0]))[0])
     except Exception as error:  # noqa: BLE001  a compiler may raise anything
         said = (str(error).splitlines() or [type(error).__name__])[0][:90]
-        return f"fail here ({said}); set WEFT_CELLS=steps"
+        return f"fail here ({said})"
     far = float((found[0] - found[1]).abs().max())
-    equal = "as exact as the plain loop" if far < 1e-3 else f"wrong by {far:.1g} here: set WEFT_CELLS=steps"
-    return f"used for peephole, minGRU, SRU, normalised gates and others; {equal}"
+    equal = "as exact as the plain loop" if far < 1e-3 else f"wrong by {far:.1g} here"
+    return f"WEFT_CELLS=triton uses them for peephole, minGRU, SRU, normalised gates and others; {equal}"
 
 
 def _measure(device: "torch.device") -> list[str]:

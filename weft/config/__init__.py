@@ -4,10 +4,10 @@
     settings = build(recipe.section("training"), Settings)
     encoder = build(recipe.section("model").section("encoder"), Encoder, in_size=256)
 
-Read next: table.py, a recipe in memory; text.py, which reads it; build.py, which builds objects.
+Read next: table.py, a recipe in memory; text.py, which reads it; building.py, which builds objects.
 """
 
-from weft.config.build import build, built, described, named
+from weft.config.building import build, built, described, named
 from weft.config.recipe import changed, read_recipe
 from weft.config.table import Entry, PlacedError, Table
 from weft.config.text import dump, parse

@@ -1,7 +1,7 @@
 """Check values against type annotations, and describe annotations in words.
 
 This handles plain kinds: numbers, text, choices and lists of them. Parts, annotated by their contract, are
-built by a function that build.py passes in.
+built by a function that building.py passes in.
 """
 
 import collections.abc

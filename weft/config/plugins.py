@@ -1,4 +1,4 @@
-"""The user's own packages, whose parts recipes and options may name (--plugin). Read next: build.py."""
+"""The user's own packages, whose parts recipes and options may name (--plugin). Read next: building.py."""
 
 import importlib.util
 import re
@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from types import FrameType
 
-from weft.config.build import named
+from weft.config.building import named
 from weft.config.table import Entry
 from weft.errors import ConfigError
 from weft.rooms import guide, path_of

@@ -1,4 +1,4 @@
-"""Read a recipe from its file and apply the command line's overrides. Read next: build.py."""
+"""Read a recipe from its file and apply the command line's overrides. Read next: building.py."""
 
 import json
 import re

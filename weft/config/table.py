@@ -1,6 +1,6 @@
 """A recipe in memory: values with their name, file and line.
 
-Read next: text.py, which reads them; build.py, which builds parts from them.
+Read next: text.py, which reads them; building.py, which builds parts from them.
 """
 
 import re

@@ -23,7 +23,7 @@ def flat(state: State) -> Tensor:
     return torch.cat([_real(leaf).flatten(1) for leaf in leaves(state) if _counts(leaf)], 1)
 
 
-def shaped(numbers: Tensor, like: State) -> State:
+def unflattened(numbers: Tensor, like: State) -> State:
     """The inverse of `flat`: numbers [B, N] in the form of a state."""
     place = 0
 
@@ -128,7 +128,7 @@ def _pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
     count = rows.shape[1]
     repeated = tree_map(lambda leaf: leaf.detach().repeat_interleave(count, 0), state)
     numbers = flat(repeated).requires_grad_()
-    _, after = cell.step(x.detach().repeat_interleave(count, 0), shaped(numbers, repeated))
+    _, after = cell.step(x.detach().repeat_interleave(count, 0), unflattened(numbers, repeated))
     out = flat(after)
     if not out.requires_grad:
         return torch.zeros_like(rows)

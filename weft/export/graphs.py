@@ -24,7 +24,7 @@ from weft import masks
 from weft.errors import ConfigError, ExportError
 from weft.export.programs.common import OnnxGraph
 from weft.nn.kernels import choice
-from weft.nn.kernels.exported import recurrent_layer
+from weft.nn.kernels.cells.layer import recurrent_layer
 from weft.tasks.export import Graph
 
 TOLERANCE = 1e-3

@@ -9,7 +9,7 @@ attention.cpp  short attention                  nn/kernels/attention.py
 dropping.cpp   dropout                          nn/kernels/dropout.py
 losses.cpp     cross-entropy                    nn/kernels/cross_entropy.py
 neighbours.cpp word2vec                         nn/kernels/neighbours.py
-tiles.cpp      the linear product (AMX)         nn/kernels/tiles.py
+tiles.cpp      the linear product (AMX)         nn/kernels/linear.py
 decoding.cpp   a search step                    nn/kernels/decoding.py, nn/kernels/search_step.py
 choosing.cpp   the best continuations           search/candidates.py
 searching.cpp  greedy and beam search           search/compiled.py

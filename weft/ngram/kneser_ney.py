@@ -57,7 +57,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
     if order < 1:
         raise ConfigError(f"order: expected at least 1, got {order}")
     levels = count(tokens, size=size, order=order, start=start)
-    seen = adjusted(levels)
+    seen = adjusted_counts(levels)
     found = [discounts(counts) for counts in seen]
     banned = sorted({start, *never})
     orders: list[OrderGrams] = []
@@ -82,7 +82,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
     return NGram(tuple(orders), size=size, start=start, fallback=any(one.fallback for one in found))
 
 
-def adjusted(levels: list[Level]) -> list[np.ndarray]:
+def adjusted_counts(levels: list[Level]) -> list[np.ndarray]:
     """The counts c of each order, as smoothing uses them."""
     found = []
     for level, longer in pairwise(levels):

@@ -4,7 +4,6 @@ from weft.nn import cells as cells
 from weft.nn.attention import Attention as Attention
 from weft.nn.attention import Heads as Heads
 from weft.nn.attention import MultiHead as MultiHead
-from weft.nn.attention import Source as Source
 from weft.nn.bridge import Bridge as Bridge
 from weft.nn.cells.block import Block as Block
 from weft.nn.cells.cell import Cell as Cell
@@ -60,10 +59,7 @@ from weft.nn.drop_in import RNNCell as RNNCell
 from weft.nn.drop_in_attention import MultiHeadAttention as MultiHeadAttention
 from weft.nn.drop_in_attention import MultiheadAttention as MultiheadAttention
 from weft.nn.drop_in_torch import as_torch as as_torch
-from weft.nn.embed.audio import Frames as Frames
-from weft.nn.embed.beside import Beside as Beside
 from weft.nn.embed.characters import Characters as Characters
-from weft.nn.embed.contextual import BothWays as BothWays
 from weft.nn.embed.contextual import Context as Context
 from weft.nn.embed.contextual import InContext as InContext
 from weft.nn.embed.contextual import Mix as Mix
@@ -75,7 +71,6 @@ from weft.nn.embed.pieces import PiecesInContext as PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
 from weft.nn.embed.weighted import Weighted as Weighted
-from weft.nn.embed.words import Words as Words
 from weft.nn.encoders.bag import BagEncoder as BagEncoder
 from weft.nn.encoders.convolution import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
@@ -114,8 +109,6 @@ from weft.nn.pictures.convolution import ConvolutionFront as ConvolutionFront
 from weft.nn.pictures.front import Front as Front
 from weft.nn.pictures.patches import PatchFront as PatchFront
 from weft.nn.pictures.regions import RegionFront as RegionFront
-from weft.nn.pools import First as First
-from weft.nn.pools import Last as Last
 from weft.nn.pools import Max as Max
 from weft.nn.pools import Mean as Mean
 from weft.nn.pools import Pool as Pool
@@ -123,7 +116,6 @@ from weft.nn.pools import Queries as Queries
 from weft.nn.pools import Summary as Summary
 from weft.nn.positions import Concatenated as Concatenated
 from weft.nn.positions import Learned as Learned
-from weft.nn.positions import Nowhere as Nowhere
 from weft.nn.positions import Sinusoidal as Sinusoidal
 from weft.nn.recurrent import Stack as Stack
 from weft.nn.scores import Additive as Additive

@@ -26,7 +26,7 @@ from weft.nn.norms import norm_of
 from weft.nn.ops import Linear, attention, attention_weights, look
 from weft.nn.scores import Score
 from weft.nn.sparse import entmax15, sparsemax
-from weft.probe import changing, edited, record, watching
+from weft.probe import edit_active, edited, record, watching
 from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
@@ -125,7 +125,7 @@ class Attention(nn.Module):
         """Queries [N, T, Q], N = W B, to contexts [N, T, D]; records the weights [N, T, S] for probes."""
         rows, steps, _ = query.shape
         folded = query.reshape(source.keys.shape[0], -1, query.shape[2])  # [B, W T, Q]
-        by = None if self.weights != "softmax" or watching() or changing() else self.score.comparison()
+        by = None if self.weights != "softmax" or watching() or edit_active() else self.score.comparison()
         if by is not None and by.query is not None and by.weight is not None:
             context = look(by.query(folded), source.keys, by.weight, source.values, source.mask)
             return context.reshape(rows, steps, -1)
@@ -379,7 +379,7 @@ class MultiHead(nn.Module):
             each = self.num_heads // self.shared
             keys, values = keys.repeat_interleave(each, 1), values.repeat_interleave(each, 1)
         dropout = self.dropout if self.training else 0.0
-        if changing():
+        if edit_active():
             return self._edited(q, keys, values, mask, order.bias, causal, x.shape)
         if watching():
             record(self.name, attention_weights(q, keys, mask, bias=order.bias, causal=causal))

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from weft.errors import ConfigError
-from weft.nn.kernels.autocast import autocast_on_cpu
+from weft.nn.kernels.linear import autocast_on_cpu
 
 
 def choose(name: str) -> torch.device:
@@ -32,7 +32,7 @@ def choose(name: str) -> torch.device:
     return device
 
 
-def prepare(device: torch.device) -> torch.device:
+def with_settings(device: torch.device) -> torch.device:
     """The device, after settings of torch for it.
 
     cuDNN's attention builds a plan for every new shape of a batch, which took most of an update on an H200;

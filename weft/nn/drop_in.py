@@ -34,9 +34,10 @@ from weft.nn.drop_in_input import (
 )
 from weft.nn.drop_in_step import one_step
 from weft.nn.drop_in_torch import DropInModule, left_eager
-from weft.nn.ops import dropout, elman, gru, lstm, mapped, skips_padding, torch_lstm
+from weft.nn.ops import dropout, elman, gru, lstm, skips_padding, torch_lstm
 from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
+from weft.probe import mapped
 from weft.shapes import check_choice
 
 Join = Literal["concatenate", "mean", "sum"]

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.border import check_device, check_tensor
 from weft.nn.drop_in_input import InputShapeError
-from weft.nn.ops import traced
 from weft.nn.padding import inspectable
-from weft.probe import record, watching
+from weft.probe import record, traced, watching
 
 
 class MultiheadAttention(nn.MultiheadAttention):

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.nn.ops import PLAIN_ROWS, forced, lstm, traced
+from weft.nn.ops import PLAIN_ROWS, forced, lstm
 from weft.nn.ops import one_step as step_compiled
+from weft.probe import traced
 
 PLAIN = (Tensor, nn.Parameter)
 CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "elman", "RNN_RELU": "relu"}  # in the kernels

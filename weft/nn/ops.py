@@ -9,38 +9,35 @@ Every operation is a function of tensors with a plain twin in torch that is alwa
 - losses and outputs: `cross_entropy`, `log_probabilities`, `word2vec`; `dropout`, `Dropout`
 - searches in compiled code: `decoding`, one step of Transformer layers; `WholeSteps` and its parts, many
 
-Read next: kernels/rules.py; kernels/linear.py, an operation.
+Read next: kernels/choice.py; kernels/linear.py, an operation.
 """
 
 from weft.nn.kernels import decoding, equations
 from weft.nn.kernels.additive import additive, look
 from weft.nn.kernels.attention import attention, attention_weights
-from weft.nn.kernels.cells import on_gpu
 from weft.nn.kernels.cells.compiled import PLAIN_ROWS, one_step
 from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
-from weft.nn.kernels.cells.layer import skips_padding
-from weft.nn.kernels.cells.operations import (
-    HOLD,
+from weft.nn.kernels.cells.layer import (
     coupled,
     elman,
     gru,
-    hold_last,
     lstm,
     peephole,
-    shown_last,
-    torch_lstm,
+    skips_padding,
+    triton_asked,
+    triton_layer,
 )
-from weft.nn.kernels.choice import forced, mapped, traced
+from weft.nn.kernels.cells.operations import HOLD, hold_last, shown_last, torch_lstm
+from weft.nn.kernels.choice import forced
 from weft.nn.kernels.cross_entropy import IGNORED, cross_entropy
 from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
 from weft.nn.kernels.depthwise import depthwise
 from weft.nn.kernels.dropout import Dropout, dropout
 from weft.nn.kernels.exported import stepped
 from weft.nn.kernels.light import light, log_odds, recur
-from weft.nn.kernels.linear import Linear, linear
+from weft.nn.kernels.linear import Linear, linear, opened, repeating
 from weft.nn.kernels.matrix import Corrected, Decayed, MatrixRecurrence, Replaced, widened
 from weft.nn.kernels.neighbours import Places, word2vec
-from weft.nn.kernels.repeated import opened, repeating
 from weft.nn.kernels.search_step import (
     Comparison,
     Ends,
@@ -98,9 +95,7 @@ __all__ = [
     "log_probabilities",
     "look",
     "lstm",
-    "mapped",
     "multiply_as",
-    "on_gpu",
     "one_step",
     "opened",
     "peephole",
@@ -113,8 +108,9 @@ __all__ = [
     "skips_padding",
     "stepped",
     "torch_lstm",
-    "traced",
     "transformer",
+    "triton_asked",
+    "triton_layer",
     "use_int8",
     "widened",
     "word2vec",

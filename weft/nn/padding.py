@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from weft.masks import Arrangement, facts, known_facts
 from weft.nn.border import check_mask
-from weft.nn.kernels import choice
-from weft.shapes import exporting
+from weft.probe import exporting, traced
 
 HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 
@@ -94,7 +93,7 @@ def arrangement(mask: Tensor) -> Arrangement | None:
 def inspectable(tensor: Tensor) -> bool:
     """Whether code may branch on a tensor's values: it is a plain tensor and is not being traced."""
     plain = type(tensor) in (Tensor, nn.Parameter) and tensor.device.type != "meta"
-    return plain and not choice.traced()
+    return plain and not traced()
 
 
 def _zeroed(x: Tensor, mask: Tensor) -> Tensor:

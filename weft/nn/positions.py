@@ -14,7 +14,8 @@ from weft.errors import ConfigError, ShapeError
 from weft.masks import static
 from weft.nn.distances import UNSCALED, Alibi, Distance, Relative, Rotary, Scaling
 from weft.nn.ops import Linear
-from weft.shapes import check_choice, exporting
+from weft.probe import exporting
+from weft.shapes import check_choice
 
 TABLE = 512  # precomputed positions; later ones are computed when needed
 

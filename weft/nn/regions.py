@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.probe import changing, watching
+from weft.probe import edit_active, watching
 
 _plain: ContextVar[bool] = ContextVar("weft_plain", default=False)
 
@@ -37,7 +37,7 @@ class Region:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the method."""
-        if not self._module.training or not torch.is_grad_enabled() or watching() or changing():
+        if not self._module.training or not torch.is_grad_enabled() or watching() or edit_active():
             return self._method(self._module, *arguments)
         if _plain.get():
             return self._method(self._module, *arguments)

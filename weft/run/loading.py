@@ -125,7 +125,7 @@ def open_run(
     model = blueprint.build_for(pipeline.model, stored, place)
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
-    model = model.to(devices.prepare(devices.choose(device))).eval().requires_grad_(False)
+    model = model.to(devices.with_settings(devices.choose(device))).eval().requires_grad_(False)
     return LoadedRun(task, pipeline, model, path, recipe)
 
 

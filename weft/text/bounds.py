@@ -2,8 +2,8 @@
 
 A pattern such as (a+)+$ takes twice as long for each further letter. A normaliser that replaces a by aa
 thirty times writes gigabytes. A damaged table makes the library panic, which Python sees as a BaseException
-that no `except Exception` stops. `check` rejects such a file before anything is built from it, `Growth`
-rejects a text that would become too long, and `guarded` turns a panic into one of Weft's errors.
+that no `except Exception` stops (`guarded` of vocabulary.py). `check_tokenizer_json` rejects such a file
+before anything is built from it, and `Growth` rejects a text that would become too long.
 Read next: imported.py.
 """
 
@@ -13,12 +13,12 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
 from weft.errors import DataError
+from weft.text.vocabulary import guarded
 
 SLOW_SECONDS = 0.05
 """CPU time limit for a text of a few hundred symbols; an ordinary pattern takes a thousandth of it."""
@@ -34,27 +34,6 @@ _MORE = (40, 52, 68, 88, 114, 148, 192, 250, 325)  # to detect polynomial growth
 _LETTERS = "aA0 ._é中\n\u0301"
 _FACTORS = {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "Lowercase": 3, "ByteLevel": 4, "BertNormalizer": 36}
 """Maximum growth of a text per step (Unicode Standard Annex 15, table 2); other steps do not lengthen it."""
-
-
-@contextmanager
-def guarded(what: str) -> Iterator[None]:
-    """Turn a failure inside the `tokenizers` library into one of Weft's errors."""
-    try:
-        yield
-    except BaseException as error:
-        panicked = type(error).__name__ == "PanicException"  # of pyo3; no module exports it
-        if not panicked and type(error) is not Exception:
-            raise
-        reason = " ".join(str(error).split())[:200]
-        raise DataError(f"{what} failed ({reason}); use another tokenizer") from None
-
-
-def half_pair(what: str) -> DataError:
-    """The error for a text that no UTF-8 holds."""
-    return DataError(
-        f"{what} contains half a surrogate pair, which is not a character; read the text as UTF-8 with "
-        "errors='replace'"
-    )
 
 
 def check_tokenizer_json(content: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from weft.errors import CheckpointError
 from weft.store import jsonfile
 from weft.text import bounds
+from weft.text.vocabulary import guarded
 
 _SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"
 
@@ -69,7 +70,7 @@ def built(content: dict[str, Any]) -> Tokenizer:
     """The library's tokenizer, built only after its cost has been checked."""
     bounds.check_tokenizer_json(content)
     bounds.Growth(content.get("normalizer")).check(_SAMPLE)
-    with bounds.guarded("the tokenizer"):
+    with guarded("the tokenizer"):
         tokenizer = Tokenizer.from_str(json.dumps(content))
         tokenizer.no_padding()
         tokenizer.no_truncation()

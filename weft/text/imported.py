@@ -14,11 +14,10 @@ from typing import Any
 from tokenizers.decoders import DecodeStream
 
 from weft.errors import DataError
-from weft.text import bounds
+from weft.text.bounds import Growth
 from weft.text.characters import Alphabet
 from weft.text.foreign import built
-from weft.text.pieces import listed
-from weft.text.vocabulary import EOS, UNK, Vocabulary, Word
+from weft.text.vocabulary import EOS, UNK, Vocabulary, Word, guarded, half_pair, listed
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
@@ -60,7 +59,7 @@ class ImportedVocabulary(Vocabulary):
         self._wordlist = model.get("type") == "WordLevel"
         self._whole = self._wordlist and not content.get("decoder")  # pieces are words
         self._tokenizer = built(content)
-        self._growth = bounds.Growth(content.get("normalizer"))
+        self._growth = Growth(content.get("normalizer"))
         added = self._tokenizer.get_added_tokens_decoder().items()
         self._marks = {number for number, token in added if token.special}
         self._opening = None if opening is None else list(opening)
@@ -95,11 +94,11 @@ class ImportedVocabulary(Vocabulary):
         try:
             for text in texts:
                 self._growth.check(text)
-            with bounds.guarded("the tokenizer"):
+            with guarded("the tokenizer"):
                 found = self._tokenizer.encode_batch(list(texts), add_special_tokens=self._framed)
             return [[self._number[there] for there in one.ids] for one in found]
         except (TypeError, UnicodeEncodeError) as error:
-            raise bounds.half_pair("a text") from error
+            raise half_pair("a text") from error
         except KeyError as error:
             raise DataError(
                 f"the tokenizer gives the number {error}, the model has {len(self._number)} tokens; "
@@ -125,7 +124,7 @@ class ImportedVocabulary(Vocabulary):
     def exact(self, ids: Iterable[int]) -> str:
         """Like `decode`, with the white space at the ends."""
         there = [self.order[number] for number in listed(ids) if number > EOS]
-        with bounds.guarded("the tokenizer's decoder"):
+        with guarded("the tokenizer's decoder"):
             return self._tokenizer.decode([number for number in there if number >= 0])
 
     def growing(self) -> Callable[[int], str]:
@@ -136,7 +135,7 @@ class ImportedVocabulary(Vocabulary):
             nonlocal stream
             there = self.order[number] if number > EOS else -1
             try:
-                with bounds.guarded("the tokenizer's decoder"):
+                with guarded("the tokenizer's decoder"):
                     return (stream.step(self._tokenizer, there) or "") if there >= 0 else ""
             except DataError:  # a byte that makes those before it invalid
                 stream = DecodeStream(skip_special_tokens=True)
@@ -151,7 +150,7 @@ class ImportedVocabulary(Vocabulary):
         before = self._tokenizer.encode("a", add_special_tokens=False).ids if new else []
         for number in new:
             there = self.order[number]
-            with bounds.guarded("the tokenizer's decoder"):
+            with guarded("the tokenizer's decoder"):
                 start = self._tokenizer.decode(before)
                 both = self._tokenizer.decode([*before, max(there, 0)], skip_special_tokens=False)
             text = both.removeprefix(start)
@@ -161,7 +160,7 @@ class ImportedVocabulary(Vocabulary):
 
     def begins(self, text: str) -> list[int]:
         self._growth.check(text)
-        with bounds.guarded("the tokenizer"):
+        with guarded("the tokenizer"):
             places = self._tokenizer.encode(text, add_special_tokens=False).offsets
         found, end = [], 0
         for begin, stop in places:  # some tokenizers leave out the space before a word

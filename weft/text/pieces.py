@@ -9,7 +9,6 @@ separate, so no subword joins a comma to a word. Read next: vocabulary.py.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -94,8 +93,3 @@ def complete(model: models.Model, kind: str, form: str, lowercase: bool) -> Toke
         ]
     )
     return tokenizer
-
-
-def listed(ids: Any) -> list[int]:
-    """Numbers of a tensor, an array or any iterable, as a list."""
-    return ids.tolist() if hasattr(ids, "tolist") else list(ids)

@@ -12,8 +12,8 @@ from tokenizers import models
 
 from weft.errors import CheckpointError
 from weft.store import jsonfile
-from weft.text.bounds import guarded
 from weft.text.pieces import PATTERNS, SPECIALS
+from weft.text.vocabulary import guarded
 
 LARGEST = jsonfile.LARGEST
 

@@ -16,12 +16,12 @@ from typing import Any
 
 from weft.errors import CheckpointError, ConfigError
 from weft.store import jsonfile
-from weft.text.bounds import LONGEST_RULE, half_pair, longest_rule
+from weft.text.bounds import LONGEST_RULE, longest_rule
 from weft.text.characters import Alphabet
 from weft.text.imported import KEY
-from weft.text.pieces import SPECIALS, listed
+from weft.text.pieces import SPECIALS
 from weft.text.saved import LARGEST
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, half_pair, listed
 
 SPACE = "▁"
 UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType

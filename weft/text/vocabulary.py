@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -20,11 +21,10 @@ from tokenizers import Tokenizer, models
 
 from weft.errors import DataError
 from weft.store import jsonfile
-from weft.text.bounds import guarded, half_pair
 from weft.text.characters import Alphabet
 from weft.text.learn import learn
 from weft.text.normalise import in_form, normalise, words_of
-from weft.text.pieces import SPECIALS, complete, count_words, cutter, listed
+from weft.text.pieces import SPECIALS, complete, count_words, cutter
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
 
@@ -366,3 +366,29 @@ def _clusters(text: str, form: str) -> Iterator[tuple[int, int]]:
             begin = place
     if text:
         yield begin, len(text)
+
+
+def listed(ids: Any) -> list[int]:
+    """Numbers of a tensor, an array or any iterable, as a list."""
+    return ids.tolist() if hasattr(ids, "tolist") else list(ids)
+
+
+@contextmanager
+def guarded(what: str) -> Iterator[None]:
+    """Turn a failure inside the `tokenizers` library into one of Weft's errors."""
+    try:
+        yield
+    except BaseException as error:
+        panicked = type(error).__name__ == "PanicException"  # of pyo3; no module exports it
+        if not panicked and type(error) is not Exception:
+            raise
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{what} failed ({reason}); use another tokenizer") from None
+
+
+def half_pair(what: str) -> DataError:
+    """The error for a text that no UTF-8 holds."""
+    return DataError(
+        f"{what} contains half a surrogate pair, which is not a character; read the text as UTF-8 with "
+        "errors='replace'"
+    )

@@ -137,6 +137,11 @@ class CapturedUpdates:
         self.optimiser._warned_capturable_if_run_uncaptured = True  # type: ignore[attr-defined]
 
     @property
+    def full(self) -> bool:
+        """Whether the results must be read before another launch."""
+        return len(self.pending) == PENDING
+
+    @property
     def _groups(self) -> list[dict[str, Any]]:
         return self.optimiser.param_groups
 

@@ -5,7 +5,7 @@ Read next: resume.py; training_state.py, the result.
 
 import os
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import nn
@@ -17,7 +17,6 @@ from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import compiling, seeds, sharding, transfer
-from weft.train.captured import CapturedUpdates, why_not_captured
 from weft.train.checkpoints import About
 from weft.train.clock import TrainingClock
 from weft.train.data_files import DataFiles
@@ -35,6 +34,9 @@ from weft.train.tuned import FrozenParts, apply, scales
 from weft.train.update import Updates
 from weft.wording import plural
 
+if TYPE_CHECKING:
+    from weft.train.captured import CapturedUpdates
+
 
 def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
     """Check the settings before anything is read or built.
@@ -42,7 +44,7 @@ def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device
     Returns:
         The device, and a history without validations.
     """
-    device = devices.prepare(devices.choose(settings.device))  # does not initialise CUDA yet
+    device = devices.with_settings(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
         raise ConfigError(
@@ -185,10 +187,12 @@ def _optimiser(
 
 def _captured(
     session: Session, training: Training, criterion: Criterion, optimiser: torch.optim.Optimizer
-) -> CapturedUpdates | None:
+) -> "CapturedUpdates | None":
     settings = session.settings
     if not settings.cuda_graphs:
         return None
+    from weft.train.captured import CapturedUpdates, why_not_captured  # if asked for
+
     why = why_not_captured(training, criterion, optimiser, settings)
     if session.processes.count > 1:
         why = why or "several processes add their gradients"

@@ -8,7 +8,7 @@ from torch import nn
 
 from weft import native
 from weft.errors import CheckpointError
-from weft.nn.kernels import choice, rules
+from weft.nn.kernels import choice
 from weft.store import weights
 from weft.store.digests import check_kept
 from weft.train import optimiser_state, sharding
@@ -145,7 +145,7 @@ def machine() -> str:
     limits = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]
     return ", ".join(
         [
-            rules.processor()["model name"],
+            choice.processor()["model name"],
             f"torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()})",
             f"compiled code: {code}",
             *limits,

@@ -6,7 +6,7 @@ Read next: ready.py, which starts or resumes one; update.py, the arithmetic of a
 import signal
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -16,7 +16,6 @@ from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
 from weft.train import compiling, resume, seeds, sharding
-from weft.train.captured import PENDING, CannotCapture, CapturedUpdates, Launch
 from weft.train.checkpoints import snapshot_of
 from weft.train.clock import Moment, TrainingClock, now
 from weft.train.finish import Outcome, finish, outcome, wanted
@@ -32,6 +31,9 @@ from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
 from weft.train.update import UpdateResult, Updates
 from weft.tree import State
+
+if TYPE_CHECKING:
+    from weft.train.captured import CannotCapture, CapturedUpdates, Launch
 
 
 @dataclass
@@ -77,7 +79,7 @@ class TrainingState:
     notes: tuple[str, ...] = ()
     split: bool = False
     compiled: float = 0.0
-    captured: CapturedUpdates | None = None
+    captured: "CapturedUpdates | None" = None
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
@@ -250,6 +252,8 @@ class TrainingState:
             self.captured is None or not self.updates.optimiser.state
         ):  # the first step makes the optimiser's state
             return None
+        from weft.train.captured import CannotCapture
+
         factor = self._factor(group)
         try:
             tokens = self.captured.launch(group, self.position, factor)
@@ -263,7 +267,7 @@ class TrainingState:
         """Whether something needs the results of what was launched."""
         assert self.captured is not None
         return (
-            len(self.captured.pending) == PENDING
+            self.captured.full
             or self.position.logs(self.session.settings)
             or self.monitors.reads(self.position)
             or bool(self.saves() or self.end())
@@ -289,8 +293,10 @@ class TrainingState:
         self.position = replace(self.position, wall=self.position.wall + wall, cpu=self.position.cpu + cpu)
         return last
 
-    def _again(self, launches: list[Launch]) -> UpdateResult:
+    def _again(self, launches: "list[Launch]") -> UpdateResult:
         """Take an update that was not finite as update.py does, and launch those after it again."""
+        from weft.train.captured import CannotCapture
+
         assert self.captured is not None
         first, *others = launches
         taken = self._as_usual(first)
@@ -307,7 +313,7 @@ class TrainingState:
             taken = self._as_usual(launch)
         return taken
 
-    def _as_usual(self, launch: Launch) -> UpdateResult:
+    def _as_usual(self, launch: "Launch") -> UpdateResult:
         """Take an update that was launched and changed nothing."""
         known = {name: getattr(self.position, name) for name in ("total", "count", "skipped")}
         after = self.position
@@ -317,7 +323,7 @@ class TrainingState:
         self._add(taken)
         return taken
 
-    def _cannot_record(self, why: CannotCapture) -> None:
+    def _cannot_record(self, why: "CannotCapture") -> None:
         """Read what was launched, and say what is taken as usual."""
         self.settle()
         if why.once:

@@ -16,8 +16,9 @@ from weft.nn.cells.rglru import RGLRU
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Linear, shown_last
 from weft.nn.transformer import Activation, FeedForward
+from weft.probe import exporting
 from weft.setting_types import DropoutRate
-from weft.shapes import check_choice, exporting
+from weft.shapes import check_choice
 from weft.tree import State
 
 Gate = Literal["none", "input", "output"]

@@ -16,7 +16,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn.border import Explained, check_like, check_tensor
 from weft.nn.ops import Gates, stepped
 from weft.nn.padding import read_mask, restore, settle
-from weft.shapes import exporting
+from weft.probe import exporting
 from weft.tree import State, leaves, where
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, on_gpu
+from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, triton_asked, triton_layer
 from weft.probe import watching
 from weft.shapes import check_choice
 
@@ -108,12 +108,12 @@ class GRU(Cell):
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps, with the kernel if it supports this variant."""
         special = self.candidate == "sigmoid" or self.normalised
-        if watching() or (special and not on_gpu.serves(x)):
+        if watching() or (special and not triton_asked()):
             return super().run(x, state, mask)
         bias_n = self.bias_n if self.reset == "after" else None
         if special:
             form = Recurrence("gru" if self.reset == "after" else "gru_before", self.candidate)
-            y, h, _ = on_gpu.layer(
+            y, h, _ = triton_layer(
                 form, self._energies(x), state[0], None, self.weight_h, bias_n, self._norms(), mask
             )
             return y, (h,)

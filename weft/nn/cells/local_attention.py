@@ -10,9 +10,8 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import last_inputs
 from weft.nn.distances import Rotary, turned
 from weft.nn.ops import Linear, shown_last
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count, Size
-from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
 

@@ -9,9 +9,8 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear, recur, shown_last
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count
-from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
 

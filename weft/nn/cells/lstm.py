@@ -7,7 +7,7 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, on_gpu
+from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, triton_asked, triton_layer
 from weft.probe import watching
 from weft.shapes import check_choice
 
@@ -97,12 +97,12 @@ class LSTM(Cell):
         """All steps with the kernel; step by step under a probe, to record the gates."""
         special = self.normalised or self.candidate == "sigmoid"
         whole = self.forget_gate and self.input_gate
-        if watching() or (special and not (whole and on_gpu.serves(x))):
+        if watching() or (special and not (whole and triton_asked())):
             return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
             form, energies = Recurrence("lstm", self.candidate), self._energies(x)
-            y, h, c = on_gpu.layer(form, energies, *state, self.weight_h, None, norms, mask)
+            y, h, c = triton_layer(form, energies, *state, self.weight_h, None, norms, mask)
             assert c is not None
             return y, (h, c)
         y, h, c = lstm(x, *state, *self._four_gates(), mask)

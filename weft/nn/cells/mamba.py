@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.ops import Linear, selective, selective_step, shown_last
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count
-from weft.shapes import exporting
 
 State = tuple[Tensor, Tensor, Tensor]
 

@@ -12,9 +12,8 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.ops import Decayed, MatrixRecurrence, widened
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count, Size
-from weft.shapes import exporting
 from weft.tree import State
 
 Extra = tuple[Tensor, ...]

@@ -9,7 +9,7 @@ from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.ops import Norms, Recurrence, equations, linear, on_gpu, peephole
+from weft.nn.ops import Norms, Recurrence, equations, linear, peephole, triton_asked, triton_layer
 from weft.probe import watching
 from weft.shapes import check_choice
 
@@ -105,12 +105,12 @@ class Peephole(Cell):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps, with the kernel if it supports this variant; step by step under a probe."""
         special = self.normalised or self.candidate == "sigmoid"
-        if watching() or self.form == "full" or (special and not on_gpu.serves(x)):
+        if watching() or self.form == "full" or (special and not triton_asked()):
             return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
             form = Recurrence("lstm", self.candidate, peephole=True)
-            y, h, last = on_gpu.layer(
+            y, h, last = triton_layer(
                 form, self._energies(x), *state, self.weight_h, self._three(), norms, mask
             )
             assert last is not None

@@ -7,9 +7,8 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.headwise import Headwise
 from weft.nn.ops import Linear, recur
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count
-from weft.shapes import exporting
 
 SHARPNESS = 8.0
 """c of equation 6: a = sigmoid(Lambda)^(c r)."""

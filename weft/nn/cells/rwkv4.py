@@ -9,8 +9,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.matrix import last_of
 from weft.nn.cells.rwkv7 import change
 from weft.nn.ops import Linear, recur
-from weft.probe import record, watching
-from weft.shapes import exporting
+from weft.probe import exporting, record, watching
 
 State = tuple[Tensor, ...]
 MIXED = "rkv"  # receptance, key, value

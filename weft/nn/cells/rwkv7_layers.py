@@ -12,8 +12,8 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.matrix import last_of
 from weft.nn.cells.rwkv7 import RWKV7, change
 from weft.nn.ops import Dropout, Linear, shown_last
+from weft.probe import exporting
 from weft.setting_types import Count, DropoutRate, Size
-from weft.shapes import exporting
 from weft.tree import State
 
 EPSILON = 64e-5  # of the norm of the heads, in the authors' code

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.ops import Linear, shown_last
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count
-from weft.shapes import check_choice, exporting
+from weft.shapes import check_choice
 
 Rule = Literal["zoh", "bilinear"]
 State = tuple[Tensor, Tensor, Tensor]

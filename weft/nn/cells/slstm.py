@@ -11,9 +11,9 @@ from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.initial import GateNorm, input_weights
 from weft.nn.ops import linear
-from weft.probe import record, watching
+from weft.probe import exporting, record, watching
 from weft.setting_types import Count
-from weft.shapes import check_choice, exporting
+from weft.shapes import check_choice
 from weft.tree import where
 
 State = tuple[Tensor, ...]

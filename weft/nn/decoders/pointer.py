@@ -19,9 +19,8 @@ from weft.nn.heads.pointer import CopySource, PointerFeatures
 from weft.nn.ops import Dropout, Linear
 from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Score
-from weft.probe import edited, record, watching
+from weft.probe import edited, exporting, record, watching
 from weft.setting_types import DropoutRate, Size
-from weft.shapes import exporting
 from weft.tree import State, where
 
 WRITES = partial(RecurrentDecoder, enters="never")

@@ -39,8 +39,8 @@ from weft.nn.positions import (
 )
 from weft.nn.recompute import recomputed
 from weft.nn.transformer import Activation, Norm, blocks_of, form_of
+from weft.probe import exporting
 from weft.setting_types import Count, DropoutRate, Size
-from weft.shapes import exporting
 from weft.tree import doubled
 
 
@@ -136,7 +136,7 @@ class TransformerDecoder(Decoder):
 
     def compiled(self) -> bool:
         """Whether compiled code runs its search steps in float32 on this machine."""
-        return self.usual and decoding.there(self)
+        return self.usual and decoding.has_compiled_step(self)
 
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""

@@ -245,7 +245,8 @@ class InContext(nn.Module):
         tuned: train the model too; otherwise it is frozen and always in evaluation mode.
 
     Example:
-        >>> from weft.nn import BothWays, Tokens
+        >>> from weft.nn import Tokens
+        >>> from weft.nn.embed.contextual import BothWays
         >>> words = InContext(Tokens(9, 4), BothWays(9, 7, size=5, num_layers=2))
         >>> words.size  # 4 of the task's own, 2 × 5 of both directions
         14

@@ -12,7 +12,7 @@ from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
 
-class Bell(NamedTuple):
+class GaussianParameters(NamedTuple):
     """Parameters of a Gaussian."""
 
     mean: Tensor  # [..]
@@ -46,11 +46,11 @@ class Normal(RealHead):
         with torch.no_grad():
             self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least))]))
 
-    def forward(self, h: Tensor) -> Bell:
+    def forward(self, h: Tensor) -> GaussianParameters:
         """[.., D] to mean and standard deviation, in at least float32."""
         both = self.weight(h)
         both = both.to(torch.promote_types(both.dtype, torch.float32))
-        return Bell(both[..., 0], functional.softplus(both[..., 1]) + self.least)
+        return GaussianParameters(both[..., 0], functional.softplus(both[..., 1]) + self.least)
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """-log N(y; μ, σ²), nats."""

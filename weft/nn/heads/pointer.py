@@ -13,8 +13,7 @@ from weft.masks import positions, summed
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
-from weft.probe import record, watching
-from weft.shapes import exporting
+from weft.probe import exporting, record, watching
 
 
 class CopySource(NamedTuple):

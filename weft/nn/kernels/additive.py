@@ -6,7 +6,7 @@ pass recomputes the hidden layer [B, T, S, A] instead of keeping it. Their plain
 Compiled code does less work, so it is always the first way.
 
 A decoder whose steps look one by one shares e^2k of the keys, and the gradients of keys and values, among
-them (repeated.py). Read next: ../scores.py and ../attention.py, which call them; ../../native/energies.cpp.
+them (linear.py). Read next: ../scores.py and ../attention.py, which call them; ../../native/energies.cpp.
 """
 
 from typing import Any
@@ -17,8 +17,7 @@ from torch import Tensor
 from weft import native
 from weft.native import jobs, pointer
 from weft.nn.kernels.choice import compiles, why_not_native
-from weft.nn.kernels.linear import linear
-from weft.nn.kernels.repeated import Products, Shared, Sums, shared
+from weft.nn.kernels.linear import Products, Shared, Sums, linear, shared
 from weft.nn.kernels.twin import twin_gradients
 
 

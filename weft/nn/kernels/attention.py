@@ -21,10 +21,11 @@ from torch import Tensor
 
 from weft import masks, native
 from weft.native import jobs, pointer
-from weft.nn.kernels import rules
-from weft.nn.kernels.choice import in_torch, traced, why_not_native
+from weft.nn.kernels import choice
+from weft.nn.kernels.choice import in_torch, why_not_native
 from weft.nn.kernels.dropout import dropout as drop
 from weft.nn.kernels.twin import twin_gradients
+from weft.probe import traced
 
 
 def attention(
@@ -64,7 +65,7 @@ def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
     """Whether the formula is faster than the fused operation."""
     if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
-    return rules.formula_is_faster(q.shape[2], k.shape[2], costly=q.dtype == torch.bfloat16 or dropout > 0)
+    return choice.formula_is_faster(q.shape[2], k.shape[2], costly=q.dtype == torch.bfloat16 or dropout > 0)
 
 
 def plain_attention(

@@ -1,19 +1,23 @@
-"""Which implementation ("way") computes an operation: the switches that force one, and `pick`.
+"""Which implementation ("way") computes an operation: the switches that force one, and the table of rules.
 
 An operation lists its ways in order of preference. At least one consists of torch operations and works for
 all inputs on any device, also where torch traces or transforms it. Where more than one can compute a call, a
-fixed rule of shape and processor decides (rules.py), never a clock. A forced way applies to the whole
-process, because batches are trained in threads:
+fixed rule of shape, dtype and processor decides, never a clock: one recipe, seed and kind of processor give
+one model. The figures from which the limits were read are in docs/reference/kernels.md; `python
+benchmarks/layer_kernels.py` prints them for another processor. A forced way applies to the whole process,
+because batches are trained in threads:
 
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: rules.py; linear.py, an operation with three ways; cross_entropy.py, compiled or in torch.
+Read next: linear.py, an operation with three ways; cross_entropy.py, compiled or in torch.
 """
 
+import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import platform
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import torch
@@ -21,14 +25,15 @@ from torch import Tensor
 
 from weft import native
 from weft.errors import ConfigError
+from weft.probe import traced
 
 Result = TypeVar("Result")
 
-Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "steps"]
+Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "fla", "steps"]
 """Recurrent layers. auto: by the rule; native: Weft's compiled code; narrow: compiled code
 that multiplies in bfloat16, under autocast; tiles: compiled code on the processor's tile unit (AMX);
-torch: no compiled code; operation: torch's own, where it has one; triton: GPU kernels; steps: the plain
-loop."""
+torch: no compiled code; operation: torch's own, where it has one; steps: the plain loop. On a GPU, only if
+asked for: triton, Weft's kernels, and fla, flash-linear-attention."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
 """Linear products."""
@@ -43,9 +48,6 @@ SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get
 
 OLD_NAMES = {"written": "torch", "bptt": "torch"}
 """Ways of earlier versions, and what they mean now."""
-
-# Private to torch. If it is missing, assume that a transform is active and use torch operations only.
-_transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 _forced: dict[str, str] = {}
 
@@ -95,19 +97,6 @@ def use(
     finally:
         _forced.clear()
         _forced.update(before)
-
-
-def traced() -> bool:
-    """Whether torch compiles, traces or transforms this code, so only torch operations may run."""
-    return torch.compiler.is_compiling() or torch.jit.is_tracing() or _transforming()
-
-
-def mapped() -> bool:
-    """Whether torch.func.vmap or jvp is active, for which torch's own recurrent operations have no rule."""
-    if not _transforming():
-        return False
-    stack = getattr(torch._C._functorch, "get_interpreter_stack", lambda: None)()
-    return stack is None or any(one.key() != torch._C._functorch.TransformType.Grad for one in stack)
 
 
 class Way(NamedTuple, Generic[Result]):
@@ -199,3 +188,121 @@ def _asked(switch: str) -> str:
 
 def _variable(switch: str) -> str:
     return f"WEFT_{switch.upper()}"
+
+
+GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3}
+"""Products with the state per unit, by cell; one in every other cell."""
+
+
+SMALL_PRODUCT = 1 << 20
+"""Multiplications below which the overhead of a call exceeds a product: torch's then."""
+
+FUSED_FROM = 384 * 384
+"""Query times key positions from which on fused attention is faster; from 200 to 512 tokens it is level."""
+
+ENCODER_POSITIONS = 256
+"""Positions up to which an encoder's compiled attention, row by row, is as fast as torch's."""
+
+TILED_ROWS = 16
+"""Rows from which on a step of a search multiplies on tiles (AMX)."""
+
+ELMAN = ("elman", "relu")
+"""Elman cells that torch has an operation for."""
+
+
+class LayerShape(NamedTuple):
+    """A call of a recurrent layer.
+
+    cell: its name in the kernels.
+    rows, steps, size: B, T, H.
+    training: whether there are gradients to compute.
+    bfloat16: whether autocast to bfloat16 is on.
+    padding: whether more than a quarter of the positions are padding.
+    """
+
+    cell: str
+    rows: int
+    steps: int
+    size: int
+    training: bool
+    bfloat16: bool = False
+    padding: bool = False
+
+
+def recurrent(layer: LayerShape, can: Collection[str]) -> str:
+    """The way to compute a recurrent layer on a CPU that has Weft's compiled code."""
+    cell, rows, steps, size = layer[:4]
+    weights = GATES.get(cell, 1) * size * size
+    if steps == 1:
+        way = _one_step(layer, weights)
+    elif layer.bfloat16:
+        way = _in_bfloat16(layer, weights) if "narrow" in can else "native"
+    else:
+        few = rows <= 8 and steps < 8 and size > 128 and not layer.training
+        by_torch = cell in ELMAN or (cell == "gru" and rows > 4 and steps == 2)
+        way = "operation" if few and by_torch else "native"
+    if way == "native" and steps > 1 and rows >= 16 and weights >= 3 << 16 and weights * rows * steps >= 5e7:
+        way = "tiles"
+    return way if way in (*can, "steps") else "steps" if steps == 1 else "native"
+
+
+def _one_step(layer: LayerShape, weights: int) -> str:
+    """Compiled code packs the weights for more than four rows; a plain step has few operations."""
+    rows, size, plain = layer.rows, layer.size, layer.cell in ELMAN
+    if layer.bfloat16:
+        most = (rows == 1 and weights <= 3 << 18) if layer.training else rows <= (32 if size <= 256 else 8)
+        compiled = size <= 128 or most
+    else:
+        compiled = size <= 128 or rows <= 4 or (size <= 256 and rows >= 128)
+        compiled = compiled and not (layer.training or plain)
+    if compiled:
+        return "native"
+    large = plain and rows >= 32 and size > 128 and not (layer.training or layer.bfloat16)
+    return "operation" if large or layer.cell == "gru" else "steps"
+
+
+def _in_bfloat16(layer: LayerShape, weights: int) -> str:
+    """More than one step on a processor that multiplies bfloat16."""
+    cell, rows, steps, size = layer[:4]
+    if cell == "lstm" and not layer.padding:  # oneDNN's
+        numbers = rows * steps * size
+        if layer.training and rows >= min(24, max(10, size / 24)) and numbers >= 15_000:
+            return "operation"
+        if not layer.training and rows >= min(8, size / 64) and numbers >= 22_000:
+            return "operation"
+    # with few rows, reading the weights takes longer than computing with them
+    few = rows < 24 if layer.training else rows < 16 and steps >= 8
+    return "narrow" if few and weights >= 3 << 17 else "native"
+
+
+def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
+    """The way to compute a float32 product [rows, inputs] x [inputs, outputs] on a CPU."""
+    deep = inputs >= 512 and outputs >= 128
+    if "tiles" in can and rows >= 512 and (deep or (inputs >= 256 and outputs >= 256)):
+        return "tiles"
+    # MKL leaves AVX-512 unused on processors of other makers, where oneDNN is up to twice as fast.
+    unused = torch.backends.cpu.get_cpu_capability() == "AVX512" and vendor() not in ("GenuineIntel", "")
+    return "onednn" if "onednn" in can and unused else "torch"
+
+
+def formula_is_faster(queries: int, places: int, *, costly: bool) -> bool:
+    """Whether attention by its formula is faster than torch's fused operation in a training on a CPU."""
+    return costly and queries * places < FUSED_FROM
+
+
+@functools.cache
+def processor() -> dict[str, str]:
+    """The processor as the system describes it, such as {"vendor_id": "GenuineIntel"} on Linux."""
+    found: dict[str, str] = {"model name": platform.processor() or platform.machine()}
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            title, _, value = (part.strip() for part in line.partition(":"))
+            if not title:
+                break  # assume that all cores are alike
+            found[title] = value
+    return found
+
+
+def vendor() -> str:
+    """The maker of the processor, or "" where the system does not say."""
+    return processor().get("vendor_id", "")

@@ -20,11 +20,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from weft import native
 from weft.native import pointer
 from weft.native.jobs import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, Decode, DecoderLayer, PredictJob
-from weft.nn.kernels import choice, rules, tiles
+from weft.nn.kernels import choice
 from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.choice import compiles, in_torch, why_not_native
-from weft.nn.kernels.linear import linear
-from weft.probe import changing, watching
+from weft.nn.kernels.linear import linear, room_arguments, tiled_panel, tiled_room
+from weft.probe import edit_active, watching
 
 Kept = TypeVar("Kept")
 _kept: "WeakKeyDictionary[nn.Module, dict[Packing, tuple[object, object]]]" = WeakKeyDictionary()
@@ -40,7 +40,7 @@ class Packing(NamedTuple):
     def room(self, rows: int, inputs: int, slabs: int) -> Tensor | None:
         """A buffer in which each slab splits or rounds its rows [rows, inputs]; None if none is needed."""
         if self.tiled:
-            return tiles.room(rows, inputs, slabs)
+            return tiled_room(rows, inputs, slabs)
         if self.kind == "float32":
             return None
         library = native.loaded("decoding").library
@@ -51,7 +51,7 @@ class Packing(NamedTuple):
         outputs, inputs = weight.shape
         weight = weight.detach().float().contiguous()
         if self.tiled:
-            return tiles.panel(1, outputs, weight)
+            return tiled_panel(1, outputs, weight)
         if self.kind == "float32":
             library = native.loaded()
             packed = weight.new_empty(-(-outputs // library.width) * library.width * inputs)
@@ -74,7 +74,7 @@ def multiplied(
     cut = how.room(-(-rows // slabs), size, slabs)
     job = PredictJob(
         rows, size, outputs, slabs, pointer(panels), pointer(bias), pointer(x), pointer(y),
-        *tiles.given(cut), KINDS[how.kind],
+        *room_arguments(cut), KINDS[how.kind],
     )  # fmt: skip
     native.call(function, job)
     return y
@@ -113,9 +113,9 @@ def why_not_in_search(x: Tensor) -> str:
 
 
 def tiled(rows: int) -> bool:
-    """Whether compiled code should multiply this many rows per thread on tiles (tiles.py)."""
+    """Whether compiled code should multiply this many rows per thread on tiles."""
     way = choice.forced("fused")
-    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= rules.TILED_ROWS))
+    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= choice.TILED_ROWS))
 
 
 def kept(
@@ -183,7 +183,7 @@ class SourceLayers(NamedTuple):
         return None if self.mask is None else self.mask[:, 0, 0].contiguous()
 
 
-def there(module: nn.Module) -> bool:
+def has_compiled_step(module: nn.Module) -> bool:
     """Whether the compiled step is available for this module, apart from its dtype."""
     on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
     return on_cpu and not in_torch() and native.loaded("decoding").library is not None
@@ -200,15 +200,15 @@ def suits_whole(x: Tensor, num_heads: int) -> bool:
 
 
 def _why_not_whole(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] > rules.ENCODER_POSITIONS or not x.numel():
-        return f"compiled attention within a text is fast up to {rules.ENCODER_POSITIONS} positions"
+    if x.shape[1] > choice.ENCODER_POSITIONS or not x.numel():
+        return f"compiled attention within a text is fast up to {choice.ENCODER_POSITIONS} positions"
     return _why_not(x[:, :1], num_heads)
 
 
 def _why_not(x: Tensor, num_heads: int) -> str:
     if x.shape[1] != 1:
         return "the compiled step takes one position at a time"
-    if watching() or changing():
+    if watching() or edit_active():
         return "a probe reads or changes intermediate values"
     if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
         return f"the compiled step takes heads of at most {MOST_REGISTERS} registers"
@@ -320,7 +320,7 @@ class _Call(NamedTuple):
             self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
             packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
             pointer(self.path), pointer(self.mask), pointer(y), pointer(room),
-            *tiles.given(cut), KINDS[self.how.kind], self.whole, self.positions,
+            *room_arguments(cut), KINDS[self.how.kind], self.whole, self.positions,
         )  # fmt: skip
         native.call("weft_decode", job)
         return y.to(x.dtype)

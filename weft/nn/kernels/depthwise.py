@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels import choice
+from weft.probe import traced
 
 
 def depthwise(seen: Tensor, weight: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def depthwise(seen: Tensor, weight: Tensor) -> Tensor:
     Returns:
         [B, T, D].
     """
-    if choice.traced() or not torch.is_grad_enabled():
+    if traced() or not torch.is_grad_enabled():
         return _shifts(seen, weight)
     y: Tensor = _Depthwise.apply(seen, weight)
     return y

@@ -1,7 +1,7 @@
-"""Recurrences while torch exports a graph: an operator of ONNX if there is one, else a scan over the steps.
+"""Recurrences while torch exports a graph: a scan over the steps, as a loop in Python would fix their number.
 
-A loop in Python would fix the number of steps of the graph. Read next: cells/layer.py and light.py, which
-come here; ../../export/graphs.py, which writes the operator.
+Cells that ONNX has an operator for are one node instead (cells/layer.py). Read next: light.py, which comes
+here.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from weft.nn.kernels.cells.form import LayerInput, Result
 from weft.tree import State, leaves, like, where
 
 Tensors = tuple[Tensor, ...]
 Step = Callable[[Tensors, Tensors, Tensors], tuple[Tensor, Tensors]]
-
-OPERATORS = ("lstm", "peephole", "coupled", "gru", "gru_before", "elman", "relu")
-"""Cells, by their names in the kernels, that ONNX has an operator for."""
 
 
 def repeated(
@@ -72,59 +68,3 @@ def stepped(cell: nn.Module, x: Tensor, start: State, mask: Tensor | None) -> tu
 
     y, last = repeated(step, (x,), tuple(leaves(start)), mask, tuple(weights.values()))
     return y, like(start, last)
-
-
-def layer(cell: str, given: LayerInput) -> Result:
-    """A layer of one of OPERATORS."""
-    x, h, c, weight_x, weight_h, bias, extra, mask = given
-    real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
-    size = weight_h.shape[1]
-    last_c = h if c is None else c
-    inner = torch.zeros_like(bias)
-    if cell == "gru" and extra is not None:
-        inner = torch.cat([inner[: 2 * size], extra])
-    peep = extra if cell == "peephole" and extra is not None else bias.new_zeros(3, size)
-    y, h, last_c = recurrent_layer(cell, x, h, last_c, weight_x, weight_h, bias, inner, peep, real.sum(1))
-    return y, h, None if c is None else last_c
-
-
-@torch.library.custom_op("weft::recurrent_layer", mutates_args=())
-def recurrent_layer(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    inner: Tensor,
-    peep: Tensor,
-    lengths: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One node of the graph; export/graphs.py translates it.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H].
-        weight_x: [G H, D]; weight_h: [G H, H]; bias, inner: [G H], the biases of the two products.
-        lengths: [B] int64, number of real positions, which come first.
-
-    Returns:
-        y [B, T, H], h, c [B, H].
-    """
-    raise NotImplementedError("exists in exported graphs only")
-
-
-@recurrent_layer.register_fake
-def _(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    inner: Tensor,
-    peep: Tensor,
-    lengths: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    return x.new_empty(x.shape[0], x.shape[1], h.shape[1]), torch.empty_like(h), torch.empty_like(c)

@@ -6,7 +6,7 @@
     Replaced                        delta, gated_delta          chunk_gated_delta_rule
     Corrected                       rwkv7                       chunk_dplr_delta_rule
 
-The package `fla-core` (`pip install 'weft-seq[gpu]'`) is imported when it first computes something, on
+The package `fla-core` (`pip install 'weft-seq[gpu]'`) computes if `WEFT_CELLS=fla` asks for it, on
 CUDA under bfloat16 autocast, or where the model itself is in half precision: in float32 its products have 10
 bits (TF32), Weft's own 23. Everything else is computed in chunks by torch (matrix.py), also under
 torch.compile. The library has no second derivatives. Read next: matrix.py.

@@ -1,9 +1,9 @@
 """Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU. Gates depend only on x.
 
 native   gates and state in one pass of compiled code, float32 on the CPU
-triton   the same in one kernel, on a GPU                                        triton/light.py
-torch    gates for all steps at once, then one operation per step (`recurrence`), or a scan on a GPU without
-         Triton (`scan`); SRU with peepholes runs step by step
+triton   the same in one kernel, on a GPU, only if asked for                     triton/light.py
+torch    gates for all steps at once, then one operation per step (`recurrence`), or a scan on a GPU (`scan`);
+         SRU with peepholes runs step by step
 steps    the plain loop, only if forced
 
 What they share is c_t = a_t c_{t-1} + b_t, elementwise (`recur`). On a CPU a scan over logarithms took five
@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from weft import native
 from weft.native import pointer
 from weft.native.jobs import LIGHT, Light, LightBack
-from weft.nn.kernels import choice, triton
+from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import ROWS
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.twin import twin_gradients
-from weft.shapes import exporting
+from weft.probe import exporting, traced
 
 
 def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
         return repeated(_one, (a, b), (c,), None)[0]
     if a.device.type != "cpu":
         return scan(a, b, c)
-    plain = choice.traced() or choice.forced("cells") == "steps"
+    plain = traced() or choice.forced("cells") == "steps"
     return sequence(a, b, c) if plain else recurrence(a, b, c)
 
 
@@ -329,21 +329,13 @@ def light(
     """
     asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask
-    ways = _ways(asked, on_gpu=z.device.type == "cuda")
+    ways = [TRITON] if asked == "triton" else [NATIVE] if asked in ("auto", "native", "tiles") else []
+    ways += [TORCH, STEPS]
     return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)
 
 
-ASKED = {"tiles": "native", "torch": "auto", "operation": "torch"}
+ASKED = {"tiles": "native", "torch": "auto", "operation": "torch", "fla": "auto"}
 """The ways that values of the switch "cells" mean here; "torch" allows every way that is not compiled."""
-
-
-def _ways(asked: str, *, on_gpu: bool) -> list[Way[Result]]:
-    ways = [TORCH, STEPS]
-    if on_gpu or asked == "triton":
-        ways.insert(0, TRITON)
-    if asked in ("auto", "native", "tiles"):
-        ways.insert(0, NATIVE)
-    return ways
 
 
 def _native(
@@ -378,6 +370,8 @@ def _triton(
 
 
 def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:
+    from weft.nn.kernels import triton  # if asked for
+
     return triton.why_not(z.device)
 
 

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import jobs, pointer
-from weft.nn.kernels import choice, flash_linear_attention
+from weft.nn.kernels import choice
 from weft.nn.kernels.choice import Way, pick
 from weft.nn.kernels.twin import twin_gradients
+from weft.probe import traced
 
 KEPT_STEPS = 16
 """Steps between the states that the backward pass starts from; as in matrix.cpp."""
@@ -359,12 +360,14 @@ def all_steps(
     Returns:
         o [B, T, H, V], and the last state, both in float32 at least.
     """
-    forced = ASKED.get(choice.forced("cells"), "chunks")
-    library = flash_linear_attention if forced == "auto" and not choice.traced() else None
-    if library is not None and dtype is not None and not library.why_not(asked, state, dtype):
-        return library.run(asked, state, dtype)
+    forced = choice.forced("cells")
+    if forced == "fla" and dtype is not None and not traced():
+        from weft.nn.kernels import flash_linear_attention as library  # on a GPU only, and if asked for
+
+        if not library.why_not(asked, state, dtype):
+            return library.run(asked, state, dtype)
     asked, state = widened(asked, state)
-    return pick("matrix", WAYS, (asked, state), asked=forced).run(asked, state)
+    return pick("matrix", WAYS, (asked, state), asked=ASKED.get(forced, "chunks")).run(asked, state)
 
 
 WAYS: tuple[Way[tuple[Tensor, Tensor]], ...] = (

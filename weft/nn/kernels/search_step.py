@@ -24,10 +24,11 @@ from weft.native.jobs import (
     SearchedCell,
     WriterJob,
 )
-from weft.nn.kernels import choice, decoding, tiles
+from weft.nn.kernels import choice, decoding
 from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.decoding import Packing, kept, packing, why_not_in_search
-from weft.probe import changing, watching
+from weft.nn.kernels.linear import room_arguments
+from weft.probe import edit_active, traced, watching
 from weft.tree import State
 
 PLAIN = Packing("float32", tiled=False)
@@ -61,9 +62,9 @@ class Ends(NamedTuple):
 
 def why_not(ends: Ends, *weights: Tensor) -> str:
     """Why compiled code cannot take the steps of a search, as far as all decoders are concerned."""
-    if choice.traced() or choice.in_torch():
+    if traced() or choice.in_torch():
         return "torch's operations were asked for"
-    if watching() or changing():
+    if watching() or edit_active():
         return "a probe reads or changes intermediate values"
     output = ends.output
     if output.weight.dtype != output.bias.dtype or len(output.weight) > len(ends.vectors.table):
@@ -104,7 +105,7 @@ class Held:
         """A buffer for rows of at most `widest` numbers that are split or rounded: its size and address."""
         cut = how.room(self.most, widest, self.slabs)
         self.hold(cut)
-        return tiles.given(cut)
+        return room_arguments(cut)
 
     def head(self, job: Structure, size: int) -> None:
         """Set `head`, `project_panel`, `table` and `scale` of a struct for features [.., size]."""

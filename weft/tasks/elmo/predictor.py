@@ -91,7 +91,7 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         data: how text is cut into words.
 
     Example:
-        >>> from weft.nn import BothWays
+        >>> from weft.nn.embed.contextual import BothWays
         >>> from weft.tasks.lexicon import Lexicon
         >>> from weft.tasks.running_text.data import ProseData
         >>> lexicon = Lexicon(["the", "bank"], [2, 1], list("abehknt"), [], lowercase=True)

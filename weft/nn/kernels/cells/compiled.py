@@ -22,11 +22,96 @@ from torch import Tensor
 from weft import native
 from weft.native import pointer
 from weft.native.jobs import CELLS, GATES, Backward, Forward
-from weft.nn.kernels import tiles
 from weft.nn.kernels.cells import steps as steps_
-from weft.nn.kernels.cells.form import LayerInput, Result, Sorted, sort
-from weft.nn.kernels.linear import linear, weight_gradient, weight_sums
-from weft.nn.kernels.repeated import Products, Shared, shared
+from weft.nn.kernels.cells.form import LayerInput, Result
+from weft.nn.kernels.linear import (
+    Products,
+    Shared,
+    linear,
+    room_arguments,
+    shared,
+    tiled_panel,
+    tiled_room,
+    weight_gradient,
+    weight_sums,
+)
+
+
+class Sorted(NamedTuple):
+    """Rows in the order of a kernel.
+
+    bounds: [K + 1], slab k holds rows bounds[k] to bounds[k + 1].
+    active: [K, T], number of unfinished rows of the slab at step t.
+    order: [B], the original index of each row; None if the order is unchanged.
+    lengths: [B] in the kernel's order; None if no row is shorter than T.
+    """
+
+    bounds: Tensor
+    active: Tensor
+    order: Tensor | None
+    lengths: Tensor | None
+
+    def take(self, tensor: Tensor | None) -> Tensor | None:
+        """[B, ..] in the kernel's order."""
+        # index_select: its gradient adds whole rows, that of tensor[order] adds number by number
+        return tensor if tensor is None or self.order is None else tensor.index_select(0, self.order)
+
+    def give_back(self, tensor: Tensor | None) -> Tensor | None:
+        """[B, ..] in the original order."""
+        if tensor is None or self.order is None:
+            return tensor
+        back = torch.empty_like(self.order)
+        back[self.order] = torch.arange(len(back), device=back.device)
+        return tensor.index_select(0, back)
+
+    def mask(self) -> Tensor | None:
+        """[B, T] bool in the kernel's order, True = real; None if no row is shorter than T."""
+        if self.lengths is None:
+            return None
+        return torch.arange(self.active.shape[1], device=self.lengths.device) < self.lengths[:, None]
+
+    def real(self) -> Tensor | None:
+        """Indices of the real positions in [T * B]; None if all are real."""
+        if self.lengths is None:
+            return None
+        steps = torch.arange(self.active.shape[1], device=self.lengths.device)
+        return (steps[:, None] < self.lengths).flatten().nonzero()[:, 0]
+
+
+def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
+    """Sort rows by length, longest first, and deal them to the slabs so that each gets all lengths.
+
+    Args:
+        x: [B, T, ..].
+        mask: [B, T] bool, real positions first, or None.
+        slabs: K, the number of slabs.
+    """
+    rows, steps = x.shape[:2]
+    whole = (_kept_whole if type(x) is Tensor else _whole)(rows, steps, slabs)
+    lengths = None if mask is None else mask.sum(1)
+    if lengths is None or bool((lengths == steps).all()):
+        return whole
+    bounds, sizes = whole.bounds, whole.bounds.diff().tolist()
+    order: Tensor | None = None
+    if slabs > 1 or bool((lengths[1:] > lengths[:-1]).any()):  # packed sequences are already sorted
+        falling = lengths.argsort(descending=True, stable=True)
+        order = torch.cat([falling[slab::slabs] for slab in range(slabs)])
+        lengths = lengths[order]
+    at = torch.arange(steps, device=lengths.device)
+    active = torch.stack([(part[:, None] > at).sum(0) for part in lengths.split(sizes)])
+    return Sorted(bounds, active, order, lengths)
+
+
+def _whole(rows: int, steps: int, slabs: int) -> Sorted:
+    """The plan of rows without padding; its tensors are only read."""
+    sizes = [len(range(slab, rows, slabs)) for slab in range(slabs)]
+    bounds = torch.tensor([0, *sizes], device="cpu").cumsum(0)
+    active = torch.tensor(sizes, device="cpu")[:, None].expand(slabs, steps).contiguous()
+    return Sorted(bounds, active, None, None)
+
+
+_kept_whole = lru_cache(512)(_whole)
+
 
 PLAIN_TILE = 4  # rows, FEW in cells.cpp
 
@@ -37,7 +122,7 @@ def _panel_forward(cell: str, kind: str, weight: Tensor, size: int) -> Tensor:
         case "plain":
             return weight
         case "tiles":
-            return tiles.panel(GATES[cell], size, weight)
+            return tiled_panel(GATES[cell], size, weight)
     library, inputs = native.loaded().library, weight.shape[1]
     panel = weight.new_empty(_units(size) * GATES[cell] * inputs)
     library.weft_pack_forward(CELLS[cell], size, inputs, pointer(weight), pointer(panel))
@@ -50,7 +135,7 @@ def _panel_backward(kind: str, weight: Tensor, size: int) -> Tensor:
         case "plain":
             return weight
         case "tiles":
-            return tiles.panel(1, size, weight, back=True)
+            return tiled_panel(1, size, weight, back=True)
     panel = weight.new_empty(_units(size) * len(weight))
     native.loaded().library.weft_pack_backward(size, len(weight), pointer(weight), pointer(panel))
     return _words(panel, 1, size, len(weight)) if kind == "narrow" else panel
@@ -60,7 +145,7 @@ def _room(kind: str, plan: Sorted, deep: int) -> Tensor | None:
     """A buffer for the rows of each slab [slabs, ..] of 16-bit elements, or None."""
     match kind:
         case "tiles":
-            return tiles.room(_most(plan), deep, len(plan.active))
+            return tiled_room(_most(plan), deep, len(plan.active))
         case "narrow":  # in words of two numbers
             words = native.loaded().library.weft_row_words(deep)
             return torch.empty(len(plan.active), 2 * _most(plan) * words, dtype=torch.int16)
@@ -100,7 +185,7 @@ FUNCTIONS = {
 
 Kind = Literal["float32", "narrow", "tiles"]
 Held = tuple[Shared[Products], Shared[Products]]
-"""W_x with its bias, and W_h, of a loop whose steps are layers of one step (../repeated.py)."""
+"""W_x with its bias, and W_h, of a loop whose steps are layers of one step (`repeating` of ../linear.py)."""
 Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | None]
 """x, h, c, weight_x, weight_h, bias, extra, rows in the kernel's order."""
 
@@ -255,7 +340,7 @@ def _forward(
         pointer(plan.bounds), pointer(plan.active), pointer(read), pointer(panel_x),
         pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
         pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
-        pointer(cs), *tiles.given(room),
+        pointer(cs), *room_arguments(room),
     )  # fmt: skip
     native.call(FUNCTIONS[packing][0], job)
     kept, y = Kept(hs, cs, gates, inner), hs[1:].transpose(0, 1)
@@ -296,7 +381,7 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         saved, cell, plan = ctx.saved_tensors, ctx.cell, ctx.plan
         if torch.is_grad_enabled():  # for a second derivative
-            return (None, None, None, None, *steps_.derived(cell, plan, saved[:7], (dy, dh_last, dc)))
+            return (None, None, None, None, *steps_.derived(cell, plan.mask(), saved[:7], (dy, dh_last, dc)))
         with torch.autocast("cpu", enabled=False):
             # Saved tensors are read only once: under recomputation they can be unpacked once.
             return (None, None, None, None, *_backward(ctx, saved[:7], Kept(*saved[7:]), dy, dh_last, dc))
@@ -329,7 +414,7 @@ def _backward(
         pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
         pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
         pointer(dh), pointer(carry), pointer(d), pointer(dextra),
-        *tiles.given(room),
+        *room_arguments(room),
     )  # fmt: skip
     native.call(FUNCTIONS[packing][1], job)
     real = plan.real()

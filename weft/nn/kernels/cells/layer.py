@@ -1,12 +1,20 @@
-"""A recurrent layer, computed by one of several ways. Read next: ../rules.py, which chooses; compiled.py.
+"""Recurrent layers as functions: an LSTM, GRU, Elman network and their kin over all time steps.
+
+A layer is computed by one of several ways; choice.py has the rule, and the plain twin of each is the loop
+over its cell's `step`:
 
 native      compiled code, in float32 on the CPU                           compiled.py
 narrow      compiled code that multiplies in bfloat16, under autocast      compiled.py
 operation   torch's own operation: oneDNN, MKL, cuDNN                      operations.py
-tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py, ../tiles.py
-triton      GPU kernels for cells that torch has no operation for          on_gpu.py
+tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py
+triton      GPU kernels for cells that torch has no operation for, only if asked for   ../triton/layer.py
 steps       the plain loop                                                 steps.py
+
+Read next: compiled.py.
 """
+
+from collections.abc import Mapping
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -14,15 +22,14 @@ from torch import Tensor, nn
 from weft import native
 from weft.errors import ConfigError
 from weft.native import jobs
-from weft.nn.kernels import choice, rules
-from weft.nn.kernels.cells import compiled, steps
-from weft.nn.kernels.cells import on_gpu as triton
-from weft.nn.kernels.cells.form import LayerInput, Operation, Result
-from weft.nn.kernels.exported import OPERATORS, layer
-from weft.nn.kernels.repeated import opened
-from weft.shapes import exporting
+from weft.nn.kernels import choice
+from weft.nn.kernels.cells import compiled, operations, steps
+from weft.nn.kernels.cells.form import ACTIVATIONS, FORMS, LayerInput, Norms, Operation, Recurrence, Result
+from weft.nn.kernels.linear import linear, opened
+from weft.nn.padding import inspectable
+from weft.probe import exporting, mapped, traced
 
-__all__ = ["LayerInput", "run", "skips_padding"]
+__all__ = ["LayerInput", "coupled", "elman", "gru", "lstm", "peephole", "run", "skips_padding"]
 
 PLAIN = (Tensor, nn.Parameter)
 FLOAT = (torch.float32,)
@@ -30,66 +37,188 @@ LOW = (torch.float32, torch.bfloat16)  # what the compiled cells take under auto
 COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "tiles": "tiles"}
 """The ways in compiled code, and the kind of products that each computes with."""
 
+OPERATIONS: Mapping[str, Operation] = {
+    "lstm": operations.lstm,
+    "coupled": operations.coupled,
+    "gru": operations.gru,
+    "gru_before": operations.gru_before,
+    "elman": partial(operations.elman, torch.rnn_tanh),
+    "relu": partial(operations.elman, torch.rnn_relu),
+}
+"""The cells for which there is something faster than the loop on every device."""
 
-def run(cell: str, given: LayerInput, operation: Operation | None) -> Result:
-    """Compute a layer.
+
+def lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates in torch's order i, f, g (candidate), o.
 
     Args:
-        cell: a name of steps.run.
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        mask: [B, T] bool, real positions first, or None.
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
     """
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
+    return run("lstm", given)  # type: ignore[return-value]
+
+
+def gru(
+    x: Tensor,
+    h: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    bias_n: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Gates in torch's order r, u (torch's z), n (candidate).
+
+    Args:
+        x: [B, T, D]; h: [B, H] the initial state.
+        bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
+        mask: [B, T] bool, real positions first, or None.
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H].
+    """
+    given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
+    return run("gru_before" if bias_n is None else "gru", given)[:2]
+
+
+ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
+"""The name of an Elman cell in the kernels, by its activation."""
+
+
+def elman(
+    x: Tensor,
+    h: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    activation: str,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
+
+    Args:
+        x: [B, T, D]; h: [B, H] the initial state.
+        weight_x: [H, D]; weight_h: [H, H]; bias: [H].
+        mask: [B, T] bool, real positions first, or None.
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H].
+    """
+    given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
+    return run(ELMAN_CELLS[activation], given)[:2]
+
+
+def coupled(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates stacked f, candidate, o.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        mask: [B, T] bool, real positions first, or None.
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
+    return run("coupled", given)  # type: ignore[return-value]
+
+
+def peephole(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    weight_c: Tensor,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the initial state.
+        mask: [B, T] bool, real positions first, or None.
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
+    return run("peephole", given)  # type: ignore[return-value]
+
+
+def run(cell: str, given: LayerInput) -> Result:
+    """A layer of a cell, one of FORMS (form.py)."""
     if exporting():
-        return layer(cell, given) if cell in OPERATORS else steps.run(cell, given)
+        return exported(cell, given) if cell in OPERATORS else steps.run(cell, given)
     asked = choice.forced("cells")
-    if opened() and asked in ("auto", "native") and not why_not_repeated(cell, given):
-        return compiled.run(cell, given)
     if asked == "steps" or not given.x.shape[0]:
         return steps.run(cell, given)
-    if choice.traced():
-        plain = operation is None or choice.mapped()
+    operation = OPERATIONS.get(cell)
+    if traced():
+        plain = operation is None or cell == "gru_before" or mapped()
         return steps.run(cell, given) if plain else operation(given)  # type: ignore[misc]
-    if asked in ("auto", "torch"):
-        way = _by_rule(cell, given, operation, compiled_too=asked == "auto")
+    if asked in ("auto", "torch", "fla"):
+        way = _by_rule(cell, given, asked)
+    elif reason := _why_not(asked, cell, given):
+        raise ConfigError(f"{cell}: cannot use {asked}: {reason}; force torch instead")
     else:
         way = asked
-        if reason := _why_not(way, cell, given, operation):
-            raise ConfigError(f"{cell}: cannot use {way}: {reason}; force torch instead")
     if way in COMPILED:
         return compiled.run(cell, given, kind=COMPILED[way])
     if way == "operation" and operation is not None:
         return operation(given)
-    return (triton.run if way == "triton" else steps.run)(cell, given)
+    return by_triton(cell, given) if way == "triton" else steps.run(cell, given)
 
 
 def skips_padding(x: Tensor) -> bool:
     """Whether the compiled cells, which skip padding themselves, may compute a layer over x [B, T, D]."""
     there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native", "tiles")
     plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-    return there and plain and not choice.traced()
+    return there and plain and not traced()
 
 
-def _by_rule(cell: str, given: LayerInput, operation: Operation | None, *, compiled_too: bool) -> str:
-    can = [] if operation is None else ["operation"]
-    if compiled_too and not why_not_native(cell, given):
-        can.append("native")
-        if native.tiles():
-            can.append("tiles")
-        low = torch.is_autocast_enabled("cpu")
-        if low and not _why_not_narrow():
-            can.append("narrow")
-        rows, steps_ = given.x.shape[:2]
-        training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
-        # so much padding that a way which does not skip it is slower
-        padding = low and given.mask is not None and float(given.mask.sum()) < 0.75 * given.mask.numel()
-        return rules.recurrent(
-            rules.LayerShape(cell, rows, steps_, given.h.shape[1], training, low, padding), can
-        )
-    if given.x.device.type == "cuda" and operation is None and not triton.why_not(cell, given.x):
-        return "triton"
-    return "operation" if operation is not None else "steps"
+def _by_rule(cell: str, given: LayerInput, asked: str) -> str:
+    x, mask = given.x, given.mask
+    can = [] if _why_not("operation", cell, given) else ["operation"]
+    if asked != "auto" or why_not_native(cell, given):
+        return can[0] if can else "steps"
+    can.append("native")
+    low, tiled = torch.is_autocast_enabled("cpu"), native.tiles()
+    if opened() and not low and not tiled:
+        return "native"  # the steps of a loop share its packed weights
+    if tiled:
+        can.append("tiles")
+    if low and not _why_not_narrow():
+        can.append("narrow")
+    training = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
+    # so much padding that a way which does not skip it is slower
+    padding = low and mask is not None and float(mask.sum()) < 0.75 * mask.numel()
+    return choice.recurrent(
+        choice.LayerShape(cell, x.shape[0], x.shape[1], given.h.shape[1], training, low, padding), can
+    )
 
 
-def _why_not(way: str, cell: str, given: LayerInput, operation: Operation | None) -> str:
-    """Why a forced way cannot compute this layer; "" if it can."""
+def _why_not(way: str, cell: str, given: LayerInput) -> str:
+    """Why a way cannot compute this layer; "" if it can."""
     match way:
         case "native":
             return why_not_native(cell, given)
@@ -97,10 +226,12 @@ def _why_not(way: str, cell: str, given: LayerInput, operation: Operation | None
             return _why_not_narrow() or why_not_native(cell, given)
         case "tiles":
             return why_not_native(cell, given) if native.tiles() else native.loaded("tiles").reason
-        case "operation":
-            return "torch has no operation for this cell" if operation is None else ""
+        case "triton":
+            why = _why_not_triton(given.x)
+            return "Triton has no kernel for this cell" if cell == "coupled" else why
         case _:
-            return triton.why_not(cell, given.x)
+            eager = cell != "gru_before" or (given.x.device.type == "cpu" and inspectable(given.x))
+            return "" if cell in OPERATIONS and eager else "torch has no operation for this cell"
 
 
 def why_not_native(cell: str, given: LayerInput) -> str:
@@ -112,18 +243,11 @@ def why_not_native(cell: str, given: LayerInput) -> str:
     if given.x.device.type != "cpu":
         return "the compiled cells run on the CPU"
     allowed = LOW if torch.is_autocast_enabled("cpu") else FLOAT
-    if any(tensor.dtype not in allowed for tensor in given.tensors()):
+    if any(t is not None and t.dtype not in allowed for t in given[:-1]):
         return f"the compiled cells compute in float32, not in {given.x.dtype}"
-    if any(type(tensor) not in PLAIN for tensor in given.tensors()) or not given.x.numel():
+    if any(t is not None and type(t) not in PLAIN for t in given[:-1]) or not given.x.numel():
         return "the compiled cells take plain tensors that are not empty"
     return ""
-
-
-def why_not_repeated(cell: str, given: LayerInput) -> str:
-    """Why a loop should not take this step by the compiled cells; "" if it should."""
-    if torch.is_autocast_enabled("cpu") or native.tiles():
-        return "products in bfloat16 or on tiles may be faster"
-    return why_not_native(cell, given)
 
 
 def _why_not_narrow() -> str:
@@ -132,3 +256,106 @@ def _why_not_narrow() -> str:
     if not (torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16):
         return "the compiled cells multiply in bfloat16 only under autocast"
     return ""
+
+
+def by_triton(cell: str, given: LayerInput) -> Result:
+    """A layer by Triton."""
+    x, h, c, weight_x, weight_h, bias, extra, mask = given
+    inside = cell == "elman_modrelu"
+    z = linear(x, weight_x, None if inside else bias)
+    return triton_layer(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
+
+
+def _why_not_triton(x: Tensor) -> str:
+    from weft.nn.kernels import triton
+
+    return triton.why_not(x.device)
+
+
+def triton_asked() -> bool:
+    """Whether `triton_layer` computes a form that nothing else has; otherwise the cell runs step by step."""
+    return choice.forced("cells") == "triton" and not traced()
+
+
+def triton_layer(
+    form: Recurrence,
+    z: Tensor,
+    h: Tensor,
+    c: Tensor | None,
+    weight_h: Tensor,
+    extra: Tensor | None = None,
+    norms: Norms | None = None,
+    mask: Tensor | None = None,
+) -> Result:
+    """A layer by Triton, also of a form that nothing else has: `run` of ../triton/layer.py."""
+    if reason := _why_not_triton(z):
+        raise ConfigError(f"cells: cannot use triton: {reason}; force torch instead")
+    from weft.nn.kernels.triton.layer import run as kernel  # on a GPU only, and if asked for
+
+    return kernel(form, z, h, c, weight_h, extra, norms, mask)
+
+
+OPERATORS = ("lstm", "peephole", "coupled", "gru", "gru_before", "elman", "relu")
+"""Cells, by their names in the kernels, that ONNX has an operator for."""
+
+
+def exported(cell: str, given: LayerInput) -> Result:
+    """A layer of one of OPERATORS as one node of a graph."""
+    x, h, c, weight_x, weight_h, bias, extra, mask = given
+    real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
+    size = weight_h.shape[1]
+    last_c = h if c is None else c
+    inner = torch.zeros_like(bias)
+    if cell == "gru" and extra is not None:
+        inner = torch.cat([inner[: 2 * size], extra])
+    peep = extra if cell == "peephole" and extra is not None else bias.new_zeros(3, size)
+    y, h, last_c = recurrent_layer(cell, x, h, last_c, weight_x, weight_h, bias, inner, peep, real.sum(1))
+    return y, h, None if c is None else last_c
+
+
+@torch.library.custom_op("weft::recurrent_layer", mutates_args=())
+def recurrent_layer(
+    cell: str,
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    inner: Tensor,
+    peep: Tensor,
+    lengths: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The node of a graph that torch exports; export/graphs.py translates it for ONNX.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H].
+        weight_x: [G H, D]; weight_h: [G H, H]; bias, inner: [G H], the biases of the two products.
+        lengths: [B] int64, number of real positions, which come first.
+
+    Returns:
+        y [B, T, H], h, c [B, H].
+    """
+    size, steps_ = h.shape[1], torch.arange(x.shape[1], device=x.device)
+    extra = inner[2 * size :] if cell == "gru" else peep if cell == "peephole" else None
+    old = c if FORMS[cell].kind in ("lstm", "coupled") else None
+    given = LayerInput(x, h, old, weight_x, weight_h, bias, extra, steps_ < lengths[:, None])
+    with torch.no_grad():
+        y, h, last = run(cell, given)
+    return y, h.clone(), c.clone() if last is None else last.clone()
+
+
+@recurrent_layer.register_fake
+def _(
+    cell: str,
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    inner: Tensor,
+    peep: Tensor,
+    lengths: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    return x.new_empty(x.shape[0], x.shape[1], h.shape[1]), torch.empty_like(h), torch.empty_like(c)

@@ -1,34 +1,31 @@
-"""Recurrent layers as functions: an LSTM, GRU, Elman network and their kin over all time steps.
+"""Recurrent layers by torch's own operations: oneDNN on the CPU, cuDNN on a GPU; and a GRU of another form.
 
-Each has torch's own operation (oneDNN on the CPU, cuDNN on a GPU) as one way, where torch has one. There the
-mask is one more input feature: it is 1 at padding, where its fixed weights close the input gate and open the
-forget gate (sigmoid(-+1e4) is exactly 0 and 1), so c stays bit-identical; in a GRU they open the update gate.
-h is then taken from the last real step. torch's packed sequences would not use the fused path on the CPU.
-1 - sigmoid(z) = sigmoid(-z), so a coupled cell is an LSTM with W_i = -W_f and b_i = -b_f.
+In torch's operations the mask is one more input feature: it is 1 at padding, where its fixed weights close
+the input gate and open the forget gate (sigmoid(-+1e4) is exactly 0 and 1), so c stays bit-identical; in a
+GRU they open the update gate. h is then taken from the last real step. torch's packed sequences would not use
+the fused path on the CPU. 1 - sigmoid(z) = sigmoid(-z), so a coupled cell is an LSTM with W_i = -W_f and
+b_i = -b_f.
 
 cuDNN computes gradients only of calls that announce them (`train`), and reads all weights of a layer from
 one piece of memory: the matrices, then the biases. Where they lie apart, torch copies them and warns.
 The GRU whose reset gate acts before the product has no operation of torch's, nor compiled code:
-`reset_before` is back-propagation through time written by hand. One product computes the inputs of all steps;
+`gru_before` is back-propagation through time written by hand. One product computes the inputs of all steps;
 each step costs two recurrent products and a few in-place operations, and each weight's gradient is one
 product at the end: training 32 rows of 10 steps took 2.4 ms instead of 2.8 with 64 units, 9.4 instead of 12.1
-with 256 (Xeon with AMX). The plain twin of every layer is the loop over its cell's `step`. Read next:
-layer.py, which chooses the way.
+with 256 (Xeon with AMX). Read next: layer.py, which chooses the way.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells import steps
-from weft.nn.kernels.cells.form import ACTIVATIONS, LayerInput, MatrixProducts, Result, Sorted, sort
-from weft.nn.kernels.cells.layer import run
-from weft.nn.padding import inspectable
+from weft.nn.kernels.cells.compiled import Sorted, sort
+from weft.nn.kernels.cells.form import LayerInput, Result
+from weft.nn.kernels.linear import cast_weight, linear
 
 
 def recurrent(
@@ -143,30 +140,8 @@ ROWS_MULTIPLE = (
 )
 
 
-def lstm(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates in torch's order i, f, g (candidate), o.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
-    """
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("lstm", given, lstm_operation)  # type: ignore[return-value]
-
-
-def lstm_operation(given: LayerInput) -> Result:
-    """`lstm` with torch's own operation."""
+def lstm(given: LayerInput) -> Result:
+    """`torch.lstm`."""
     x, h, c, weight_x, weight_h, bias, _, mask = given
     assert c is not None
     if mask is not None:
@@ -214,34 +189,8 @@ def added_rows(x: Tensor) -> int:
     return -len(x) % ROWS_MULTIPLE
 
 
-def gru(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    bias_n: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Gates in torch's order r, u (torch's z), n (candidate).
-
-    Args:
-        x: [B, T, D]; h: [B, H] the initial state.
-        bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H].
-    """
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
-    if bias_n is None:
-        eager = x.device.type == "cpu" and inspectable(x)
-        return run("gru_before", given, reset_before if eager else None)[:2]
-    return run("gru", given, gru_operation)[:2]
-
-
-def gru_operation(given: LayerInput) -> Result:
-    """`gru` with torch's own operation."""
+def gru(given: LayerInput) -> Result:
+    """`torch.gru`."""
     x, h, _, weight_x, weight_h, bias, bias_n, mask = given
     assert bias_n is not None
     size = weight_h.shape[1]
@@ -256,37 +205,9 @@ def gru_operation(given: LayerInput) -> Result:
     return y, last, None
 
 
-ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
-"""The name of an Elman cell in the kernels, by its activation."""
-
-
-def elman(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    activation: str,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
-
-    Args:
-        x: [B, T, D]; h: [B, H] the initial state.
-        weight_x: [H, D]; weight_h: [H, H]; bias: [H].
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H].
-    """
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
-    return run(ELMAN_CELLS[activation], given, ELMAN_OPERATIONS.get(activation))[:2]
-
-
-def elman_operation(activation: str, given: LayerInput) -> Result:
-    """`elman` with torch's own operation."""
+def elman(function: Callable[..., Any], given: LayerInput) -> Result:
+    """`torch.rnn_tanh` or `torch.rnn_relu`."""
     x, h, _, weight_x, weight_h, bias, _, mask = given
-    function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     if mask is not None:
         x = x * mask[..., None].to(x.dtype)  # else ReLU could grow without bound at padding
     weights = [weight_x, cast_weight(weight_h), bias, torch.zeros_like(bias)]
@@ -297,68 +218,78 @@ def elman_operation(activation: str, given: LayerInput) -> Result:
     return y, held, None
 
 
-ELMAN_OPERATIONS = {activation: partial(elman_operation, activation) for activation in ("tanh", "relu")}
-
-
-def coupled(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked f, candidate, o.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
-    """
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("coupled", given, coupled_operation)  # type: ignore[return-value]
-
-
-def coupled_operation(given: LayerInput) -> Result:
-    """`coupled` with torch's LSTM coupled_operation."""
+def coupled(given: LayerInput) -> Result:
+    """`coupled` with torch's LSTM."""
     x, h, c, weight_x, weight_h, bias, _, mask = given
     size = weight_h.shape[1]
     tied = [torch.cat([-weight[:size], weight]) for weight in (weight_x, weight_h, bias)]
-    return lstm_operation(LayerInput(x, h, c, *tied, None, mask))
+    return lstm(LayerInput(x, h, c, *tied, None, mask))
 
 
-def peephole(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    weight_c: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
+class MatrixProducts:
+    """The products of a layer, in autocast's dtype under autocast.
 
     Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+        rows: the order and lengths of the rows.
+        low: autocast's dtype, or None.
+        wide: the dtype of states and results.
     """
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
-    return run("peephole", given, None)  # type: ignore[return-value]
+
+    def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:
+        self.counts = rows.active[0].tolist()
+        self.rows = rows
+        self.low = low
+        self.wide = wide
+
+    def cast(self, tensor: Tensor) -> Tensor:
+        """The tensor in autocast's dtype; unchanged without autocast."""
+        return tensor if self.low is None else tensor.to(self.low)
+
+    def inputs(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """W x + b for all steps, [T, B, G H]."""
+        return linear(self.cast(x), self.cast(weight), self.cast(bias)).to(self.wide)
+
+    def times(self, a: Tensor, weight: Tensor) -> Tensor:
+        """a W^T, for W already cast by `cast`."""
+        return F.linear(self.cast(a), weight).to(self.wide)
+
+    def states(self, before: Tensor, steps: int) -> Tensor:
+        """Buffer [T + 1, B, H] that starts with the state before; zeros where steps may be skipped."""
+        make = before.new_empty if self.rows.lengths is None else before.new_zeros
+        states = make(steps + 1, *before.shape)
+        states[0] = before
+        return states
+
+    def last(self, states: Tensor) -> Tensor:
+        """Each row's last state."""
+        if self.rows.lengths is None:
+            return states[-1].clone()
+        return states[self.rows.lengths, torch.arange(states.shape[1], device=states.device)]
+
+    def clear(self, *grads: Tensor) -> None:
+        """Set gradients to zero at padding, in place."""
+        if self.rows.lengths is not None:
+            at = torch.arange(grads[0].shape[0], device=grads[0].device)
+            padding = (at[:, None] >= self.rows.lengths)[..., None]
+            for grad in grads:
+                grad.masked_fill_(padding, 0.0)
+
+    def gradient(self, d: Tensor, a: Tensor) -> Tensor:
+        """Sum over steps and rows of d a^T."""
+        d, a = self.cast(d.flatten(0, 1)), self.cast(a.flatten(0, 1))
+        return linear(d.mT, a.mT).to(self.wide)
+
+    def back(self, d: Tensor, weight: Tensor) -> Tensor:
+        """d W for all steps."""
+        return linear(self.cast(d), self.cast(weight).mT).to(self.wide)
 
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
 tanh_slope = torch.ops.aten.tanh_backward.grad_input  # grad (1 - y^2)
 
 
-def reset_before(given: LayerInput) -> Result:
-    """Compute a layer."""
+def gru_before(given: LayerInput) -> Result:
+    """A GRU whose reset gate acts before the product."""
     x, h, _, weight_x, weight_h, bias, _, mask = given
     rows = sort(x, mask)
     low = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else None
@@ -388,7 +319,9 @@ def _graph_or(function: Any) -> Any:
                 return function(ctx, *grads)
         x, h, *weights = ctx.saved_tensors[:5]  # the arguments of `forward`, in its order
         given = x.transpose(0, 1), h, None, *weights, None
-        found = steps.derived("gru_before", ctx.p.rows, given, (grads[0].transpose(0, 1), grads[1], None))
+        found = steps.derived(
+            "gru_before", ctx.p.rows.mask(), given, (grads[0].transpose(0, 1), grads[1], None)
+        )
         dx = None if found[0] is None else found[0].transpose(0, 1)
         return None, None, dx, found[1], *found[3:6]
 

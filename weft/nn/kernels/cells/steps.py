@@ -8,11 +8,11 @@ from torch import Tensor
 
 from weft.nn.activations import activate, modrelu
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Recurrence, Result, Sorted
+from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Recurrence, Result
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.twin import twin_gradients
-from weft.shapes import exporting
+from weft.probe import exporting
 
 EPSILON = 1e-5  # as in nn/cells/initial.py
 
@@ -81,15 +81,14 @@ def _exported(
 
 
 def derived(
-    cell: str, rows: Sorted, given: tuple[Tensor | None, ...], grads: tuple[Tensor | None, ...]
+    cell: str, mask: Tensor | None, given: tuple[Tensor | None, ...], grads: tuple[Tensor | None, ...]
 ) -> tuple[Tensor | None, ...]:
     """The gradients of a layer as a graph, for second derivatives of a kernel.
 
     Args:
-        rows: the kernel's order of rows.
+        mask: [B, T] in the kernel's order of rows.
         given: x [B, T, D], h, c, weight_x, weight_h, bias, extra; rows in the kernel's order.
     """
-    mask = rows.mask()
     return twin_gradients(lambda *tensors: run(cell, LayerInput(*tensors, mask)), given, grads)
 
 

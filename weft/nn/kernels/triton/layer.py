@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import MatrixProducts, Norms, Recurrence, Sorted, sort
+from weft.nn.kernels.cells.compiled import Sorted, sort
+from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.operations import MatrixProducts
 from weft.nn.kernels.cells.steps import loop
 from weft.nn.kernels.triton import recurrences
 from weft.nn.kernels.twin import Tensors, twin_gradients

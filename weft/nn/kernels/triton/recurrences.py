@@ -12,7 +12,8 @@ import torch
 import triton
 from torch import Tensor
 
-from weft.nn.kernels.cells.form import MatrixProducts, Recurrence
+from weft.nn.kernels.cells.form import Recurrence
+from weft.nn.kernels.cells.operations import MatrixProducts
 from weft.nn.kernels.triton import gru, steps
 
 Given = tuple[Tensor | None, ...]  # z, h, c, weight_h, extra, gain, gain_2
