@@ -397,7 +397,7 @@ def search() -> None:
 
             def run(width: int) -> Any:
                 state = model.start(source, mask)
-                kept: dict[str, Any] = {"eos": 3, "max_length": LENGTH, "banned": (3,)}
+                kept: dict[str, Any] = {"eos": 3, "max_length": LENGTH, "banned": (3,), "recorded": True}
                 if width == 1:
                     return greedy_search(model.step, state, first, **kept)
                 return beam_search(model.step, state, first, width=width, **kept)

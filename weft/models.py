@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError
+from weft.native import WholeStep
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
-from weft.nn.ops import WholeSteps
+from weft.nn.ops import Ends
 from weft.nn.pools import Pool
 from weft.nn.positions import most_positions
 from weft.nn.randomness import for_rows, open_generator, uniform
@@ -47,6 +48,47 @@ class SequencePair(Protocol):
     @property
     def target_mask(self) -> Tensor:
         """[B, T] bool."""
+
+
+class WholeSteps:
+    """The base of a model whose `step` is token vectors, a decoder and a head, and nothing else.
+
+    Searches of many steps at once call `whole_step` (search/compiled.py) or `fixed` (search/captured.py). A
+    class with another `step` has None there, and is searched by calling that.
+    """
+
+    embed: Any
+    decoder: Any
+    head: Any
+    training: bool
+    between_steps: Callable[[], None] | None = None
+    """Called between the steps of a search; an error raised here ends the search."""
+
+    def pause(self) -> None:
+        """Call `between_steps`."""
+        if self.between_steps is not None:
+            self.between_steps()
+
+    def fixed(self, state: State, width: int, steps: int) -> tuple[State, int] | None:
+        """A state in tensors whose shapes `step` leaves as they are, and for how many steps."""
+        found: tuple[State, int] | None = None if self.training else self.decoder.fixed(state, width, steps)
+        return found
+
+    def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
+        """`step` in compiled code, for many steps in one call; None where it cannot be."""
+        vectors, output = getattr(self.embed, "vectors", None), self.head.output()
+        if self.training or vectors is None or output is None:
+            return None
+        found: WholeStep | None = self.decoder.whole_step(state, Ends(vectors(), output, width, steps))
+        if found is None:
+            return None
+        prepare = found.before
+
+        def before(time: int) -> None:
+            self.pause()
+            prepare(time)
+
+        return found._replace(before=before)
 
 
 class Generator(WholeSteps, nn.Module):
@@ -106,6 +148,13 @@ class Generator(WholeSteps, nn.Module):
         self.head = head
         self.encoder = encoder
         self.source_embed = embed if source_embed is None else source_embed
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "step" in vars(cls):
+            for name in ("whole_step", "fixed"):
+                if name not in vars(cls):
+                    setattr(cls, name, None)
 
     def start(self, source: Any, mask: Tensor) -> State:
         """Read the source and return the decoder's initial state.

@@ -84,10 +84,11 @@ Features = Annotated[int, Bounds(ge=1, le=10_000_000)]
 def check_fields(settings: Any, prefix: str = "") -> None:
     """Check the fields of a dataclass against the ranges and choices in their annotations."""
     for name, kind in get_type_hints(type(settings), include_extras=True).items():
-        _check(f"{prefix}{name}", getattr(settings, name), kind)
+        check_value(f"{prefix}{name}", getattr(settings, name), kind)
 
 
-def _check(name: str, value: Any, kind: Any) -> None:
+def check_value(name: str, value: Any, kind: Any) -> None:
+    """Check a value against a type with ranges and choices."""
     origin: Any = get_origin(kind)
     inner: tuple[Any, ...] = get_args(kind)
     if origin is Annotated:
@@ -100,9 +101,9 @@ def _check(name: str, value: Any, kind: Any) -> None:
             raise ConfigError(f"{name}: expected one of {', '.join(map(str, inner))}, got {value!r}")
     elif isinstance(value, tuple | list):
         for one in value if inner else ():
-            _check(name, one, inner[0])
+            check_value(name, one, inner[0])
     elif origin in (Union, UnionType) and value is not None:
         choices = [one for one in inner if get_origin(one) is Literal]
         if not any(value in get_args(one) for one in choices):
             for one in [one for one in inner if one not in (*choices, NoneType)] or choices:
-                _check(name, value, one)
+                check_value(name, value, one)

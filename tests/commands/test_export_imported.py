@@ -59,7 +59,7 @@ def test_it_answers_as_predict_does(run: Path, beam: int) -> None:
     assert run_program(run / "out", text, "--beam", str(beam)) == ours
     assert len(ours) >= len(LINES) and any(len(line) > 40 for line in ours)
     opened, model = open_run(run / "run", device="cpu"), program(run / "out")
-    predictor: Any = opened.pipeline.predictor(opened.model, ProseSettings(beam=beam))
+    predictor: Any = opened.pipeline.predictor(opened.model, ProseSettings(search={"beam": beam}))
     for whole in WHOLE:
         assert model(whole, beam=beam) == predictor.predict(whole)
 

@@ -167,7 +167,7 @@ def searched(trained: Path, run: Path, old: str, new: str) -> Path:
     [
         ("diverse: 1", "diverse: 2", "diverse"),
         ("nbest: 1", "nbest: 2", "nbest"),
-        ("search: beam", "search: sample", "does not sample"),
+        ("shortlist: 0", "shortlist: 9", "shortlist"),
     ],
 )
 def test_a_search_that_the_program_lacks_is_refused(

@@ -18,7 +18,6 @@ from weft.nn.scores import Bilinear, Dot, ScaledScore
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
-from weft.search.rules import ruled
 from weft.search.sampling import sample
 
 WORDS, SOS, EOS, SOURCES, LONGEST = 37, 1, 2, 7, 13
@@ -73,10 +72,9 @@ def found(model: Generator, *, plain: bool, search: str = "beam", rules: Any = (
     how = {"max_length": LONGEST} | how
     state = model.start(*sources())
     step = (lambda token, state: model.step(token, state)) if plain else model.step
-    step, state = ruled(step, state, rules)
     first = torch.full((SOURCES,), SOS)
     return {"beam": beam_search, "greedy": greedy_search, "sample": sample}[search](
-        step, state, first, eos=EOS, **how
+        step, state, first, eos=EOS, rules=rules, **how
     )
 
 

@@ -29,15 +29,17 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
 from weft.search import candidates, captured, programs
 from weft.search.beam import beam_search
-from weft.search.compiled import SamplingRule, SearchRequest
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
+from weft.search.offered import Narrowing
 from weft.search.programs import Chooser, Constants
-from weft.search.rules import least_length, no_repeat, prefix, ruled
+from weft.search.request import SamplingRule, SearchRequest
+from weft.search.rules import least_length, no_repeat, prefix
 from weft.search.sampling import sample
 from weft.tree import fan, leaves, tree_map
 
 V, EOS = 71, 3
+NARROW = Narrowing(temperature=0.8, top_k=5, top_p=0.9, min_p=0.05, typical_p=0.9)
 
 
 def transformer(**more: Any) -> Generator:
@@ -119,7 +121,6 @@ def by_captured(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(captured, "DEVICES", ("cpu",))
         patch.setattr(captured, "captured_search", counted)
         yield served
 
@@ -132,15 +133,15 @@ def both(
     rules: Any = (),
     **more: Any,
 ) -> tuple[Hypotheses, Hypotheses]:
-    def run() -> Hypotheses:
+    def run(*, recorded: bool) -> Hypotheses:
         with torch.no_grad():
-            step, state = ruled(model.step, model.start(*sources(sources_given)), rules)
-            first = torch.full((sources_given,), 2)
-            return search(step, state, first, eos=EOS, banned=(0, 1, 2), **more)
+            state, first = model.start(*sources(sources_given)), torch.full((sources_given,), 2)
+            given: dict[str, Any] = {"eos": EOS, "banned": (0, 1, 2), "rules": rules, "recorded": recorded}
+            return search(model.step, state, first, **given, **more)
 
-    want = run()
+    want = run(recorded=False)
     with by_captured(monkeypatch) as served:
-        found = run()
+        found = run(recorded=True)
     assert served == [True]
     return found, want
 
@@ -163,6 +164,7 @@ def test_a_captured_search_finds_what_the_plain_one_finds(name: str, monkeypatch
     same(*both(model, monkeypatch, greedy_search, max_length=limits))
     same(*both(model, monkeypatch, beam_search, max_length=limits, width=3, nbest=3))
     same(*both(model, monkeypatch, drawn, max_length=limits, count=2, temperature=0.8, top_k=9, top_p=0.9))
+    same(*both(model, monkeypatch, drawn, max_length=limits, count=2, min_p=0.1, typical_p=0.8))
 
 
 @pytest.mark.parametrize("name", ["transformer", "gru, attention"])
@@ -208,32 +210,29 @@ def test_searches_may_alternate_between_inference_mode_and_no_grad(monkeypatch: 
     assert twin.tokens.shape[0] == 5
 
 
-def test_a_sampler_draws_as_often_as_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_draws_as_often_as_the_plain_loop() -> None:
     after = []
     model = made("gru, attention")
-    for devices in ((), ("cpu",)):
-        monkeypatch.setattr(captured, "DEVICES", devices)
+    for recorded in (False, True):
         chance = torch.Generator().manual_seed(3)
+        how: dict[str, Any] = {"max_length": 30, "generator": chance, "recorded": recorded}
         with torch.no_grad():
-            state = model.start(*sources(4))
-            sample(model.step, state, torch.full((4,), 2), eos=EOS, max_length=30, generator=chance)
+            sample(model.step, model.start(*sources(4)), torch.full((4,), 2), eos=EOS, **how)
         after.append(chance.get_state())
     assert torch.equal(*after)
 
 
-def test_faults_are_those_of_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_those_of_the_plain_loop() -> None:
     model = made("transformer")
     with torch.no_grad():
         model.embed.table.weight[5:].fill_(torch.nan)
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
     for search, more in ((greedy_search, {}), (beam_search, {"width": 2}), (drawn, {})):
         with torch.no_grad(), pytest.raises(ValueError, match="NaN"):
             state = model.start(torch.full((2, 3), 4), torch.ones(2, 3, dtype=torch.bool))
-            search(model.step, state, torch.full((2,), 2), eos=EOS, max_length=20, **more)
+            search(model.step, state, torch.full((2,), 2), eos=EOS, max_length=20, recorded=True, **more)
 
 
-def test_what_has_no_fixed_state_is_left_to_the_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
+def test_what_has_no_fixed_state_is_left_to_the_plain_loop() -> None:
     grown = lambda token, state: (torch.zeros(len(token), V).log_softmax(1), state)  # noqa: E731
     asked = SearchRequest(torch.tensor([2]), torch.tensor([4]), EOS, ())
     assert captured.captured_search(grown, None, asked) is None
@@ -272,7 +271,7 @@ def test_a_step_asks_for_no_value_and_stays_on_its_device(
     model, width = made(name), 1 if kind == "greedy" else 3
     tokens, mask = sources(2)
     limits = torch.tensor([9, 9])
-    draw = SamplingRule(0.8, 5, 0.9, torch.Generator()) if kind == "sample" else None
+    draw = SamplingRule(NARROW, torch.Generator()) if kind == "sample" else None
     norm = torch.ones(10, dtype=torch.float64) if kind == "beam" else None
     asked = SearchRequest(torch.full((2,), 2), limits, EOS, (0, 1), width, norm=norm, draw=draw)
     chooser = Chooser(asked, 32)
@@ -347,20 +346,18 @@ class WeightCasts(TorchDispatchMode):
 
 @pytest.mark.parametrize("name", leading(CAST, 2))
 def test_a_longer_search_casts_no_weight_more_often(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
     found: list[Counter[str]] = []
     for length in (2, 11):
         model = made(name)
         (tokens, mask), first = sources(3), torch.full((3,), 2)
+        how: dict[str, Any] = {"eos": EOS, "max_length": length, "banned": (EOS,)}
         with torch.inference_mode(), choice.use(fused="torch"), halved():
             state = model.start(tokens, mask)
             with WeightCasts(model) as casts:
-                greedy_search(model.step, state, first, eos=EOS, max_length=length, banned=(EOS,))
+                greedy_search(model.step, state, first, recorded=True, **how)
         casts.counts.pop("", None)
         found.append(casts.counts)
-        greedy_search(
-            model.step, model.start(tokens, mask), first, eos=EOS, max_length=length
-        )  # another mode
+        greedy_search(model.step, model.start(tokens, mask), first, recorded=True, **how)  # another mode
     assert found[0] == found[1] and set(found[0].values()) == {2}  # to see what is cast, and to keep it
     assert any(name.endswith(("head.weight", "table.weight")) for name in found[0])
 
@@ -399,7 +396,6 @@ def test_a_recorded_step_is_compared_with_the_step_itself(
     same(*both(model, monkeypatch, beam_search, max_length=20, width=2))  # read by the step itself
     if not stale:
         return same(*both(model, monkeypatch, beam_search, max_length=20, width=2))  # replayed
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
     asked = SearchRequest(torch.full((5,), 2), torch.full((5,), 20), EOS, ())
     with torch.no_grad():
         assert captured.captured_search(model.step, model.start(*sources(5)), asked) is not None
@@ -413,7 +409,6 @@ def test_a_model_that_cannot_be_recorded_is_searched_step_by_step(monkeypatch: p
         raise RuntimeError("operation not permitted when stream is capturing\nmore")
 
     monkeypatch.setattr(programs.Program, "record", fails)
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
     model, asked = made("transformer"), SearchRequest(torch.full((2,), 2), torch.tensor([9, 9]), EOS, ())
     with torch.no_grad():
         first = captured.captured_search(model.step, model.start(*sources(2)), asked)
@@ -431,10 +426,9 @@ def test_a_step_keeps_no_cast_that_ends_with_its_context(monkeypatch: pytest.Mon
         return inner(self, token, state)
 
     monkeypatch.setattr(Generator, "step", step)
-    monkeypatch.setattr(captured, "DEVICES", ("cpu",))
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         state = model.start(*sources(3))
-        greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5)
+        greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5, recorded=True)
         assert torch.is_autocast_cache_enabled()
     assert not kept[0]  # the step that shows what is cast
     assert kept[1] and len(kept) > 3 and not any(kept[2:])  # the first step is not recorded
@@ -454,9 +448,8 @@ def test_on_a_gpu_graphs_are_recorded_and_find_what_the_plain_loop_finds(name: s
         return Hypotheses(*(part.cpu() for part in found))
 
     for search, more in ((greedy_search, {}), (beam_search, {"width": 3, "nbest": 3})):
-        with choice.use(fused="torch"):
-            want = run(search, **more)
+        want = run(search, **more)
         for _ in range(3):  # the shapes come again, are recorded, and are replayed
-            same(run(search, **more), want)
+            same(run(search, recorded=True, **more), want)
     kept = programs.programs_of(model)._kept
     assert any(program is not None and program._graphs for program in kept.values())

@@ -68,7 +68,7 @@ def test_a_sample_by_compiled_code_is_the_plain_one(
     assert next_mine == next_true  # the generator goes on as if the plain loop had drawn
 
 
-@pytest.mark.parametrize("setting", [{"top_p": 1.5}, {"top_k": 0}, {"temperature": 0.0}], ids=str)
+@pytest.mark.parametrize("setting", [{"top_p": 1.5}, {"top_k": -1}, {"temperature": 0.0}], ids=str)
 def test_settings_out_of_range_are_refused_as_by_the_plain_loop(setting: dict[str, float]) -> None:
     chance = torch.Generator().manual_seed(3)
     with pytest.raises(ConfigError, match=next(iter(setting))):

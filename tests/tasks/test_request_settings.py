@@ -48,7 +48,7 @@ def test_values_out_of_range_or_at_odds_are_refused() -> None:
 
 
 def test_zero_is_a_value_and_not_the_absence_of_one() -> None:
-    asked = GenerationSettings(length_penalty=0.0, min_length=0)
-    found = Decoding(length_penalty=0.6, min_length=3).with_settings(asked)
+    asked = GenerationSettings(search={"length_penalty": 0.0, "min_length": 0})
+    found = Decoding(length_penalty=0.6, min_length=3).with_settings(asked.searched())
     assert (found.length_penalty, found.min_length) == (0.0, 0)
-    assert ProseSettings(seed=0, sample=True).given() == {"seed": 0, "sample": True}
+    assert ProseSettings(search={"seed": 0, "search": "sample"}).given() == {"seed": 0, "search": "sample"}

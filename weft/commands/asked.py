@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from weft.commands.options import given_one
+from weft.commands.options import OFFERED, given_one
 from weft.errors import ConfigError
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
-    from weft.tasks.seq2seq.decoding import TextGenerationSettings
     from weft.tasks.task import RequestSettings
 
 S = TypeVar("S", bound="RequestSettings")
@@ -37,7 +36,10 @@ def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], c
         if key not in known and key not in common:
             takes = ", ".join(_flag(one) for one in known) or "no options of its own"
             raise ConfigError(f"{_flag(key)} is not an option of the task {opened.name}, which takes {takes}")
-    chosen = {key: value for key, value in found.items() if key in known}
+    chosen = {
+        key: value for key, value in found.items() if key in known and key not in (*kind.asks, "sample")
+    }
+    chosen["search"] = search_of(found)
     if "ensemble" in chosen:
         chosen["ensemble"] = members(opened.path, chosen["ensemble"], given["device"], given["plugins"])
     return kind(**chosen, progress=_told)
@@ -58,14 +60,10 @@ def members(
     return tuple(open_run(path, device=device, plugins=plugins) for path in paths)
 
 
-def search_of(given: Mapping[str, Any]) -> "TextGenerationSettings":
-    """The search that the user's options ask for, without the runs of `--ensemble`."""
-    from weft.tasks.seq2seq.decoding import TextGenerationSettings
-
-    names = {*TextGenerationSettings.options()} - {"ensemble"}
-    return TextGenerationSettings(
-        **{key: value for key, value in given.items() if key in names and given_one(value)}
-    )
+def search_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the search that the user's options ask for."""
+    found = {key: value for key, value in given.items() if key in OFFERED and given_one(value)}
+    return found | ({"search": "sample"} if given.get("sample") else {})
 
 
 def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[str]) -> None:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import (
-    CONSTRAINTS,
     SAMPLING,
     SEARCH,
     GroupedCommand,
@@ -43,7 +42,6 @@ HEADINGS = {
     "Which pairs are kept": ("least", "share", "ratio"),
     "Search": SEARCH,
     "Sampling": SAMPLING,
-    "Constraints": CONSTRAINTS,
     "Multilingual models only": ("source", "target"),
 }
 OWN = ("run", "mono", "out", "mark", "least", "share", "ratio")

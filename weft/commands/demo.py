@@ -88,7 +88,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     opened = open_run(run)
     click.echo("\nScores on help pages that were not used in training:\n")
     for beam in (1, 5):
-        settings = TranslationEvaluationSettings(beam=beam)
+        settings = TranslationEvaluationSettings(search={"beam": beam})
         click.echo(opened.pipeline.evaluate(opened.model, settings=settings).text() + "\n")
     translator = opened.pipeline.predictor(opened.model)
     assert isinstance(translator, Translator)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import (
-    CONSTRAINTS,
     SEARCH,
     GroupedCommand,
     RecipeFile,
@@ -29,7 +28,6 @@ HEADINGS = {
     "Student": ("student", "run", "mix"),
     "Corpus": ("sources", "corpus", "processes"),
     "Search of the teacher": SEARCH,
-    "Constraints": CONSTRAINTS,
 }
 OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
 """Parameters that `weft predict` does not have; it receives the others."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SEARCH, GroupedCommand, device, plugin, searching
+from weft.commands.options import SEARCH, GroupedCommand, device, plugin, searching
 from weft.commands.output_check import OutputPath, check_outputs
 from weft.wording import columns, folded
 
@@ -32,7 +32,6 @@ COMMON = (
 HEADINGS = {
     "What to score": ("data", "source", "target", "split", "score", "metrics", "lowercase"),
     "Search": SEARCH,
-    "Constraints": CONSTRAINTS,
     "Output": ("full", "output", "json_path", "plot", "series", "calibrate"),
 }
 

@@ -5,21 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin
 
 import click
 
 from weft.machine import LAUNCHED
+from weft.search.offered import Decoding, options
 
 OTHER = "Other options"
 
-SEARCH = ("beam", "length_penalty", "coverage", "diverse", "ensemble", "changes")
+OFFERED = options(Decoding)
+"""The settings of a search that are options; those that are hidden work too, as they do with --set."""
+
+SEARCH = (*(name for name, one in OFFERED.items() if one.search != "sample"), "ensemble", "changes")
 """Names of the options about how an answer is searched, for `headings`."""
 
-CONSTRAINTS = ("prefix", "require", "glossary", "no_repeat_ngram", "min_length")
-"""Names of the options about what an answer must contain, for `headings`."""
-
-SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
+SAMPLING = ("sample", *(name for name, one in OFFERED.items() if one.search == "sample"))
 """Names of the options about random answers, for `headings`."""
 
 
@@ -65,101 +67,33 @@ setting = click.option(
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Setting of the recipe's section decoding, such as batch_rows=16 (repeatable).",
+    help="Any setting of decoding, which weft show RUN prints.",
 )
 processes = click.option(
     "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
 )
-_SEARCHING = (
-    click.option(
-        "--beam",
-        type=int,
-        metavar="N",
-        show_default="recipe",
-        help="Beam width: hypotheses kept at each step; 1 is greedy search.",
-    ),
-    click.option(
-        "--length-penalty",
-        type=float,
-        metavar="X",
-        show_default="recipe",
-        help="Exponent of the length that scores are divided by; 0 favours short answers.",
-    ),
-    click.option(
-        "--coverage",
-        type=float,
-        metavar="X",
-        show_default="recipe",
-        help="Weight of the penalty for source words that get little attention; 0 turns it off.",
-    ),
-    click.option(
-        "--diverse",
-        type=int,
-        metavar="GROUPS",
-        show_default="recipe",
-        help="Groups of diverse beam search; more groups give more varied answers. Must divide the beam.",
-    ),
-    click.option(
-        "--ensemble",
-        multiple=True,
-        metavar="RUN2",
-        type=click.Path(path_type=Path),
-        help="Another run to average with (repeatable), or RUN/cycles of a snapshot ensemble. It needs the "
-        "same vocabulary, classes, or series and horizon.",
-    ),
-    setting,
-    click.option("--prefix", metavar="TEXT", help="Text that every answer starts with."),
-    click.option(
-        "--require", multiple=True, metavar="WORDS", help="Words that every answer contains (repeatable)."
-    ),
-    click.option(
-        "--glossary",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        show_default="recipe",
-        help="Table TERM TAB TRANSLATION: an answer contains the translations of the terms in its source "
-        "(with --set terms=annotate, they are only suggested to the model).",
-    ),
-    click.option(
-        "--no-repeat-ngram",
-        type=int,
-        metavar="N",
-        show_default="recipe",
-        help="Forbid repeating any N consecutive tokens; 0 allows repeats.",
-    ),
-    click.option(
-        "--min-length",
-        type=int,
-        metavar="N",
-        show_default="recipe",
-        help="Minimum number of tokens per answer.",
-    ),
+ensemble = click.option(
+    "--ensemble",
+    multiple=True,
+    metavar="RUN2",
+    type=click.Path(path_type=Path),
+    help="Another run to average with, or RUN/cycles (repeatable).",
 )
-_SAMPLING = (
-    click.option("--sample", is_flag=True, help="Draw random answers instead of searching for the best one."),
-    click.option(
-        "--temperature",
-        type=float,
-        metavar="X",
-        show_default="recipe",
-        help="Sampling temperature, above 0; lower is more predictable.",
-    ),
-    click.option(
-        "--top-k",
-        type=int,
-        metavar="K",
-        show_default="recipe",
-        help="Sample from the K most probable tokens; 0 allows all.",
-    ),
-    click.option(
-        "--top-p",
-        type=float,
-        metavar="P",
-        show_default="recipe",
-        help="Sample from the most probable tokens that together have probability P; 1 allows all.",
-    ),
-    click.option("--seed", type=int, metavar="N", show_default="recipe", help="Random seed of the sampling."),
-)
+sample = click.option("--sample", is_flag=True, help="Draw random answers instead of the best one.")
+
+
+def _offered(name: str) -> Callable[..., Any]:
+    """The option of a setting of the search."""
+    one = OFFERED[name]
+    kind = get_args(one.kind)[0] if get_origin(one.kind) in (Annotated, tuple, UnionType) else one.kind
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=click.Path(path_type=Path) if kind is Path else kind,
+        multiple=isinstance(one.default, tuple),
+        metavar=one.metavar,
+        hidden=one.option == "hidden",
+        help=one.help,
+    )
 
 
 class GroupedCommand(click.Command):
@@ -180,9 +114,10 @@ class GroupedCommand(click.Command):
         grouped = {name for names in self.headings.values() for name in names}
         rest = [name for name in params if name not in grouped]
         for heading, names in [*self.headings.items(), (OTHER, rest)]:
-            records = [params[name].get_help_record(ctx) for name in names]
-            with formatter.section(heading):
-                formatter.write_dl([record for record in records if record is not None])
+            records = [params[name].get_help_record(ctx) for name in names if name in params]
+            if shown := [record for record in records if record is not None]:
+                with formatter.section(heading):
+                    formatter.write_dl(shown)
 
 
 class ListingCommand(click.Command):
@@ -206,13 +141,17 @@ class ListingCommand(click.Command):
 
 
 def searching(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a search, those named by `SEARCH` and `CONSTRAINTS`."""
-    return _with(_SEARCHING, command)
+    """Add the options of a search; `nbest` is only of those who want several answers."""
+    own = [_offered(name) for name, one in OFFERED.items() if one.search != "sample" and name != "nbest"]
+    return _with([*own, ensemble, setting], command)
 
 
 def sampling(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of random answers, those named by `SAMPLING`."""
-    return _with(_SAMPLING, command)
+    return _with([sample, *map(_offered, SAMPLING[1:])], command)
+
+
+nbest = _offered("nbest")
 
 
 def given_one(value: Any) -> bool:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from weft.commands.options import (
-    CONSTRAINTS,
     SAMPLING,
     SEARCH,
     GroupedCommand,
     as_words,
     device,
+    nbest,
     plugin,
     sampling,
     searching,
@@ -31,14 +31,10 @@ if TYPE_CHECKING:
     from weft.tasks.task import PredictionSettings
 
 HEADINGS = {
-    "Search": ("nbest", "scores", *SEARCH),
-    "Constraints": CONSTRAINTS,
+    "Search": ("scores", *SEARCH),
     "Sampling": SAMPLING,
-    "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
-    "Large files": ("processes", "ray"),
-    "Translations only": ("split_sentences", "document"),
-    "Multilingual models only": ("source", "target"),
-    "Forecasts only": ("series", "future"),
+    "Output": ("output", "plot", "plot_limit", "alignments", "coco", "processes", "ray"),
+    "Some tasks only": ("split_sentences", "document", "source", "target", "series", "future"),
 }
 
 
@@ -49,19 +45,8 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--nbest",
-    type=int,
-    metavar="N",
-    show_default="recipe",
-    help="Number of answers per input, each on its own line.",
-)
-@click.option(
-    "--scores",
-    is_flag=True,
-    help="Print scores too. For generated text, the length-normalised log-probability and a tab precede "
-    "each answer.",
-)
+@click.option("--scores", is_flag=True, help="Print the score, too; before a text and a tab.")
+@nbest
 @sampling
 @searching
 @click.option(
@@ -75,8 +60,7 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     "plot",
     metavar="DIR",
     type=OutputPath(folder=True),
-    help="Directory for one picture per answer, such as its attention: 1.png and 1.svg, or SERIES.png for "
-    "forecasts.",
+    help="Directory for one picture per answer.",
 )
 @click.option(
     "--max-pictures",
@@ -84,77 +68,58 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     type=int,
     metavar="N",
     default=20,
+    hidden=True,
     help="Maximum number of pictures that --pictures draws.",
 )
-@click.option("--coco", is_flag=True, help="Captions only: write COCO results, [{image_id, caption}, ...].")
 @click.option(
-    "--split-sentences",
-    is_flag=True,
-    help="Split each line into sentences, translate each of them, and keep the white space between and "
-    "around them. Needs pip install 'weft-seq[documents]'.",
+    "--coco", is_flag=True, hidden=True, help="Captions: write COCO results, [{image_id, caption}, ...]."
 )
+@click.option("--split-sentences", is_flag=True, help="Split lines into sentences, and translate each.")
 @click.option(
     "--document",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Translate a document and keep its layout: .txt, .html, .md, .srt, .vtt, .docx, .odt, .po, .xliff "
-    "or .tmx. Needs pip install 'weft-seq[documents]'.",
+    help="Translate a document, such as .html or .docx.",
 )
-@click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
-@click.option("--target", metavar="LANGUAGE", help="Language of the output.")
-@click.option(
-    "--series",
-    metavar="NAME",
-    multiple=True,
-    show_default="all",
-    help="Name of a series to forecast (repeatable).",
-)
+@click.option("--source", metavar="LANGUAGE", help="Language of the input, of a multilingual model.")
+@click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")
+@click.option("--series", metavar="NAME", multiple=True, help="Name of a series to forecast (repeatable).")
 @click.option(
     "--future",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Table of the covariates known in advance, for the times to forecast.",
+    help="Table of the covariates that are known in advance.",
 )
 @click.option(
     "--output",
     metavar="FILE",
     type=OutputPath(),
-    show_default="standard output",
-    help="File for the answers, written atomically. For tasks that answer line by line, the same command "
-    "resumes after an interruption. Forecasts become Parquet if FILE ends in .parquet.",
+    help="File for the answers; the same command resumes.",
 )
 @click.option(
-    "--processes",
-    metavar="N",
-    type=click.IntRange(1),
-    show_default="1",
-    help="Number of processes on this machine. Needs FILE and --output.",
+    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes. Needs FILE, --output."
 )
 @click.option(
     "--ray",
     metavar="ADDRESS",
-    help="Run as a Ray Data job with --processes workers: the address of a cluster, auto to find one, local "
-    "to start one. Needs FILE, --output, and pip install 'weft-seq[ray]'.",
+    hidden=True,
+    help="Run as a Ray Data job with --processes workers: the address of a cluster, auto or local. Needs "
+    "FILE, --output, and pip install 'weft-seq[ray]'.",
 )
 @device
 @plugin
 def command(**given: Any) -> int:
     """Answer every line of FILE, or of standard input, with the model of RUN.
 
-    Which options apply depends on the task of RUN; an option that does not apply is an error. A default of
-    "recipe" is the value in the recipe's section decoding, which `weft show RUN` prints.
-
-    A line that cannot be answered becomes an empty line, with the reason on standard error; the other lines
-    are still answered and the exit code is 3.
+    Options that the task of RUN does not have are refused; what is not given is as the recipe says. A line
+    without an answer becomes an empty line, with the reason on standard error and the exit code 3.
 
     \b
     Examples:
       weft predict runs/en-es < in.txt > out.txt
-      echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
-      weft predict runs/en-es in.txt --pictures drawn --alignments out.pharaoh
+      weft predict runs/en-es in.txt --nbest 3 --scores --alignments out.pharaoh
       weft predict runs/en-es --document page.html --output page.es.html
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
-      weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
     from weft.commands.asked import PREDICTING, open_asked, settings_for

@@ -5,14 +5,14 @@ Read next: network.py; formats/ctranslate2.py, which calls it.
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from weft.errors import ExportError
 from weft.export.network import TransformerNetwork
-from weft.search.beam import Stop
+from weft.search.offered import SearchSettings
 from weft.text.vocabulary import EOS
 
 COUNT = 20
@@ -23,15 +23,9 @@ TIE = 1e-3
 
 
 class ExportedModel(Protocol):
-    """The exported model, run by its own program.
+    """The exported model, run by its own program."""
 
-    Attributes:
-        stop: the rule by which its beam search ends.
-    """
-
-    stop: Stop
-
-    def search(self, row: Sequence[int], *, width: int, length_penalty: float, limit: int) -> list[int]:
+    def search(self, row: Sequence[int], how: SearchSettings, limit: int) -> list[int]:
         """The tokens written for a row, without the end; see Network.search."""
 
     def logp(self, rows: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -44,19 +38,20 @@ class Agreement(NamedTuple):
     texts: int
     nats: float  # the largest difference of a log-probability
     greedy: int  # texts on which greedy outputs are equal
-    beam: int  # texts on which the outputs of beam search are equal, if both stop by the same rule
-    stop: Stop  # that rule
+    own: int | None  # texts on which the outputs of the run's own search are equal; None if it samples
     cut: int  # texts of the others on which an output has the maximum length
     outputs: list[list[int]]  # the export's, greedy
     expected: list[list[int]]  # Weft's, greedy
 
-    def lines(self, width: int) -> list[str]:
-        """Two lines for the report of an export; `width` is that of the beam."""
-        cut = f", {self.cut} of the others cut at the maximum length" if self.cut else ""
+    def lines(self, how: SearchSettings) -> list[str]:
+        """Two lines for the report of an export; `how` is the run's search."""
+        found = f"equal outputs: greedy {self.greedy} of {self.texts}"
+        if self.own is not None and how.width() > 1:
+            cut = f", {self.cut} of the others cut at the maximum length" if self.cut else ""
+            found += f", beam {how.width()}: {self.own} of {self.texts}{cut}"
         return [
             f"log-probabilities of {self.texts} texts in one batch: at most {self.nats:.1e} nats from Weft's",
-            f"equal outputs: greedy {self.greedy} of {self.texts}, "
-            f"beam {width}: {self.beam} of {self.texts}{cut} (stop: {self.stop})",
+            found,
         ]
 
 
@@ -66,11 +61,10 @@ def compare(
     """Run both programs on the same texts."""
     rows = [row[: network.length // 2] for row in network.encode(texts) if row][:COUNT]
     limits = [min(2 * len(row) + 10, network.length - 1 - len(row)) for row in rows]
-    plain: dict[str, Any] = {"width": 1, "length_penalty": 0.0}
-    wide: dict[str, Any] = {"width": network.beam, "length_penalty": network.length_penalty}
+    plain, how = SearchSettings(search="greedy"), network.how
     pairs = list(zip(rows, limits, strict=True))
-    expected = [network.search(row, limit=limit, **plain) for row, limit in pairs]
-    outputs = [other.search(row, limit=limit, **plain) for row, limit in pairs]
+    expected = [network.search(row, plain, limit) for row, limit in pairs]
+    outputs = [other.search(row, plain, limit) for row, limit in pairs]
     nats = _largest(network, rows, expected, other)
     if exact and nats > TIE:
         raise ExportError(
@@ -81,13 +75,13 @@ def compare(
         for row, ours, theirs in zip(rows, expected, outputs, strict=True):
             _check_tie(network, row, ours, theirs)
     equal = cut = 0
-    for row, limit in pairs:
-        ours = network.search(row, limit=limit, stop=other.stop, **wide)
-        theirs = other.search(row, limit=limit, **wide)
+    for row, limit in pairs if how.search != "sample" else ():
+        ours, theirs = network.search(row, how, limit), other.search(row, how, limit)
         equal += ours == theirs
         cut += ours != theirs and limit in (len(ours), len(theirs))
     same = sum(ours == theirs for ours, theirs in zip(expected, outputs, strict=True))
-    return Agreement(len(rows), nats, same, equal, other.stop, cut, outputs, expected)
+    own = None if how.search == "sample" else equal
+    return Agreement(len(rows), nats, same, own, cut, outputs, expected)
 
 
 def _largest(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.export.searching import search_of
 from weft.models import Generator
 from weft.nn.attention import USUAL, MultiHead
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -19,9 +20,9 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.run import LoadedRun
-from weft.search.beam import Stop, beam_search
-from weft.search.greedy import greedy_search
 from weft.search.hypotheses import to_lists
+from weft.search.offered import Decoding, SearchSettings
+from weft.search.settings import decoding_rules, search
 from weft.search.step import Step
 from weft.tasks.abilities import Continues, Rewrites
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -45,7 +46,7 @@ class TransformerNetwork(NamedTuple):
         encode: the tokens of texts, as the model reads them.
         cut: tokens that are read of a source; None for all.
         window: tokens that a model of windows reads at once; None for no such limit.
-        beam, length_penalty: the recipe's.
+        how: the recipe's search.
     """
 
     model: Generator
@@ -56,8 +57,7 @@ class TransformerNetwork(NamedTuple):
     encode: Callable[[Sequence[str]], list[list[int]]]
     cut: int | None
     window: int | None
-    beam: int
-    length_penalty: float
+    how: SearchSettings
 
     @property
     def sides(self) -> list[tuple[str, Side]]:
@@ -84,27 +84,13 @@ class TransformerNetwork(NamedTuple):
             _, state = self.model.decoder(self.model.embed(tokens[:, :-1]), state)
         return self.model.step, state, tokens[:, -1]
 
-    def search(
-        self, row: Sequence[int], *, width: int, length_penalty: float, limit: int, stop: Stop = "best"
-    ) -> list[int]:
-        """Weft's tokens for a row, without the end; a width of 1 is greedy."""
+    def search(self, row: Sequence[int], how: SearchSettings, limit: int) -> list[int]:
+        """Weft's tokens for a row, without the end."""
         step, state, first = self.begin(row)
-        banned = (PAD, UNK, SOS)
-        if width == 1:
-            found = greedy_search(step, state, first, eos=EOS, max_length=limit, banned=banned)
-        else:
-            found = beam_search(
-                step,
-                state,
-                first,
-                eos=EOS,
-                max_length=limit,
-                width=width,
-                length_penalty=length_penalty,
-                stop=stop,
-                banned=banned,
-            )
-        return to_lists(found, EOS)[0][0]
+        given: dict[str, Any] = {"eos": EOS, "max_length": limit, "banned": (PAD, UNK, SOS)}
+        if isinstance(how, Decoding):
+            given |= {"asked": decoding_rules(how, EOS), "stop": how.stop, "normalisation": how.normalisation}
+        return to_lists(search(how, step, state, first, **given), EOS)[0][0]
 
     @torch.no_grad()
     def logp(self, row: Sequence[int], target: Sequence[int]) -> Tensor:
@@ -125,7 +111,8 @@ def network(opened: LoadedRun, to: str) -> TransformerNetwork:
         raise ConfigError(
             f"--to {to}: expected a translator or a language model, got the task {opened.name}; use --to onnx"
         )
-    _check_decoding(opened, to)
+    how = search_of(opened)
+    assert how is not None
     encoder, decoder = model.encoder, model.decoder
     for name, part in (("encoder", encoder), ("decoder", decoder)):
         if part is not None and not isinstance(part, Side):
@@ -145,8 +132,7 @@ def network(opened: LoadedRun, to: str) -> TransformerNetwork:
                 f"--to {to}: expected a translator of one direction, got {len(pipeline.directions())}; "
                 "train one with the task translate, or serve this run with weft serve"
             )
-        how = pipeline.decoding
-        reading = pipeline.translator(model, how).source
+        reading = pipeline.translator(model, pipeline.decoding).source
         cut = getattr(reading, "cut", None)
         target: Any = opened.pipeline.writes()
         found = TransformerNetwork(
@@ -158,16 +144,12 @@ def network(opened: LoadedRun, to: str) -> TransformerNetwork:
             reading.encode_batch,
             cut,
             None,
-            how.beam,
-            how.length_penalty,
+            how,
         )
         return found
     writer = pipeline.writer(model)
-    known, window, wanted = writer.vocabulary, getattr(writer.reader, "window", None), writer.decoding
-    width, penalty = getattr(wanted, "beam", 5), getattr(wanted, "length_penalty", 1.0)
-    return TransformerNetwork(
-        model, None, decoder, known, known, known.encode_batch, None, window, width, penalty
-    )
+    known, window = writer.vocabulary, getattr(writer.reader, "window", None)
+    return TransformerNetwork(model, None, decoder, known, known, known.encode_batch, None, window, how)
 
 
 def blocks(part: Side) -> Sequence[Any]:
@@ -182,27 +164,6 @@ def positions(part: Side) -> Positions:
         return "rotary" if plain else "other"
     kinds: dict[type, Positions] = {Sinusoidal: "sinusoidal", Learned: "learned", Nowhere: "none"}
     return kinds.get(type(part.positions), "other")
-
-
-def _check_decoding(opened: LoadedRun, to: str) -> None:
-    """Settings that change what is written, and that the exported model would not follow."""
-    how = getattr(opened.pipeline, "decoding", None) or getattr(opened.task, "decoding", None)
-    off = {
-        "coverage": 0.0,
-        "diverse": 1,
-        "prefix": "",
-        "require": (),
-        "glossary": None,
-        "mixture": 0.0,
-        "min_length": 0,
-    }
-    for name, without in (off | {"no_repeat_ngram": 0, "normalisation": "length"}).items():
-        value = getattr(how, name, without)
-        if value != without:
-            raise ConfigError(
-                f"decoding.{name}: --to {to} expects a search without it, got {value}; "
-                f"remove it from {opened.path / 'recipe.yaml'}"
-            )
 
 
 def _check_parts(model: Generator, to: str) -> None:

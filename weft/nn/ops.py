@@ -7,7 +7,7 @@ Every operation is a function of tensors with a plain twin in torch that is alwa
   `selective`; with a matrix per head: `Decayed`, `Corrected`, `Replaced`
 - attention: `attention`, `attention_weights`; additive: `additive`, `look`
 - losses and outputs: `cross_entropy`, `log_probabilities`, `word2vec`; `dropout`, `Dropout`
-- searches in compiled code: `decoding`, one step of Transformer layers; `WholeSteps` and its parts, many
+- searches in compiled code: `decoding`, one step of Transformer layers; `Ends` and what is between them, many
 
 Read next: kernels/choice.py; kernels/linear.py, an operation.
 """
@@ -47,7 +47,6 @@ from weft.nn.kernels.search_step import (
     Output,
     PastSteps,
     Vectors,
-    WholeSteps,
     recurrent,
     transformer,
 )
@@ -75,7 +74,6 @@ __all__ = [
     "Recurrence",
     "Replaced",
     "Vectors",
-    "WholeSteps",
     "additive",
     "attention",
     "attention_weights",

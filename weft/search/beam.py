@@ -36,12 +36,14 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.beams import Beams, Stop, cut, done_sources, ends, extend, finish, start_beams
+from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
 from weft.search.candidates import INFINITY, best_candidates
-from weft.search.captured import whole_search
-from weft.search.compiled import SearchRequest
+from weft.search.compiled import whole_search
 from weft.search.finished import BeamAdditions, as_hypotheses, write
-from weft.search.hypotheses import Hypotheses, Normalisation, best, norms_for
+from weft.search.hypotheses import Hypotheses, best, norms_for
+from weft.search.offered import Normalisation, Stop
+from weft.search.request import SearchRequest
+from weft.search.rules import Rule, ruled
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
 from weft.tree import State, fan, keep_sources, reorder, take
@@ -65,26 +67,22 @@ def beam_search(
     patience: float = 1.0,
     stop: Stop = "best",
     banned: Sequence[int] = (),
+    rules: Sequence[Rule] = (),
+    recorded: bool = False,
     trace: Trace | None = None,
     penalty: Penalty | None = None,
 ) -> Hypotheses:
-    """The best hypotheses that beam search of `width` finds.
-
-    Sums are kept in float64. Equal candidates are ordered by parent, then by token id, so that the
-    result does not depend on the batch a source is in.
+    """The best hypotheses that beam search of `width` finds; ties go to the earlier parent and lower token.
 
     Args:
-        step: maps token [N] and state to logp [N, V] and state (step.py).
-        state: the state before the first step, one row per source.
-        first: [B] int64, the token fed first, usually sos.
-        eos: the token that ends a hypothesis.
-        max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
+        step, state, first, eos, max_length: as in greedy_search.
         width: W, hypotheses kept per source.
         nbest: N, hypotheses returned per source, at most W.
         length_penalty, normalisation: alpha, 0 for none; "length" or "gnmt" (hypotheses.py).
         patience: a source may be done when patience * W hypotheses have finished.
         stop: the second condition of rule 2.
         banned: tokens never chosen; other probabilities are not renormalised.
+        rules, recorded: as in greedy_search.
         trace: a new Trace, which records every expanded candidate and its fate.
         penalty: added to the score of hypotheses that end (coverage.py); not possible with a trace.
 
@@ -106,9 +104,12 @@ def beam_search(
     kept = width if stop == "worst" else nbest  # finished hypotheses
     settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
     norm = norms_for(limits, length_penalty, normalisation)
-    asked = SearchRequest(first, limits, eos, banned, width, nbest, kept, enough, stop, norm)
+    asked = SearchRequest(
+        first, limits, eos, banned, width, nbest, kept, enough, stop, norm, rules=rules, recorded=recorded
+    )
     found = whole_search(step, state, asked) if trace is None and penalty is None else None
     if found is None:
+        step, state = ruled(step, state, rules)
         found = _search(step, state, start_beams(first, limits, kept), settings, stop, banned, trace, penalty)
     return best(found, nbest)
 

@@ -4,7 +4,7 @@ None of them asks for a value of a tensor, so a GPU can run them without waiting
 number of the step, from 1: a number, or a tensor [1]. Read next: beam.py.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,13 +12,9 @@ from torch.nn.functional import pad
 
 from weft.search.candidates import Candidates
 from weft.search.finished import FinishedHypotheses, append_cut, merge_ended, nothing_finished
+from weft.search.offered import Stop
 
 INFINITY = float("inf")
-
-Stop = Literal["best", "full", "worst", "never"]
-"""Which active hypotheses keep a source in the search after W have finished (rule 2): those that score better
-than the best finished one; none (the rule of fairseq); those that score better than the worst of the best W;
-all, so that only rules 1 and 3 end it."""
 
 
 class Beams(NamedTuple):

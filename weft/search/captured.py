@@ -12,22 +12,17 @@ same tokens, with scores that differ by rounding. On a CPU the same code runs wi
 next: programs.py, what is recorded; beams.py, the step of a beam.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from weft.search.compiled import SearchRequest, compiled_search
 from weft.search.finished import BeamAdditions, as_hypotheses
 from weft.search.hypotheses import Hypotheses
 from weft.search.programs import BeamBoard, Board, Chooser, Constants, Program, Programs, programs_of
-from weft.search.rules import Rule, unruled
+from weft.search.request import SearchRequest
 from weft.search.step import Step, checked_step
 from weft.tree import State, doubled, fan, keep_sources, leaves, like, take, tree_map
-
-DEVICES = ("cuda",)
-"""Where searches are captured; tests add the CPU."""
 
 READ_EVERY = 8
 """Steps between two looks at what is done: each look makes Python wait for the card."""
@@ -39,26 +34,18 @@ LENGTHS = 32
 """Most tokens that a program writes, at least; each further one has room for twice as many."""
 
 
-def whole_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
-    """The hypotheses that compiled code or captured steps find; None if the plain loops have to search."""
-    if asked.first.device.type in DEVICES:
-        return captured_search(step, state, asked)
-    return compiled_search(step, state, asked)
-
-
 def captured_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
-    """`whole_search` by captured steps."""
-    rules, step, state = unruled(step, state)
+    """The hypotheses that captured steps find; None if the plain loops have to search."""
     model: Any = getattr(step, "__self__", None)
-    if not hasattr(model, "fixed") or step != getattr(model, "step", None) or not len(asked.first):
+    if getattr(model, "fixed", None) is None or step != getattr(model, "step", None) or not len(asked.first):
         return None
-    if torch.is_grad_enabled() or (asked.draw is not None and not asked.draw.narrows()):
+    if torch.is_grad_enabled():
         return None
     chance = None if asked.draw is None else asked.draw.generator
     before = None if chance is None else chance.get_state()
     programs = programs_of(model)
     with programs.lock:
-        search = _Search(model, programs, step, rules, asked)
+        search = _Search(model, programs, step, asked)
         found = search.run(state)
     if chance is not None and before is not None:  # as the twin leaves it, which draws for no step too many
         chance.set_state(before)
@@ -70,10 +57,8 @@ def captured_search(step: Step, state: State, asked: SearchRequest) -> Hypothese
 class _Search:
     """A search that is going on."""
 
-    def __init__(
-        self, model: Any, programs: Programs, step: Step, rules: Sequence[Rule], asked: SearchRequest
-    ) -> None:
-        self.model, self.programs, self.rules, self.asked = model, programs, rules, asked
+    def __init__(self, model: Any, programs: Programs, step: Step, asked: SearchRequest) -> None:
+        self.model, self.programs, self.rules, self.asked = model, programs, asked.rules, asked
         self.step = step
         self.longest = int(asked.limits.max())
         self.chooser = Chooser(asked, doubled(LENGTHS, self.longest))

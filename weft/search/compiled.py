@@ -18,7 +18,9 @@ from torch import Tensor
 from weft import native
 from weft.native import WholeStep, jobs, pointer
 from weft.search.hypotheses import Hypotheses
-from weft.search.rules import LeastLength, NoRepeat, Prefix, unruled
+from weft.search.offered import Narrowing
+from weft.search.request import SamplingRule, SearchRequest
+from weft.search.rules import LeastLength, NoRepeat, Prefix
 from weft.search.step import Step
 from weft.tree import State
 
@@ -34,48 +36,28 @@ STOPS = {"best": 0, "full": 1, "worst": 2, "never": 1}
 NO_NORM = torch.ones(1, dtype=torch.float64)
 
 
-class SamplingRule(NamedTuple):
-    """How `sample` draws tokens."""
+def whole_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
+    """The hypotheses that compiled code or recorded steps find; None if the plain loops have to search."""
+    if not asked.recorded:
+        return compiled_search(step, state, asked)
+    from weft.search.captured import captured_search
 
-    temperature: float
-    top_k: int  # 0 keeps every token
-    top_p: float  # 1 keeps every token
-    generator: torch.Generator
-
-    def narrows(self) -> bool:
-        """Whether the settings are in their ranges; wrong ones are left to the twin and its errors."""
-        return self.top_k >= 0 and 0 < self.top_p <= 1 and 0 < self.temperature < INFINITY
-
-    def served(self) -> bool:
-        """Whether compiled code draws so."""
-        return self.narrows() and self.generator.device.type == "cpu"
-
-
-class SearchRequest(NamedTuple):
-    """What is searched, as `beam` takes it; a beam has `norm`, sampling `draw`, greedy search neither."""
-
-    first: Tensor  # [B]
-    limits: Tensor  # [B]
-    eos: int
-    banned: Sequence[int]
-    width: int = 1
-    nbest: int = 1
-    kept: int = 1  # finished hypotheses of a source
-    enough: int = 1
-    stop: str = "full"
-    norm: Tensor | None = None  # [T + 1]
-    draw: SamplingRule | None = None
+    return captured_search(step, state, asked)
 
 
 def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
     """The hypotheses that compiled code finds, in the order of the sources; None if it cannot."""
-    rules, step, state = unruled(step, state)
+    rules = asked.rules
     model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
-    if not hasattr(model, "whole_step") or step != getattr(model, "step", None) or not len(asked.first):
+    if (
+        getattr(model, "whole_step", None) is None
+        or step != getattr(model, "step", None)
+        or not len(asked.first)
+    ):
         return None
     if native.loaded("searching").library is None or asked.width > MOST or asked.first.device.type != "cpu":
         return None
-    if asked.draw is not None and not asked.draw.served():
+    if asked.draw is not None and not _draws(asked.draw):
         return None
     prefix = [rule for rule in rules if isinstance(rule, Prefix)]
     grams = [rule.size for rule in rules if isinstance(rule, NoRepeat)]
@@ -93,6 +75,13 @@ def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypothese
     limits = _Limits(list(prefix), max((rule.tokens for rule in least), default=0), sum(grams))
     found = _Search(model, asked, given, limits, longest)
     return found.result() if found.run() else None
+
+
+def _draws(rule: SamplingRule) -> bool:
+    """Whether compiled code draws so: it knows three settings."""
+    how = rule.how
+    known = Narrowing(temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
+    return known == how and rule.generator.device.type == "cpu"
 
 
 class _Limits(NamedTuple):
@@ -134,8 +123,11 @@ class _Search:
         logp, score, total, chances = map(pointer, self.sums)
         kind, narrow = (GREEDY if asked.norm is None else BEAM), (1.0, 1.0, 0)
         if asked.draw is not None:
-            degree, likeliest, share, _ = asked.draw
-            kind, narrow = SAMPLED, (degree, share, likeliest if likeliest < given.classes else 0)
+            how = asked.draw.how
+            kind, narrow = (
+                SAMPLED,
+                (how.temperature, how.top_p, how.top_k if how.top_k < given.classes else 0),
+            )
         self.job = jobs.Searching(
             sources, width, kept, asked.nbest, given.classes, longest, given.slabs,
             kind, asked.eos, least, len(begin), prefix[0].free if prefix else 0,

@@ -11,7 +11,8 @@ from weft.errors import ConfigError
 from weft.search.beam import beam_search
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.grouped import Choices, GroupSettings, grouped
-from weft.search.hypotheses import Hypotheses, Normalisation, distinct, norms_for
+from weft.search.hypotheses import Hypotheses, distinct, norms_for
+from weft.search.offered import Normalisation
 from weft.search.step import Step, source_limits
 from weft.tree import State, keep_sources
 

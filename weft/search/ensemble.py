@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.search.offered import Mean
 from weft.search.step import Step
 from weft.tree import State
-
-Mean = Literal["probability", "log"]
 
 
 def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from weft.search.candidates import best_tokens
-from weft.search.captured import whole_search
-from weft.search.compiled import SearchRequest
+from weft.search.compiled import whole_search
 from weft.search.hypotheses import Hypotheses
+from weft.search.request import SearchRequest
 from weft.search.rollout import rollout
+from weft.search.rules import Rule, ruled
 from weft.search.step import Step, check_best, no_token, source_limits
 from weft.tree import State
 
@@ -26,6 +27,8 @@ def greedy_search(
     eos: int,
     max_length: int | Tensor,
     banned: Sequence[int] = (),
+    rules: Sequence[Rule] = (),
+    recorded: bool = False,
 ) -> Hypotheses:
     """The most probable token at every step; ties go to the lowest id. Deterministic.
 
@@ -36,6 +39,8 @@ def greedy_search(
         eos: the token that ends a hypothesis.
         max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
         banned: tokens never chosen.
+        rules: for the next token, given those so far (rules.py).
+        recorded: record the steps as CUDA graphs and replay them; a CPU takes the same steps.
 
     Returns:
         Hypotheses with N = 1, in the order of the sources; the score is logp.
@@ -59,10 +64,13 @@ def greedy_search(
             raise no_token(int(rows[value.argmin()]))
         return token, value
 
-    found = whole_search(step, state, SearchRequest(first, source_limits(max_length, first), eos, banned))
+    limits = source_limits(max_length, first)
+    asked = SearchRequest(first, limits, eos, banned, rules=rules, recorded=recorded)
+    found = whole_search(step, state, asked)
     if found is not None:
         return found
-    return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)
+    step, state = ruled(step, state, rules)
+    return rollout(step, state, first, eos=eos, max_length=limits, count=1, choose=choose, banned=banned)
 
 
 greedy = greedy_search

@@ -15,13 +15,14 @@ Read next: beam.py, whose early stopping requires a non-decreasing norm.
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from weft.errors import ConfigError
+from weft.search.offered import Normalisation
 
 INFINITY = float("inf")
 
@@ -113,9 +114,6 @@ def to_lists(hypotheses: Hypotheses, eos: int) -> list[list[list[int]]]:
     ]
 
 
-Normalisation = Literal["length", "gnmt"]
-
-
 def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
     """norm(n) for n = 0 to `longest`: [longest + 1] float64; norm(0) is set to 1 and not used.
 
@@ -125,7 +123,13 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
         >>> norms(3, 1.0).tolist()
         [1.0, 1.0, 2.0, 3.0]
     """
-    return torch.tensor([norm(n, alpha, kind) for n in range(longest + 1)], dtype=torch.float64)
+    if not 0 <= alpha <= 10:
+        raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")
+    if kind not in ("length", "gnmt"):
+        raise ConfigError(f"normalisation: expected 'length' or 'gnmt', got {kind!r}")
+    lengths = range(1, longest + 1)
+    found = [float(n) if kind == "length" else (5 + n) / 6 for n in (1, *lengths)]
+    return torch.tensor([base**alpha for base in found], dtype=torch.float64)
 
 
 def norms_for(limits: Tensor, alpha: float, kind: Normalisation = "length") -> Tensor:
@@ -134,15 +138,5 @@ def norms_for(limits: Tensor, alpha: float, kind: Normalisation = "length") -> T
 
 
 def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
-    """What a log-probability is divided by.
-
-    Args:
-        length: of the hypothesis, in tokens.
-    """
-    if not 0 <= alpha <= 10:
-        raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")
-    if kind == "length":
-        return float(max(length, 1) ** alpha)
-    if kind == "gnmt":
-        return float(((5 + max(length, 1)) / 6) ** alpha)
-    raise ConfigError(f"normalisation: expected 'length' or 'gnmt', got {kind!r}")
+    """What the log-probability of a hypothesis of this length, in tokens, is divided by."""
+    return float(norms(max(length, 1), alpha, kind)[-1])

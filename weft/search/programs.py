@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 from weft.search import filters
 from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
 from weft.search.candidates import best_candidates, best_tokens
-from weft.search.compiled import SearchRequest
+from weft.search.request import SearchRequest
 from weft.search.step import ROUNDING, Step
 from weft.tree import State, leaves, reorder, tree_map
 
@@ -90,7 +90,7 @@ class Chooser:
         self.asked = asked
         self.length = length
         self.is_beam = asked.norm is not None
-        draw = None if asked.draw is None else asked.draw[:3]
+        draw = None if asked.draw is None else asked.draw.how
         self.key = (asked.eos, asked.width, asked.nbest, asked.kept, asked.enough, asked.stop, draw, length)
 
     def board(self) -> Board:
@@ -162,10 +162,8 @@ class Chooser:
             value, token = best_tokens(logp)
             impossible = value == -INFINITY
         else:
-            kept = filters.temperature(logp.double(), draw.temperature)
+            kept = filters.narrow(logp.double(), draw.how, waits=False)
             impossible = kept.amax(1) == -INFINITY
-            kept = filters.top_k(kept, draw.top_k, waits=False) if draw.top_k else kept
-            kept = filters.top_p(kept, draw.top_p)
             assert uniform is not None
             token = filters.invert(kept.softmax(1), uniform.reshape(-1, 1))
             token = token.clamp(max=logp.shape[1] - 1)  # of NaN it is V

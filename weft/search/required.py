@@ -17,7 +17,8 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.grouped import Choices, GroupSettings, grouped
-from weft.search.hypotheses import Hypotheses, Normalisation, norms_for
+from weft.search.hypotheses import Hypotheses, norms_for
+from weft.search.offered import Normalisation
 from weft.search.step import Step, source_limits
 from weft.tree import State
 

@@ -1,6 +1,7 @@
 """Rules for the next token, given the tokens so far: a prefix, a minimum length, no repeated n-gram.
 
-`ruled` wraps a step, so the rules apply to greedy search, sampling and beams alike. A token that breaks a
+Greedy search, sampling and beam search take rules; `ruled` puts them around the step of any search. A
+token that breaks a
 rule gets log-probability -inf; the others keep theirs. Read next: required.py, for words that must appear,
 which a rule of this kind cannot enforce.
 """
@@ -41,36 +42,17 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
     if not rules:
         return step, state
 
-    return UnderRules(step, rules), RuleState(None, state)
-
-
-class UnderRules:
-    """A step under rules, itself a step.
-
-    Args:
-        step, rules: as `ruled` takes them.
-    """
-
-    def __init__(self, step: Step, rules: Sequence[Rule]) -> None:
-        self.step = step
-        self.rules = rules
-
-    def __call__(self, token: Tensor, state: RuleState) -> tuple[Tensor, RuleState]:
+    def under_rules(token: Tensor, state: RuleState) -> tuple[Tensor, RuleState]:
         if state.written is None:
             written = token.new_zeros(len(token), 0)
         else:
             written = torch.cat([state.written, token[:, None]], 1)
-        logp, inner = self.step(token, state.inner)
-        for rule in self.rules:
+        logp, inner = step(token, state.inner)
+        for rule in rules:
             logp = rule(logp, written)
         return logp, RuleState(written, inner)
 
-
-def unruled(step: Step, state: State) -> tuple[Sequence[Rule], Step, State]:
-    """The rules of a search that has not begun, and its step and state without them: undoes `ruled`."""
-    if isinstance(step, UnderRules) and isinstance(state, RuleState) and state.written is None:
-        return step.rules, step.step, state.inner
-    return (), step, state
+    return under_rules, RuleState(None, state)
 
 
 @dataclass(frozen=True)

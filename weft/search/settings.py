@@ -1,88 +1,27 @@
-"""The settings that every search shares, their ranges, a budget of tokens, and the search that they ask for.
+"""The search that settings ask for, and a budget of tokens.
 
-Sections `decoding` of tasks have these among their own. A recipe may be untrusted: `max_extra: 100000000`
-must neither exhaust the memory nor run for days. Read next: greedy.py, sampling.py, beam.py.
+A recipe may be untrusted: `max_extra: 100000000` must neither exhaust the memory nor run for days. Read next:
+offered.py, the settings; greedy.py, sampling.py, beam.py.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
+from weft.search import rules
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
-from weft.search.sampling import sample
+from weft.search.offered import Decoding, SearchSettings
+from weft.search.rules import Rule
+from weft.search.sampling import draw
 from weft.search.step import Step
-from weft.setting_types import Bounds, Whole, check_fields
 from weft.tree import State
 
 TOKENS = 2**18
 """Maximum of sources * hypotheses per source * maximum tokens per hypothesis in one batch."""
-
-BeamWidth = Annotated[int, Bounds(ge=1, le=1_000)]
-"""Hypotheses kept, or texts written, for a source."""
-
-BatchRows = Annotated[int, Bounds(ge=1, le=10_000)]
-"""Sources in a batch."""
-
-TokenCount = Annotated[int, Bounds(ge=0, le=100_000)]
-OneOrMore = Annotated[int, Bounds(ge=1, le=100_000)]
-LengthPenalty = Annotated[float, Bounds(ge=0, le=10)]
-Temperature = Annotated[float, Bounds(gt=0, lt=math.inf)]
-TopP = Annotated[float, Bounds(gt=0, le=1)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchSettings:
-    """How texts are searched.
-
-    Args:
-        search: beam, greedy or sample.
-        beam: hypotheses kept; 1 is greedy.
-        nbest: texts for each source.
-        length_penalty: of beam search: a hypothesis's log-probability is divided by its length to this power;
-            0 favours short ones.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
-        seed: of sampling.
-        batch_rows: sources searched at once.
-
-    Raises:
-        ConfigError: one is out of its range; more texts than the search finds.
-    """
-
-    search: Literal["beam", "greedy", "sample"] = "beam"
-    beam: BeamWidth = 5
-    nbest: BeamWidth = 1
-    length_penalty: LengthPenalty = 1.0
-    temperature: Temperature = 1.0
-    top_k: Whole = 0
-    top_p: TopP = 1.0
-    seed: Whole = 1
-    batch_rows: BatchRows = 64
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.search == "beam" and self.nbest > self.beam:
-            raise ConfigError(
-                f"nbest: expected at most the beam width {self.beam}, got {self.nbest}; "
-                f"raise beam to {self.nbest}"
-            )
-        if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(
-                f"nbest: expected 1 for greedy search, got {self.nbest}; sample, or use beam search"
-            )
-
-
-def check_sampled(search: str, given: Mapping[str, object]) -> None:
-    """Check that settings of sampling are given for a search that samples."""
-    unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
-    if search != "sample" and unused:
-        raise ConfigError(f"{unused[0]}: applies to sampling, but the search is {search}; add --sample")
 
 
 def search(
@@ -94,38 +33,33 @@ def search(
     eos: int,
     max_length: int | Tensor,
     banned: Sequence[int],
+    asked: Sequence[Rule] = (),
     chance: torch.Generator | None = None,
+    **beams: Any,
 ) -> Hypotheses:
-    """The texts that these settings find."""
+    """The texts that these settings find; `asked` are rules, and `beams` is what only a beam takes."""
+    plain: dict[str, Any] = {
+        "eos": eos, "max_length": max_length, "banned": banned, "rules": asked,
+        "recorded": settings.cuda_graphs,
+    }  # fmt: skip
     if settings.search == "greedy":
-        return greedy_search(step, state, first, eos=eos, max_length=max_length, banned=banned)
+        return greedy_search(step, state, first, **plain)
     if settings.search == "beam":
-        return beam_search(
-            step,
-            state,
-            first,
-            eos=eos,
-            max_length=max_length,
-            width=settings.beam,
-            nbest=settings.nbest,
-            length_penalty=settings.length_penalty,
-            banned=banned,
-        )
-    if settings.search == "sample":
-        return sample(
-            step,
-            state,
-            first,
-            eos=eos,
-            max_length=max_length,
-            temperature=settings.temperature,
-            top_k=settings.top_k or None,
-            top_p=settings.top_p if settings.top_p < 1 else None,
-            count=settings.nbest,
-            banned=banned,
-            generator=chance or torch.Generator(first.device).manual_seed(settings.seed),
-        )
-    raise ValueError(f"search {settings.search!r}")
+        width, penalty = settings.beam, settings.length_penalty
+        plain |= {"width": width, "nbest": settings.nbest, "length_penalty": penalty, **beams}
+        return beam_search(step, state, first, **plain)
+    generator = chance or torch.Generator(first.device).manual_seed(settings.seed)
+    return draw(step, state, first, settings, count=settings.width(), generator=generator, **plain)
+
+
+def decoding_rules(how: Decoding, eos: int, prefix: Sequence[int] = (), *, free: int = 0) -> list[Rule]:
+    """The rules that these settings ask for, after the tokens of their prefix."""
+    found: list[Rule] = [rules.prefix(prefix, free=free)] if prefix else []
+    if how.min_length:
+        found.append(rules.least_length(how.min_length, eos))
+    if how.no_repeat_ngram:
+        found.append(rules.no_repeat(how.no_repeat_ngram))
+    return found
 
 
 def most_tokens(width: int) -> int:

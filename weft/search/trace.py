@@ -14,7 +14,8 @@ from torch import Tensor
 
 from weft.errors import ConfigError, DataError
 from weft.search.candidates import INFINITY, Candidates
-from weft.search.hypotheses import Normalisation, norm
+from weft.search.hypotheses import norm
+from weft.search.offered import Normalisation
 from weft.store import jsonfile
 
 FATES = ("pruned", "kept", "finished", "stopped", "cut")

@@ -24,7 +24,6 @@ from weft.store import jsonfile, weights
 from weft.store.digests import file_digest
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
-from weft.tasks.seq2seq.decoding import TextGenerationSettings
 from weft.tasks.seq2seq.glossary import reread
 
 MODEL = "model.safetensors"
@@ -77,9 +76,7 @@ class ServedRun:
 
     def _use_glossary(self, rewriter: Rewrites) -> None:
         if self.glossary:
-            rewriter.decoding = rewriter.decoding.with_settings(
-                TextGenerationSettings(glossary=self.glossary)
-            )
+            rewriter.decoding = rewriter.decoding.with_settings({"glossary": self.glossary})
         elif rewriter.decoding.glossary:
             self.glossary = rewriter.decoding.glossary
             self.state = self.now()

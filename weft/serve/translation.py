@@ -31,7 +31,7 @@ from weft.serve.limits import Refusal
 from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Suggest, Translate, Translated
 from weft.serve.served import Backend, ServedRun, stoppable
 from weft.tasks.predictor import Remarks
-from weft.tasks.seq2seq.decoding import Decoding, GenerationSettings
+from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
 from weft.tasks.seq2seq.translator import BestTexts, Translator
 from weft.text.language_names import NAMES
@@ -143,7 +143,7 @@ class TranslationHandlers:
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:
-            decoding = decoding.with_settings(GenerationSettings(nbest=more + 1))
+            decoding = decoding.with_settings({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=limits.batch_rows)
         work = translating(run, target, decoding)
         check = partial(limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q")

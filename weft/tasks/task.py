@@ -23,7 +23,8 @@ from weft.errors import ConfigError, within
 from weft.metrics.metric import ItemKind
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
-from weft.setting_types import check_fields
+from weft.search.offered import Offer
+from weft.setting_types import check_fields, check_value
 from weft.tasks.evaluation import Evaluation, Validation
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import NO_EXAMPLES, Examples, Inspection, checked
@@ -97,18 +98,28 @@ class RequestSettings:
 
     Args:
         progress: receives the steps of long work.
+        search: settings of the section `decoding` by name, as the user wants them (search/offered.py).
+
+    Attributes:
+        asks: the settings that `search` may have.
     """
 
+    asks: ClassVar[Mapping[str, Offer]] = {}
     progress: Progress = field(default=silent, repr=False, compare=False)
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self, "--")
+        for name, value in self.search.items():
+            if name != "search":
+                check_value(f"--{name}", value, self.asks[name].kind)
 
     @classmethod
     def options(cls) -> list[str]:
         """The names of the options."""
         shared = {one.name for kind in (PredictionSettings, InspectionSettings) for one in fields(kind)}
-        return [one.name for one in fields(cls) if one.name not in shared]
+        drawn = ["sample"] if "temperature" in cls.asks else []
+        return [*(one.name for one in fields(cls) if one.name not in shared), *cls.asks, *drawn]
 
     @classmethod
     def of(cls, given: "RequestSettings | None") -> Self:
@@ -120,8 +131,13 @@ class RequestSettings:
 
     def given(self) -> dict[str, object]:
         """The values that are not the defaults, by name."""
-        pairs = ((one, getattr(self, one.name)) for one in fields(self) if one.compare)
-        return {one.name: value for one, value in pairs if value != one.default}
+        own = [one for one in fields(self) if one.compare and one.name != "search"]
+        pairs = ((one, getattr(self, one.name)) for one in own)
+        return {one.name: value for one, value in pairs if value != one.default} | dict(self.search)
+
+    def searched(self) -> dict[str, object]:
+        """The changes of the section `decoding`."""
+        return dict(self.search)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,20 +150,9 @@ class PredictionSettings(RequestSettings):
 
     batch_rows: int | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class SamplingSettings(PredictionSettings):
-    """What the user asks of random answers; see SearchSettings. None is as the recipe says.
-
-    Args:
-        sample: draw answers at random instead of searching for the best one.
-    """
-
-    sample: bool = False
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    seed: int | None = None
+    def searched(self) -> dict[str, object]:
+        rows = {} if self.batch_rows is None else {"batch_rows": self.batch_rows}
+        return rows | super().searched()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ def test_validation_is_what_evaluation_says(opened: LoadedRun, monkeypatch: pyte
     lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
     scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
     report = opened.pipeline.evaluate(
-        opened.model, split="valid", settings=TranslationEvaluationSettings(beam=1)
+        opened.model, split="valid", settings=TranslationEvaluationSettings(search={"beam": 1})
     )
     assert report.title == "valid xx-yy, 13 pairs, greedy"
     assert report.scores[0].value == pytest.approx(scores["bleu"])

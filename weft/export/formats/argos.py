@@ -16,10 +16,12 @@ from weft.export.ctranslate2_model import check_parts
 from weft.export.format import Format
 from weft.export.formats.ctranslate2 import measured, write_model
 from weft.export.network import network
+from weft.export.searching import check_search
 from weft.export.sources import sources
 from weft.export.tokenizer import tokenizer_json
 from weft.models import Generator
 from weft.run import LoadedRun
+from weft.search.offered import SearchSettings
 from weft.tasks.abilities import Rewrites
 from weft.text.language_names import NAMES
 from weft.text.pieces import SPECIALS
@@ -27,7 +29,8 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 NEVER = -1e4  # a logit
 TO = "argos"
-BEAM, PENALTY = 4, 0.2  # Argos Translate's, which a package cannot change
+THEIRS = SearchSettings(beam=4, length_penalty=0.2)  # Argos Translate's, which a package cannot change
+OWN = ("search", "beam", "length_penalty")
 
 
 class Argos(Format):
@@ -39,6 +42,7 @@ class Argos(Format):
 
     def check(self, opened: LoadedRun, int8: bool | None) -> None:
         found = network(opened, TO)
+        check_search(opened, TO, OWN)
         translates = isinstance(opened.pipeline, Rewrites) and opened.pipeline.directions()
         if found.encoder is None or not translates:
             raise ConfigError(
@@ -54,7 +58,7 @@ class Argos(Format):
 
     def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         found, texts = network(opened, TO), sources(opened)
-        found = found._replace(model=_silent(found.model), beam=BEAM, length_penalty=PENALTY)
+        found = found._replace(model=_silent(found.model), how=THEIRS)
         pipeline: Any = opened.pipeline
         ((source, target),) = pipeline.directions()
         inside = folder / f"weft-{source}_{target}"

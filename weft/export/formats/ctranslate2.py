@@ -13,13 +13,14 @@ from weft.export.agreement import compare
 from weft.export.ctranslate2_model import check_parts, save
 from weft.export.format import Format
 from weft.export.network import TransformerNetwork, network
+from weft.export.searching import check_search
 from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.scored import of_lines
 from weft.run import LoadedRun
-from weft.search.beam import Stop
+from weft.search.offered import Decoding, SearchSettings
 from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
@@ -32,6 +33,7 @@ class CTranslate2(Format):
 
     def check(self, opened: LoadedRun, int8: bool | None) -> None:
         found = network(opened, "ctranslate2")
+        check_search(opened, "ctranslate2")
         check_parts(found)
         for vocabulary in (found.source, found.target):
             tokenizer_json(vocabulary, "ctranslate2")
@@ -62,8 +64,6 @@ class Engine:
         source, target: the pieces by number.
     """
 
-    stop: Stop = "full"
-
     def __init__(
         self, network: TransformerNetwork, folder: Path, source: list[str], target: list[str]
     ) -> None:
@@ -77,26 +77,24 @@ class Engine:
         self.seconds = 0.0  # CPU time of searches
         self._banned = [[target[number]] for number in (PAD, UNK, SOS)]
 
-    def search(
-        self, row: Sequence[int], *, width: int, length_penalty: float, limit: int, patience: float = 1
-    ) -> list[int]:
-        """See agreement.Other."""
-        how: dict[str, Any] = {"beam_size": width, "length_penalty": length_penalty, "patience": patience}
-        how["suppress_sequences"] = self._banned
+    def search(self, row: Sequence[int], how: SearchSettings, limit: int) -> list[int]:
+        """See ExportedModel."""
+        asked = options(how) | {"suppress_sequences": self._banned}
+        least = asked.pop("min_length")
         tokens = [self._source[number] for number in row]
         begin = time.process_time()
         if self._network.encoder is not None:
             made = self._engine.translate_batch(
-                [tokens], max_decoding_length=limit, min_decoding_length=0, **how
+                [tokens], max_decoding_length=limit, min_decoding_length=least, **asked
             )
             pieces = made[0].hypotheses[0]
         else:
             made = self._engine.generate_batch(
                 [[self._target[EOS], *tokens]],
                 max_length=limit,
-                min_length=0,
+                min_length=least,
                 include_prompt_in_result=False,
-                **how,
+                **asked,
             )
             pieces = made[0].sequences[0]
         self.seconds += time.process_time() - begin
@@ -118,6 +116,18 @@ class Engine:
         return [torch.tensor(one.log_probs[-count:]) for one, count in zip(scored, counts, strict=True)]
 
 
+def options(how: SearchSettings) -> dict[str, Any]:
+    """The run's search as CTranslate2's options."""
+    least = how.min_length if isinstance(how, Decoding) else 0
+    found: dict[str, Any] = {"beam_size": how.width() if how.search == "beam" else 1, "min_length": least}
+    if how.search == "beam":
+        return found | {"length_penalty": how.length_penalty}
+    if how.search == "greedy":
+        return found
+    drawn = {"sampling_topp": how.top_p, "sampling_temperature": how.temperature}
+    return found | {"sampling_topk": how.top_k, **drawn}
+
+
 def write_model(
     opened: LoadedRun,
     found: TransformerNetwork,
@@ -135,7 +145,7 @@ def write_model(
     size = save(found, folder, *pieces, quantization=None)
     whole = Engine(found, folder, *pieces)
     exact = compare(found, texts, whole)
-    lines = [f"float32: model.bin {size / 1e6:.2f} MB", *exact.lines(found.beam)]
+    lines = [f"float32: model.bin {size / 1e6:.2f} MB", *exact.lines(found.how)]
     if int8:
         after = save(found, folder, *pieces, quantization="int8")
         small = Engine(found, folder, *pieces)
@@ -178,14 +188,23 @@ def _scored(opened: LoadedRun, found: TransformerNetwork, whole: Engine, small: 
         row = row[: found.length // 2]
         limit = min(2 * len(row) + 10, found.length - 1 - len(row))
         for engine, written in answers.items():
-            how: dict[str, Any] = {"width": found.beam, "length_penalty": found.length_penalty}
-            written.append(found.target.decode(engine.search(row, limit=limit, **how) if row else []))
+            written.append(found.target.decode(engine.search(row, found.how, limit) if row else []))
     (name, first), (_, second) = score(answers[whole]), score(answers[small])
     return [f"int8: {name} of {len(inputs)} validation inputs {second:.2f}, in float32 {first:.2f}"]
 
 
+def _typed(found: TransformerNetwork) -> str:
+    """The options of the run's search as one types them, a line each."""
+    least = "min_length" if found.encoder is None else "min_decoding_length"
+    asked = options(found.how)
+    asked[least] = asked.pop("min_length")
+    return "\n".join(f"    {name}={value}," for name, value in asked.items())
+
+
 def _readme(opened: LoadedRun, found: TransformerNetwork, files: list[str]) -> str:
     """How to use the model."""
+    limit = getattr(found.how, "max_tokens", 100)
+    ratio, more = getattr(found.how, "max_ratio", 2.0), getattr(found.how, "max_extra", 10)
     if found.encoder is None:
         return f"""# A language model for CTranslate2
 
@@ -200,7 +219,10 @@ tokenizer = Tokenizer.from_file("tokenizer.json")
 model = ctranslate2.Generator(".", device="cpu")
 tokens = ["<eos>", *tokenizer.encode("The file").tokens]  # a line end before the text
 found = model.generate_batch(
-    [tokens], max_length=30, min_length=0, suppress_sequences=[["<pad>"], ["<unk>"], ["<sos>"]]
+    [tokens],
+    max_length={limit},
+{_typed(found)}
+    suppress_sequences=[["<pad>"], ["<unk>"], ["<sos>"]],
 )
 print(tokenizer.decode([n for n in found[0].sequences_ids[0] if n > 3]))
 ```
@@ -219,10 +241,8 @@ model = ctranslate2.Translator(".", device="cpu")
 tokens = source.encode("A text to translate.").tokens
 found = model.translate_batch(
     [tokens],
-    beam_size={found.beam},
-    length_penalty={found.length_penalty:g},
-    min_decoding_length=0,
-    max_decoding_length=2 * len(tokens) + 10,
+{_typed(found)}
+    max_decoding_length={ratio:g} * len(tokens) + {more},
     suppress_sequences=[["<pad>"], ["<unk>"], ["<sos>"]],
 )
 print(target.decode([target.token_to_id(token) for token in found[0].hypotheses[0]]))

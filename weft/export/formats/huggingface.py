@@ -16,6 +16,7 @@ from weft.errors import ConfigError, ExportError
 from weft.export.agreement import COUNT, compare
 from weft.export.format import Format
 from weft.export.network import TransformerNetwork, network
+from weft.export.searching import check_search
 from weft.export.sources import sources
 from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
 from weft.export.transformers_decoders import bert, causal
@@ -23,7 +24,7 @@ from weft.export.transformers_models import LibraryModel, family, pair
 from weft.models import Labeller
 from weft.nn.heads.transformed import Transformed
 from weft.run import LoadedRun
-from weft.search.beam import Stop
+from weft.search.offered import Decoding, Narrowing, SearchSettings, offers
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 TO = "huggingface"
@@ -50,6 +51,7 @@ class HuggingFace(Format):
             tokenizer_json(_vocabulary(opened), TO)
             return
         found = network(opened, TO)
+        check_search(opened, TO)
         if found.encoder is not None:
             family(found)
         else:
@@ -70,7 +72,7 @@ class HuggingFace(Format):
             _save(folder, made, found.target, cut=found.cut, begins=found.encoder is None)
             (folder / "generation_config.json").write_text(json.dumps(_generation(found), indent=2))
             count = _check_tokenizer(folder, found.target, texts)
-            lines = compare(found, texts, Library(found, folder)).lines(found.beam)
+            lines = compare(found, texts, Library(found, folder)).lines(found.how)
         (folder / "README.md").write_text(_card(opened, masked is not None), "utf-8")
         kind = json.loads((folder / "config.json").read_text())["architectures"][0]
         size = (folder / "model.safetensors").stat().st_size
@@ -89,8 +91,6 @@ class Library:
         folder: the exported model.
     """
 
-    stop: Stop = "worst"  # early_stopping: false
-
     def __init__(self, network: TransformerNetwork, folder: Path) -> None:
         import transformers
 
@@ -99,17 +99,13 @@ class Library:
         self._model = _loaded(kind, folder)
 
     @torch.no_grad()
-    def search(self, row: Sequence[int], *, width: int, length_penalty: float, limit: int) -> list[int]:
-        """See agreement.Other."""
+    def search(self, row: Sequence[int], how: SearchSettings, limit: int) -> list[int]:
+        """See ExportedModel."""
         row = list(row) if self._pair else [EOS, *row]
         found = self._model.generate(
             torch.tensor([row]),
             attention_mask=torch.ones(1, len(row), dtype=torch.long),
-            num_beams=width,
-            length_penalty=length_penalty if width > 1 else None,
-            max_length=None,
-            max_new_tokens=limit,
-            do_sample=False,
+            **{**options(how), "max_length": None, "max_new_tokens": limit},
         )[0].tolist()
         written = found[1:] if self._pair else found[len(row) :]
         return written[: written.index(EOS)] if EOS in written else written
@@ -247,11 +243,30 @@ def _generation(found: TransformerNetwork) -> dict[str, Any]:
         "eos_token_id": EOS,
         "pad_token_id": PAD,
         "suppress_tokens": BANNED,
-        "num_beams": found.beam,
-        "length_penalty": found.length_penalty,
-        "do_sample": False,
         "max_length": found.length,
+        **options(found.how),
     }
+
+
+EARLY = {"best": False, "full": True, "worst": False, "never": "never"}
+"""`early_stopping` for each `stop`; there is none for best, the default."""
+
+
+def options(how: SearchSettings) -> dict[str, Any]:
+    """The run's search as settings of `generate`."""
+    found: dict[str, Any] = {"num_beams": how.beam if how.search == "beam" else 1, "do_sample": False}
+    if how.search == "beam":
+        found |= {"length_penalty": how.length_penalty, "early_stopping": EARLY[getattr(how, "stop", "best")]}
+    if how.search == "sample":
+        drawn = {one.name: getattr(how, one.name) for one in offers(Narrowing).values()}
+        found |= {"do_sample": True, "num_return_sequences": how.nbest, **drawn}
+    if isinstance(how, Decoding):
+        found |= {"no_repeat_ngram_size": how.no_repeat_ngram} if how.no_repeat_ngram else {}
+        found |= {"min_new_tokens": how.min_length} if how.min_length else {}
+        found |= {"max_new_tokens": how.max_extra} if not how.max_ratio else {}
+    else:
+        found["max_new_tokens"] = getattr(how, "max_tokens", 100)
+    return found
 
 
 def _card(opened: LoadedRun, masked: bool) -> str:

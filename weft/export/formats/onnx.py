@@ -12,6 +12,7 @@ from typing import Any
 from weft.errors import ConfigError, ExportError
 from weft.export.format import Format
 from weft.export.programs import assemble
+from weft.export.searching import check_search
 from weft.run import LoadedRun
 from weft.store import files
 from weft.tasks.abilities import HasVectors
@@ -37,6 +38,7 @@ class Onnx(Format):
     def check(self, opened: LoadedRun, int8: bool | None) -> None:
         if opened.pipeline.model_export(opened.model) is None:
             raise without_graphs("onnx", opened)
+        check_search(opened, "onnx")
 
     def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
         from weft.export.quantise import quantise
@@ -97,8 +99,10 @@ def compared(opened: LoadedRun, form: ModelExport, folder: Path, *, int8: bool =
     With 8-bit weights, answers that are numbers differ a little: the line says by how much.
     """
     inputs = form.examples(COMPARED)
-    asked: dict[str, Any] = dict(form.options)
-    predictor = opened.pipeline.predictor(opened.model, opened.task.prediction_settings(**asked))
+    kind = opened.task.prediction_settings
+    search = {name: value for name, value in form.options.items() if name in kind.asks}
+    asked: dict[str, Any] = {name: form.options[name] for name in form.options.keys() - search.keys()}
+    predictor = opened.pipeline.predictor(opened.model, kind(search=search, **asked))
     parsed = [predictor.parse(one, Place("input", n)) for n, one in enumerate(inputs, 1)]
     found = list(zip(inputs, predictor.attempts(parsed), strict=True))
     answered = [(one, form.shown(answer)) for one, answer in found if isinstance(answer, Answer)]

@@ -20,6 +20,7 @@ from weft.export.format import Format
 from weft.export.formats.onnx import Onnx, compared, without_graphs, write_graphs
 from weft.export.packed import operators_of, pack, rounded
 from weft.export.page import PAGE, joined
+from weft.export.searching import check_search
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY
@@ -68,6 +69,7 @@ class Web(Format):
         form = opened.pipeline.model_export(opened.model)
         if form is None:
             raise without_graphs("web", opened)
+        check_search(opened, "web")
         for part in filter(None, map(_unread, form.files.items())):
             raise ConfigError(
                 f"--to web: the page may read {part} of the model's tokenizer.json in another way than Weft; "

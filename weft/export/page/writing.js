@@ -57,20 +57,20 @@ class Writer {
     this.changing = about.state.filter((one) => one.changes).map((one) => one.name);
     this.fixed = about.state.filter((one) => !one.changes).map((one) => one.name);
     this.beams = about.decoding.search === 'beam' ? about.decoding.beam : 1;
+    this.samples = about.decoding.search === 'sample';
+    const { temperature, top_k: topK, top_p: topP } = about.decoding;
+    this.usual = { temperature, topK, topP };
   }
 
   // Beam search as in Weft; three rules end it, see weft/search/beam.py. Returns what ended, the best first.
-  async beam(first, start, width, limit, { end, alpha = 1, normalisation = 'length', coverage = 0, noRepeat = 0, shortest = 0, signal, onstep }) {
+  async beam(first, start, width, limit, { end, alpha = 1, normalisation = 'length', coverage = 0, stop = 'best', noRepeat = 0, shortest = 0, signal, onstep }) {
     const norm = (length) => (normalisation === 'length' ? length ** alpha : ((5 + length) / 6) ** alpha);
     let state = start, live = [{ sum: 0, path: [], looks: [], seen: null }], tokens = [first];
     const ended = [], keep = (one) => { ended.push(one); ended.sort((a, b) => b.score - a.score); };
     for (let time = 1; time <= limit; time++) {
       await breathe(signal);
       const out = await this.advance(tokens, state, live.map((one) => one.path)), size = out.logp.dims[1], places = out.attention?.dims[1] ?? 0;
-      live.forEach(({ path }, row) => {
-        if (time <= shortest) out.logp.data[row * size + end] = -Infinity;
-        if (noRepeat) for (const token of repeated(path, noRepeat)) out.logp.data[row * size + token] = -Infinity;
-      });
+      this.forbid(out.logp, live.map((one) => one.path), { end, noRepeat, shortest });
       const look = (row) => out.attention?.data.slice(row * places, (row + 1) * places) ?? null;
       const seen = live.map((one, row) => (coverage ? look(row).map((weight, at) => weight + (one.seen?.[at] ?? 0)) : null));
       const extra = seen.map((weights) => (weights ? coverage * weights.reduce((sum, weight) => sum + Math.log(Math.min(1, Math.max(1e-6, weight))), 0) : 0));
@@ -81,7 +81,8 @@ class Writer {
       const going = found.filter((one) => one.token !== end).slice(0, width), order = going.map((one) => one.row), best = ended[0]?.score ?? -Infinity;
       live = going.map(({ row, token, value }) => ({ sum: value, path: [...live[row].path, token], looks: [...live[row].looks, look(row)], seen: seen[row], extra: extra[row] }));
       onstep?.({ live, ended, tokens: going });
-      if (live[0].sum / norm(limit) <= best || (ended.length >= width && live[0].sum / norm(time) + live[0].extra <= best)) return ended;
+      const bar = { best, full: Infinity, worst: ended[width - 1]?.score, never: -Infinity }[stop], alive = Math.max(...live.map((one) => one.sum / norm(time) + one.extra));
+      if (live[0].sum / norm(limit) <= best || (ended.length >= width && alive <= bar)) return ended;
       tokens = going.map((one) => one.token);
       state = { ...state };
       for (const name of this.changing) state[name] = rows(out[`${name}_out`], order);
@@ -91,7 +92,37 @@ class Writer {
     return live.map((one) => ({ ...one, score: one.sum / norm(limit) + one.extra })).sort((a, b) => b.score - a.score);
   }
 
+  // Random tokens by the model's probabilities.
+  async sample(first, start, limit, end, { seed, signal, onstep, noRepeat = 0, shortest = 0, ...how }) {
+    const draw = random(seed), path = [];
+    let state = start, token = first;
+    while (path.length < limit) {
+      await breathe(signal);
+      const out = this.advance([token], state, [path]);
+      this.forbid(out.logp, [path], { end, noRepeat, shortest });
+      const probs = shaped(out.logp.data, this.banned, how);
+      let rest = draw();
+      token = probs.findIndex((prob) => (rest -= prob) < 0);
+      if (token < 0) token = probs.indexOf(Math.max(...probs));
+      if (token === end) break;
+      path.push(token);
+      onstep?.({ token, prob: probs[token], piece: this.vocabulary.piece(token) });
+      state = { ...state };
+      for (const name of this.changing) state[name] = out[`${name}_out`];
+    }
+    return path;
+  }
+
   advance(tokens, state, paths, probe) { return this.step.run({ token: ints(tokens, [tokens.length]), ...state }, probe); }
+
+  // Exclude what may not follow paths of one length.
+  forbid(logp, paths, { end, noRepeat, shortest }) {
+    const size = logp.dims[1];
+    paths.forEach((path, row) => {
+      if (path.length < shortest) logp.data[row * size + end] = -Infinity;
+      if (noRepeat) for (const token of repeated(path, noRepeat)) logp.data[row * size + token] = -Infinity;
+    });
+  }
 
   // What the model computed at each token of a path: log-probabilities, attention, the state, and gates of recurrent layers.
   follow(tokens, start) {
@@ -113,13 +144,15 @@ class SourceWriter extends Writer {
   }
 
   // Hypotheses for the inputs of `start`, the best first; length is that of the source.
-  async write(source, length, { beam, signal, onstep, inside } = {}, names = []) {
+  async write(source, length, { beam, signal, onstep, inside, ...more } = {}, names = []) {
     const how = this.about.decoding, { eos: end, max_output: most } = this.about, gates = [];
     let limit = Math.ceil(how.max_ratio * length) + how.max_extra;
     if (most !== null) limit = Math.min(limit, most - (this.about.prompted ? length : 0));
     if (limit < 1) throw new Error(`The input has ${length} pieces, which leave no room for an answer; shorten it.`);
-    const state = this.start.run(source, inside ? (seen) => gates.push(seen) : undefined), { length_penalty: alpha, normalisation, coverage, no_repeat_ngram: noRepeat, min_length: shortest } = how;
-    const ended = await this.beam(this.about.sos, state, beam || this.beams, limit, { end, alpha, normalisation, coverage, noRepeat, shortest, signal, onstep });
+    const state = this.start.run(source, inside ? (seen) => gates.push(seen) : undefined), { length_penalty: alpha, normalisation, coverage, stop, no_repeat_ngram: noRepeat, min_length: shortest } = how;
+    const first = this.about.sos, ended = this.samples && !beam
+      ? [{ path: await this.sample(first, state, limit, end, { ...this.usual, seed: how.seed, ...more, noRepeat, shortest, signal, onstep }), looks: [], score: 0 }]
+      : await this.beam(first, state, beam || this.beams, limit, { end, alpha, normalisation, coverage, stop, noRepeat, shortest, signal, onstep });
     const found = ended.map(({ path, looks, score }) => ({ text: this.target.decode(path, names), pieces: path.map((number) => this.target.piece(number, names)), score, attention: looks[0] ? looks.slice(0, path.length) : null }));
     const seen = inside ? { encoder: gates, steps: this.follow([this.about.sos, ...ended[0].path], state) } : undefined;
     return { ...found[0], hypotheses: found, inside: seen };
@@ -194,9 +227,6 @@ export class Continuer extends Writer {
   constructor(content) {
     super(content);
     this.vocabulary = new Vocabulary(content.file(this.about.vocabulary));
-    this.samples = this.about.decoding.search === 'sample';
-    const { temperature, top_k: topK, top_p: topP } = this.about.decoding;
-    this.usual = { temperature, topK, topP };
   }
 
   // The text with its continuation. Options: beam, or for random texts temperature, topK, topP and seed; tokens, their number.
@@ -270,24 +300,6 @@ export class Continuer extends Writer {
     }
     this.past++;
     return super.advance(tokens, now, paths, probe);
-  }
-
-  async sample(first, start, limit, end, { seed, signal, onstep, ...how }) {
-    const draw = random(seed), path = [];
-    let state = start, token = first;
-    while (path.length < limit) {
-      await breathe(signal);
-      const out = this.advance([token], state, [path]), probs = shaped(out.logp.data, this.banned, how);
-      let rest = draw();
-      token = probs.findIndex((prob) => (rest -= prob) < 0);
-      if (token < 0) token = probs.indexOf(Math.max(...probs));
-      if (token === end) break;
-      path.push(token);
-      onstep?.({ token, prob: probs[token], piece: this.vocabulary.piece(token) });
-      state = { ...state };
-      for (const name of this.changing) state[name] = out[`${name}_out`];
-    }
-    return path;
   }
 
   // The text that tokens append to a text.

@@ -1,6 +1,5 @@
 """Models that continue a text: language models."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ class TextContinuer(Writer):
             alpha = how["length_penalty"]
             added = self.beam(given[-1], state, width, limit, end=end, alpha=alpha)[0]
         else:
-            added = self.sample(given[-1], state, limit, end, how["seed"] if seed is None else seed)
+            added = self.sample(given[-1], state, limit, end, how["seed"] if seed is None else seed)[0]
         places = [place for place, token in enumerate(added) if token == self.about["eos"]]
         added = added[: places[ends - 1]] if len(places) >= ends else added
         return text + "\n".join(self.added(text, given, added).split("\n")[: how["max_lines"]])
@@ -71,21 +70,6 @@ class TextContinuer(Writer):
         self.past += 1
         return super().advance(tokens, state, paths)
 
-    def sample(self, token: int, state: Arrays, limit: int, end: int, seed: int) -> list[int]:
-        """Random tokens by the model's probabilities."""
-        how, draw = self.about["decoding"], np.random.default_rng(seed)
-        found: list[int] = []
-        while len(found) < limit:
-            out = self.advance(np.array([token], np.int64), state, [found])
-            logits = out["logp"][0].astype(np.float64)
-            logits[self.about["banned"]] = -math.inf
-            token = int(draw.choice(len(logits), p=shaped(logits, how)))
-            if token == end:
-                break
-            found.append(token)
-            state = {**state, **{name: out[f"{name}_out"] for name in self.changing}}
-        return found
-
     def added(self, text: str, given: list[int], added: list[int]) -> str:
         """The text that tokens append to a text."""
         lines = self.vocabulary.opening is None
@@ -111,21 +95,6 @@ class TextContinuer(Writer):
             else:
                 rows[-1].append(token)
         return "\n".join(self.vocabulary.decode(row) for row in rows)
-
-
-def shaped(logits: np.ndarray, how: dict[str, Any]) -> np.ndarray:
-    """Probabilities after temperature, top_k and top_p."""
-    logits = logits / how["temperature"]
-    if how["top_k"]:
-        logits[np.argsort(-logits, kind="stable")[how["top_k"] :]] = -math.inf
-    probs = np.exp(logits - logits.max())
-    probs /= probs.sum()
-    if how["top_p"] < 1:
-        order = np.argsort(-probs, kind="stable")
-        before = np.cumsum(probs[order]) - probs[order]
-        probs[order[before >= how["top_p"]]] = 0.0
-        probs /= probs.sum()
-    return probs
 
 
 KINDS |= {"continue": TextContinuer}

@@ -46,6 +46,7 @@ class Writer:
         alpha: float = 1.0,
         normalisation: str = "length",
         coverage: float = 0.0,
+        stop: str = "best",
     ) -> tuple[list[int], float]:
         """Beam search as in Weft: see its search/beam.py for the three rules that end it.
 
@@ -56,7 +57,7 @@ class Writer:
         sums, tokens, seen = np.zeros(1), np.array([first], np.int64), np.zeros((1, 1), np.float32)
         paths: list[list[int]] = [[]]
         best: tuple[float, list[int]] = (-math.inf, [])
-        finished = 0
+        ended = list[float]()  # their scores
         for time in range(1, limit + 1):
             out = self.advance(tokens, state, paths)
             logp = out["logp"].astype(np.float64)
@@ -66,23 +67,44 @@ class Writer:
             parents, chosen, values = likeliest(sums[:, None] + logp, 2 * width)
             for parent, token, value in zip(parents[:width], chosen, values, strict=False):
                 if token == end and value > -math.inf:
-                    finished += 1
-                    if value / norm[time] + extra[parent] > best[0]:
-                        best = (value / norm[time] + extra[parent], paths[parent])
+                    ended.append(value / norm[time] + extra[parent])
+                    if ended[-1] > best[0]:
+                        best = (ended[-1], paths[parent])
             going = np.flatnonzero(chosen != end)[:width]
             sums, parents, chosen = values[going], parents[going], chosen[going]
             paths = [[*paths[parent], int(token)] for parent, token in zip(parents, chosen, strict=True)]
             scores = sums / norm[time] + extra[parents]
-            if sums[0] / norm[limit] <= best[0] or (finished >= width and scores[0] <= best[0]):
+            full = len(ended) >= width and stop != "never"
+            if full and stop != "full":
+                full = scores.max() <= (best[0] if stop == "best" else sorted(ended)[-width])
+            if sums[0] / norm[limit] <= best[0] or full:
                 break
             tokens, seen = chosen.astype(np.int64), seen[parents] if coverage else seen
             rows = {name: out[f"{name}_out"][parents] for name in self.changing}
             rows |= {name: state[name][parents] for name in self.fixed}
             state = {**state, **rows}
         else:
-            if not finished:
+            if not ended:
                 best = (float(scores.max()), paths[int(scores.argmax())])
         return best[1], best[0]
+
+    def sample(self, token: int, state: Arrays, limit: int, end: int, seed: int) -> tuple[list[int], float]:
+        """Random tokens by the model's probabilities, and their mean log-probability."""
+        how, draw = self.about["decoding"], np.random.default_rng(seed)
+        found: list[int] = []
+        total, length = 0.0, 0
+        while length < limit:
+            out = self.advance(np.array([token], np.int64), state, [found])
+            logp = out["logp"].astype(np.float64)
+            allowed = logp.copy()
+            self.forbid(allowed, [found], end)
+            token = int(draw.choice(logp.shape[1], p=shaped(allowed[0], how)))
+            total, length = total + logp[0, token], length + 1
+            if token == end:
+                break
+            found.append(token)
+            state = {**state, **{name: out[f"{name}_out"] for name in self.changing}}
+        return found, total / length
 
 
 class SourceWriter(Writer):
@@ -102,10 +124,12 @@ class SourceWriter(Writer):
             limit = min(limit, self.about["max_output"] - length * self.about["prompted"])
         if limit < 1:
             raise ValueError(f"{length} tokens leave no room for an answer; shorten the text")
-        names = {"alpha": "length_penalty", "normalisation": "normalisation", "coverage": "coverage"}
+        state, first, end = self.start(source), self.about["sos"], self.about["eos"]
+        if how["search"] == "sample" and not beam:
+            return self.sample(first, state, limit, end, how["seed"])
+        names = {name: name for name in ("normalisation", "coverage", "stop")} | {"alpha": "length_penalty"}
         settings = {ours: how[name] for ours, name in names.items()}
-        state = self.start(source)
-        return self.beam(self.about["sos"], state, width, limit, end=self.about["eos"], **settings)
+        return self.beam(first, state, width, limit, end=end, **settings)
 
 
 def repeated(path: list[int], size: int) -> list[int]:
@@ -128,3 +152,18 @@ def likeliest(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, n
     found = found[np.argsort(-flat[found], kind="stable")][:count]
     rows, columns = np.divmod(found, values.shape[1])
     return rows, columns, flat[found]
+
+
+def shaped(logits: np.ndarray, how: dict[str, Any]) -> np.ndarray:
+    """Probabilities after temperature, top_k and top_p."""
+    logits = logits / how["temperature"]
+    if how["top_k"]:
+        logits[np.argsort(-logits, kind="stable")[how["top_k"] :]] = -math.inf
+    probs = np.exp(logits - logits.max())
+    probs /= probs.sum()
+    if how["top_p"] < 1:
+        order = np.argsort(-probs, kind="stable")
+        before = np.cumsum(probs[order]) - probs[order]
+        probs[order[before >= how["top_p"]]] = 0.0
+        probs /= probs.sum()
+    return probs

@@ -5,9 +5,9 @@ the decoder itself: `transformer` or `recurrent`. Read next: ../../search/compil
 ../../native/writing.h, ../../native/recurrent.h.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ctypes import Array, Structure, addressof
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +29,6 @@ from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.decoding import Packing, kept, packing, why_not_in_search
 from weft.nn.kernels.linear import room_arguments
 from weft.probe import edit_active, traced, watching
-from weft.tree import State
 
 PLAIN = Packing("float32", tiled=False)
 
@@ -379,51 +378,3 @@ def _pack_recurrent(network: Network, how: Packing) -> _PackedRecurrent:
 
 
 GATES = {"lstm": 4, "gru": 3, "ssru": 2}
-
-
-class WholeSteps:
-    """The base of a model with `step`, made of token vectors, a decoder and a head.
-
-    A class that derives from such a model and has a `step` of its own is searched by calling that.
-    """
-
-    embed: Any
-    decoder: Any
-    head: Any
-    training: bool
-    between_steps: Callable[[], None] | None = None
-    """Called between the steps of a search; an error raised here ends the search."""
-
-    def pause(self) -> None:
-        """Call `between_steps`."""
-        if self.between_steps is not None:
-            self.between_steps()
-
-    def fixed(self, state: State, width: int, steps: int) -> tuple[State, int] | None:
-        """A state for many steps on tensors that never move (search/captured.py); None where it cannot be.
-
-        Returns:
-            The same state in tensors whose shapes `step` leaves as they are, and for how many steps.
-        """
-        stepping = next(kind for kind in type(self).__mro__ if "step" in vars(kind))
-        if self.training or WholeSteps not in stepping.__bases__ or choice.in_torch():
-            return None
-        found: tuple[State, int] | None = self.decoder.fixed(state, width, steps)
-        return found
-
-    def whole_step(self, state: State, width: int, steps: int) -> WholeStep | None:
-        """`step` in compiled code, for many steps in one call; None where it cannot be."""
-        stepping = next(kind for kind in type(self).__mro__ if "step" in vars(kind))
-        vectors, output = getattr(self.embed, "vectors", None), self.head.output()
-        if self.training or vectors is None or output is None or WholeSteps not in stepping.__bases__:
-            return None
-        found: WholeStep | None = self.decoder.whole_step(state, Ends(vectors(), output, width, steps))
-        if found is None:
-            return None
-        prepare = found.before
-
-        def before(time: int) -> None:
-            self.pause()
-            prepare(time)
-
-        return found._replace(before=before)

@@ -168,7 +168,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         return Captioner(
             model,
             self.vocabulary,
-            self.decoding.with_settings(settings),
+            self.decoding.with_settings(settings.searched()),
             self.shape,
             self.task.data,
             others=self.members(settings),

@@ -21,6 +21,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
 from weft.models import Generator
+from weft.search.offered import Offer, SearchSettings, options
 from weft.tasks.draw.predictor import (
     DrawEvaluation,
     Painter,
@@ -52,7 +53,6 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
-    SamplingSettings,
     Split,
     Training,
 )
@@ -64,14 +64,18 @@ DRAWN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaintingSettings(SamplingSettings):
-    """What the user asks of pictures; see Decoding.
+class PaintingSettings(PredictionSettings):
+    """What the user asks of pictures.
 
     Args:
         plot: folder for the pictures, which the command writes.
     """
 
-    beam: int | None = None
+    asks: ClassVar[Mapping[str, Offer]] = {
+        name: one
+        for name, one in options(SearchSettings).items()
+        if name not in ("nbest", "length_penalty", "mbr")
+    }
     plot: Path | None = None
 
 
@@ -79,7 +83,7 @@ class PaintingSettings(SamplingSettings):
 class PaintingEvaluationSettings(EvaluationSettings):
     """What the user asks of the scores of pictures."""
 
-    beam: int | None = None
+    asks: ClassVar[Mapping[str, Offer]] = {"beam": options(SearchSettings)["beam"]}
 
 
 class DrawTraining(Training):
@@ -178,7 +182,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Painter:
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
         assert isinstance(model, Generator)
-        decoding = self.decoding.with_settings(PaintingSettings.of(settings))
+        decoding = self.decoding.with_settings(PaintingSettings.of(settings).searched())
         most = self.task.data.max_length
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding, most)
 
@@ -198,7 +202,7 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         with suppress(DataError):
             train = drawable(own.load("train"))
         title = own.describe(split) if data is None else data.name
-        painter = self.predictor(model, PaintingSettings(beam=PaintingEvaluationSettings.of(settings).beam))
+        painter = self.predictor(model, PaintingSettings(search=settings.search))
         return evaluate(painter, examples, train, title=title)
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:

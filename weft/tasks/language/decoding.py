@@ -9,9 +9,9 @@ Read next: predictor.py; ../../search/step.py.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,45 +20,62 @@ from weft.data.batching import filled_groups
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.native import WholeStep
-from weft.search.settings import BatchRows, OneOrMore, SearchSettings, TokenCount, check_sampled
+from weft.search.offered import (
+    EVERY,
+    GRAPHS,
+    BatchRows,
+    Offer,
+    OneOrMore,
+    SearchSettings,
+    TokenCount,
+    options,
+    setting,
+)
 from weft.setting_types import Probability, Whole
 from weft.tasks.language.data import ProseBatch
 from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams
 from weft.tasks.seq2seq.encoding import pad
-from weft.tasks.task import SamplingSettings
+from weft.tasks.task import PredictionSettings
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProseDecoding(SearchSettings):
-    """How a text is continued, and how it is scored: a recipe's section `decoding`.
+    """How a text is continued, and how it is scored: a recipe's section `decoding`."""
 
-    Args:
-        search: sample, greedy or beam.
-        nbest: continuations of each line.
-        batch_rows: lines written at once.
-        max_tokens: maximum number of tokens written; 0 writes nothing.
-        max_lines: line ends after which writing stops.
-        stop: texts before which writing stops.
-        mixture: weight of an n-gram model of the training text next to the neural one, 0 to 1, or "tuned" on
-            the validation text (each of its halves is scored with the weight tuned on the other).
-        order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
-        cache: mix in a cache of the last so many tokens, which makes repeated words more probable
-            (scoring.py). Its weight is tuned on the validation text, as with `mixture: tuned`. Needs
-            data.batches: stream. 500 to 2000 is usual; 0 for none.
-        stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
-    """
-
-    search: Literal["sample", "greedy", "beam"] = "sample"
-    batch_rows: BatchRows = 32
-    max_tokens: TokenCount = 100
-    max_lines: OneOrMore = 1
-    stop: tuple[str, ...] = ()
-    mixture: Probability | Literal["tuned"] = 0.0
-    order: Whole = 0
-    cache: Whole = 0
-    stride: Whole = 0
+    search: Literal["sample", "greedy", "beam"] = setting("sample", "sample, greedy or beam.", programs=EVERY)
+    batch_rows: BatchRows = setting(32, "Lines written at once.", programs=EVERY)
+    max_tokens: TokenCount = setting(
+        100, "Maximum number of tokens written; 0 writes nothing.", programs=EVERY
+    )
+    max_lines: OneOrMore = setting(
+        1,
+        "Line ends after which writing stops.",
+        programs={**GRAPHS, "ctranslate2": (1,), "huggingface": (1,)},
+    )
+    stop: tuple[str, ...] = setting((), "Texts before which writing stops.", programs=GRAPHS)
+    mixture: Probability | Literal["tuned"] = setting(
+        0.0,
+        'Weight of an n-gram model of the training text next to the neural one, 0 to 1, or "tuned" on the '
+        "validation text (each of its halves is scored with the weight tuned on the other).",
+    )
+    order: Whole = setting(
+        0,
+        "Order of the n-grams; 0 takes 7 for characters and 5 otherwise.",
+        programs=EVERY,  # of mixture alone, which they refuse
+    )
+    cache: Whole = setting(
+        0,
+        "Mix in a cache of the last so many tokens, which makes repeated words more probable.",
+        more="Its weight is tuned on the validation text, as with `mixture: tuned`. Needs data.batches: "
+        "stream. 500 to 2000 is usual; 0 for none (scoring.py).",
+    )
+    stride: Whole = setting(
+        0,
+        "Stride of windows, when a text is scored; 0 takes their length. A smaller one gives more context.",
+        programs=EVERY,
+    )
 
     @property
     def ngram_weight(self) -> float | None:
@@ -70,34 +87,24 @@ class ProseDecoding(SearchSettings):
         """Whether weights of a mixture are tuned on the validation text."""
         return self.ngram_weight is None or self.cache > 0
 
-    def with_settings(self, asked: "ProseSettings") -> "ProseDecoding":
-        """These settings with those that the user asks for."""
-        settings = {field.name for field in fields(self)}
-        given: dict[str, Any] = {name: value for name, value in asked.given().items() if name in settings}
-        if asked.sample:
-            given["search"] = "sample"
-        elif "beam" in given:
-            given["search"] = "greedy" if given["beam"] == 1 and given.get("nbest", 1) == 1 else "beam"
-        search = given.get("search", self.search)
-        check_sampled(search, given)
-        if search != "beam" and "length_penalty" in given:
-            raise ConfigError(f"length_penalty: applies to beam search, but the search is {search}")
-        return replace(self, **given)
+    def with_settings(self, asked: Mapping[str, Any]) -> "ProseDecoding":
+        found = super().with_settings(asked)
+        if found.search != "beam" and "length_penalty" in asked:
+            raise ConfigError(f"length_penalty: applies to beam search, but the search is {found.search}")
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProseSettings(SamplingSettings):
-    """What the user asks of continuations; see ProseDecoding. None is as the recipe says.
+class ProseSettings(PredictionSettings):
+    """What the user asks of continuations.
 
     Args:
         scores: write the length-normalised log-probability of each continuation too.
         plot: folder for pictures, which the command draws.
     """
 
-    beam: int | None = None
-    nbest: int | None = None
+    asks: ClassVar[Mapping[str, Offer]] = options(ProseDecoding)
     scores: bool = False
-    length_penalty: float | None = None
     plot: Path | None = None
 
 

@@ -6,7 +6,6 @@ Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
 from weft.search.hypotheses import Hypotheses
+from weft.search.offered import written
 from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList, answer_list
@@ -245,7 +245,7 @@ class TextWriter(Predictor[str]):
             ]
 
         for numbers in lengths.values():
-            size = min(self.decoding.batch_rows, most_rows(self._width, self._most))
+            size = min(self.decoding.batch_rows, most_rows(self.decoding.width(), self._most))
             for at in range(0, len(numbers), size):
                 part = numbers[at : at + size]
                 for number, one in zip(part, each(part, continued), strict=True):
@@ -281,13 +281,9 @@ class TextWriter(Predictor[str]):
         return self.decoding.max_lines if self.vocabulary.opening is None else 1
 
     @property
-    def _width(self) -> int:
-        return {"beam": self.decoding.beam, "greedy": 1}.get(self.decoding.search, self.decoding.nbest)
-
-    @property
     def _most(self) -> int:
         """Tokens that are written at most."""
-        return max(1, min(self.decoding.max_tokens, most_tokens(self._width)))
+        return max(1, min(self.decoding.max_tokens, most_tokens(self.decoding.width())))
 
     @property
     def _device(self) -> torch.device:
@@ -423,11 +419,6 @@ SEED = 1
 def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A language model as one graph, `step`, which reads and writes one token."""
     model, vocabulary, how = writer.model, writer.vocabulary, writer.decoding
-    for name, wanted in (("mixture", "count n-grams"), ("cache", "keep a cache")):
-        if getattr(how, name):
-            raise ConfigError(
-                f"decoding: {name}: a graph cannot {wanted}; set it to 0 in the run's recipe.yaml"
-            )
     with torch.no_grad():
         states = [model.start(None, torch.ones(rows, 1, dtype=torch.bool)) for rows in (1, 2, 3)]
     step, state = stepping(model, states[1:])
@@ -443,12 +434,13 @@ def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> Mod
         "banned": [PAD, UNK, SOS],
         "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
         "window": writer.reader.window,
-        "decoding": {**asdict(how), "stop": list(how.stop)},
+        "decoding": written(how),
         "vocabulary": "tokenizer.json",
     }
     files = {"tokenizer.json": portable(vocabulary)}
     examples = partial(_examples, vocabulary, valid)
-    return ModelExport([step], settings, files, examples, program="continuing", options={"beam": 1})
+    options = {"beam": 1} if how.search == "sample" else {}
+    return ModelExport([step], settings, files, examples, program="continuing", options=options)
 
 
 def _value(leaf: Tensor) -> dict[str, Json]:

@@ -260,7 +260,7 @@ class LanguagePipeline(RunningTextPipeline):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextWriter:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
         assert isinstance(model, Generator)
-        data, decoding = self.data, self.task.decoding.with_settings(ProseSettings.of(settings))
+        data, decoding = self.data, self.task.decoding.with_settings(ProseSettings.of(settings).searched())
         mixture = self._mixture(model, decoding) if decoding.mixture or decoding.cache else None
         return TextWriter(
             model,

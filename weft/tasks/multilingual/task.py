@@ -272,7 +272,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
     def _many(self, model: nn.Module, settings: DecodingSettings) -> ManyTranslator:
         assert isinstance(model, Generator)
         scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings)
+        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
         return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
 
     def model_export(self, model: nn.Module) -> ModelExport:
@@ -294,7 +294,8 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             more={"directions": directions},
         )
         source, target = self.directions()[0]
-        return form._replace(examples=self._examples, options={"target": target, "source": source})
+        options = {**form.options, "target": target, "source": source}
+        return form._replace(examples=self._examples, options=options)
 
     def _examples(self, count: int) -> Sequence[str]:
         """Validation sources of the first direction, or single pieces where the data is missing."""

@@ -332,7 +332,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
         asked = DecodingSettings.of(settings)
-        others, decoding = self.members(asked), self.decoding.with_settings(asked)
+        others, decoding = self.members(asked), self.decoding.with_settings(asked.searched())
         scores = isinstance(asked, GenerationSettings) and asked.scores
         return self.translator(model, decoding, others=others, scores=scores, progress=asked.progress)
 

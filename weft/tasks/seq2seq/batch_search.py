@@ -19,22 +19,22 @@ from torch import Tensor, nn
 from weft import masks, native
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.models import Generator
+from weft.models import Generator, WholeSteps
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.ops import Output, Vectors, WholeSteps, log_probabilities, multiply_as, use_int8
+from weft.nn.ops import Output, Vectors, log_probabilities, multiply_as, use_int8
 from weft.search import rules
 from weft.search.beam import beam_search
 from weft.search.coverage import coverage_penalty, covering
 from weft.search.diverse import diverse_search
 from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
+from weft.search.offered import Decoding
 from weft.search.required import required
-from weft.search.settings import most_rows, most_tokens, search
+from weft.search.settings import decoding_rules, most_rows, most_tokens, search
 from weft.search.trace import Trace
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 from weft.tree import State, at_step
@@ -155,7 +155,7 @@ class BatchSearch:
     ) -> Hypotheses:
         """Token sequences for sources [B, S] with their mask."""
         how = self._how
-        width = {"beam": how.beam * (1 + sum(map(len, self._words))), "greedy": 1}.get(how.search, how.nbest)
+        width = how.width() * (1 + sum(map(len, self._words)))
         limits = self._limits(mask.sum(1), width)
         rows = most_rows(width, int(limits.max()))
         if rows < len(tokens):
@@ -234,48 +234,27 @@ class BatchSearch:
             state = tuple(model.start(tokens, mask) for model in self._models)
             step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
             state = state[0] if len(models) == 1 else state
-            if asked := self._rules(named(self._prefix)):
-                step, state = rules.ruled(step, state, asked)
+            given: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": banned}
+            asked = decoding_rules(how, EOS, named(self._prefix), free=self._free)
             if how.search != "beam":
-                found = search(
-                    how,
-                    step,
-                    state,
-                    first,
-                    eos=EOS,
-                    max_length=limits,
-                    banned=banned,
-                    chance=chance,
-                )
+                found = search(how, step, state, first, asked=asked, chance=chance, **given)
                 return self._ranked(found)
-            beams: dict[str, Any] = {
-                "eos": EOS,
-                "max_length": limits,
-                "width": how.beam,
-                "nbest": how.nbest,
-                "length_penalty": how.length_penalty,
-                "normalisation": how.normalisation,
-                "banned": banned,
-            }
             if trace is not None and (how.diverse > 1 or words):
                 raise ConfigError("trace: only a plain beam search has one; leave out diverse and require")
+            given |= {"width": how.beam, "nbest": how.nbest, "length_penalty": how.length_penalty}
+            given["normalisation"] = how.normalisation
+            if how.diverse > 1 or words or how.coverage:
+                step, state = rules.ruled(step, state, asked)
             if how.diverse > 1:
-                return diverse_search(step, state, first, groups=how.diverse, strength=how.diversity, **beams)
+                return diverse_search(step, state, first, groups=how.diverse, strength=how.diversity, **given)
             if words:
-                return required(step, state, first, words=words, **beams)
+                return required(step, state, first, words=words, **given)
+            given |= {"stop": how.stop, "trace": trace}
             if how.coverage:
                 step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
-                beams["penalty"] = lambda state: coverage_penalty(state, how.coverage)
-            return beam_search(step, state, first, stop=how.stop, trace=trace, **beams)
-
-    def _rules(self, prefix: Sequence[int]) -> list[rules.Rule]:
-        how = self._how
-        found: list[rules.Rule] = [rules.prefix(prefix, free=self._free)] if prefix else []
-        if how.min_length:
-            found.append(rules.least_length(how.min_length, EOS))
-        if how.no_repeat_ngram:
-            found.append(rules.no_repeat(how.no_repeat_ngram))
-        return found
+                penalty = partial(coverage_penalty, beta=how.coverage)
+                return beam_search(step, state, first, penalty=penalty, **given)
+            return beam_search(step, state, first, rules=asked, recorded=how.cuda_graphs, **given)
 
     def _ranked(self, found: Hypotheses) -> Hypotheses:
         """With scores normalised by length, as beam search gives them."""

@@ -12,14 +12,15 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.documents.placeholders import PORTABLE
-from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
+from weft.search.offered import written
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
+from weft.tasks.seq2seq.translator import as_searched
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map
@@ -165,7 +166,7 @@ def export_rewriter(
         },
     )
     files = {names[0]: portable(source), names[1]: portable(target)}
-    return form._replace(files=files)
+    return form._replace(files=files, shown=as_searched)
 
 
 def export_generator(
@@ -181,7 +182,6 @@ def export_generator(
 ) -> ModelExport:
     """The graphs of a model that writes a text for any source, without examples."""
     assert isinstance(model, Generator)
-    how = _decoding(decoding)
     found, state = graphs(model, inputs, read)
     most = None if model.encoder is None else most_positions(model.encoder)
     settings: dict[str, Any] = {
@@ -193,34 +193,13 @@ def export_generator(
         "max_output": model.max_output(0),
         "prompted": model.encoder is None,
         "copies": model.decoder.copies,
-        "decoding": how,
+        "decoding": written(decoding),
         "target": "tokenizer.json",
         **more,
     }
     files = {settings["target"]: portable(target)}
-    return ModelExport(found, settings, files, lambda count: (), program=program)
-
-
-def _decoding(decoding: Decoding) -> dict[str, Any]:
-    if decoding.search == "sample":
-        raise ConfigError(
-            "decoding: search: the exported program does not sample; set it to beam or greedy in the recipe"
-        )
-    unsupported: dict[str, Any] = {
-        "nbest": 1,
-        "diverse": 1,
-        "prefix": "",
-        "require": (),
-        "glossary": None,
-        "shortlist": 0,
-    }
-    for name, without in unsupported.items():
-        if getattr(decoding, name) != without:
-            raise ConfigError(
-                f"decoding: {name}: the exported program has no such search; remove it from the recipe"
-            )
-    names = ("search", "beam", "length_penalty", "max_ratio", "max_extra", "normalisation", "coverage")
-    return {name: getattr(decoding, name) for name in (*names, "no_repeat_ngram", "min_length")}
+    options = {"beam": 1} if decoding.search == "sample" else {}
+    return ModelExport(found, settings, files, lambda count: (), program=program, options=options)
 
 
 def tokens(rows: int, length: int, vocabulary: int) -> Inputs:

@@ -152,6 +152,13 @@ def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttenti
     return ShownAttention(weights[0].float().cpu().numpy(), shown)
 
 
+def as_searched(answer: Answer) -> str:
+    """The best text of an answer as the model wrote it, before it was completed from its source."""
+    assert isinstance(answer, BestTexts)
+    best = answer.found[0]
+    return best.searched or best.text  # type: ignore[no-any-return]
+
+
 class SearchResult(NamedTuple):
     """One hypothesis for one source."""
 
@@ -160,6 +167,7 @@ class SearchResult(NamedTuple):
     logp: float  # nats
     tokens: list[int]  # as the model wrote them; none for a copy of the source
     lost: str = ""  # what is wrong with its placeholders
+    searched: str = ""  # the text as the model wrote it, if it was completed
 
 
 NOTHING = SearchResult("", -math.inf, -math.inf, [])
@@ -439,7 +447,11 @@ class Translator(Predictor[str]):
             if not isinstance(again, DataError | ShapeError):
                 texts = [tagged(bare, WrittenSentence(one.text, self.links(bare.text, one))) for one in again]
                 if not differing(line, texts[0]):
-                    return [one._replace(text=text) for one, text in zip(again, texts, strict=True)]
+                    searched = (one.text for one in found)
+                    return [
+                        one._replace(text=text, searched=first)
+                        for one, text, first in zip(again, texts, searched, strict=True)
+                    ]
         return [self._completed(line, parts, one) for one in found]
 
     def _completed(self, line: str, parts: KeptParts, found: SearchResult) -> SearchResult:
@@ -450,7 +462,7 @@ class Translator(Predictor[str]):
             lacking = named([line[begin:end] for begin, end in missing(line, found.text, parts.unknown)])
             why = f"the answer lacks {lacking}, which would stand in place of a required word; correct it"
             return found._replace(lost=differing(line, found.text) or why)
-        return found._replace(text=text, lost=lost)
+        return found._replace(text=text, lost=lost, searched=found.text)
 
     def _batch(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -33,7 +33,9 @@ from weft.metrics.wer import ErrorRate, Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.search.hypotheses import to_lists
+from weft.search.offered import GRAPHS, Decoding, setting
 from weft.search.trace import Trace
+from weft.setting_types import Bounds
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList, answer_list
 from weft.tasks.evaluation import Evaluation, mean_loss
@@ -41,7 +43,6 @@ from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
@@ -66,13 +67,11 @@ WINDOW = 256  # recordings per sort by length
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechDecoding(Decoding):
-    """Search settings for transcripts: `Decoding` with a length limit that suits frames.
+    """Search settings for transcripts: `Decoding` with a length limit that suits frames."""
 
-    Args:
-        max_ratio: transcripts have at most max_ratio * frames + max_extra tokens.
-    """
-
-    max_ratio: float = 0.25
+    max_ratio: Annotated[float, Bounds(ge=0, le=1_000)] = setting(
+        0.25, "Transcripts have at most max_ratio * frames + max_extra tokens.", programs=GRAPHS
+    )
 
 
 class TranscriptAnswer(BestTexts):

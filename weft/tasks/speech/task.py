@@ -218,7 +218,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     def _transcriber(self, model: Generator, settings: DecodingSettings) -> Transcriber:
         scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings)
+        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
         sound = self.task.data.sound
         return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
 
