@@ -37,6 +37,7 @@ HEADINGS = {
     "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
     "Large files": ("processes", "ray"),
     "Translations only": ("split_sentences", "document"),
+    "Tags only": ("read_as",),
     "Multilingual models only": ("source", "target"),
     "Forecasts only": ("series", "future"),
 }
@@ -93,6 +94,12 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     type=click.Path(path_type=Path),
     help="Translate a document and keep its layout: .txt, .html, .md, .srt, .vtt, .docx, .odt, .po, .xliff "
     "or .tmx. Needs pip install 'weft-seq[documents]'.",
+)
+@click.option(
+    "--read-as",
+    type=click.Choice(["sentences", "words", "columns"]),
+    show_default="by the first lines",
+    help="What a line of the input is: a sentence, a word, or columns of which the first is a word.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output.")
