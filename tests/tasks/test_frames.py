@@ -9,27 +9,52 @@ import pytest
 
 from tests.tasks.test_every_task import train
 from weft import load
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.tasks import ForecastPredictor, TextClassifier, WordTagger
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.predictor import Answer, Place, Predictor, as_text
 
 GONE = [None, np.nan, float("nan"), pd.NA, pd.NaT, np.float32("nan")]
 
 
-def doubled(texts: Any) -> Any:
-    return (2 * text for text in texts)
+class Doubled(Answer):
+    def __init__(self, given: str) -> None:
+        self.found = 2 * given
+
+    def text(self) -> str:
+        return self.found
+
+    def json(self) -> Any:
+        return {"text": self.found, "counts": {"letters": len(self.found)}}
+
+
+class Doubler(Predictor[str]):
+    """Doubles texts; refuses what is no text or is empty."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def parse(self, raw: Any, place: Place) -> str:
+        text = as_text(raw, place, self.columns)
+        self.read.append(text)
+        if not text:
+            raise place.refuse("the text is empty")
+        return text
+
+    def answers(self, inputs: Any) -> Any:
+        return map(Doubled, inputs)
+
+    def value(self, answer: Any) -> str:
+        return str(answer.text())
 
 
 def test_answers_are_a_sequence_that_is_computed_when_it_is_read() -> None:
-    read: list[str] = []
-    found: AnswerList[str] = answer_list(
-        (read.append(x) or x for x in "abc"), doubled, lambda one: one.upper()
-    )
-    assert read == []
+    model = Doubler()
+    found = model.listed(iter("abc"), model.value, lambda one: one.upper(), window=1)
+    assert model.read == []
     assert next(found) == "aa"
-    assert read == ["a"]
+    assert model.read == ["a"]
     assert list(found) == list(found) == ["aa", "bb", "cc"]
-    assert (next(found), next(found)) == ("bb", "cc")  # as of the generator of earlier versions
+    assert (next(found), next(found)) == ("bb", "cc")
     with pytest.raises(StopIteration):
         next(found)
     assert (len(found), found[-1], found[1:], "bb" in found) == (3, "cc", ["bb", "cc"], True)
@@ -38,47 +63,68 @@ def test_answers_are_a_sequence_that_is_computed_when_it_is_read() -> None:
 
 def test_missing_inputs_have_no_answer_at_their_places() -> None:
     given = [*GONE, "a", None, "b", *GONE]
-    found = answer_list(given, doubled, str)
+    found = Doubler().predict(given)
     assert list(found) == [None] * 6 + ["aa", None, "bb"] + [None] * 6
     frame = pd.DataFrame({"text": given}).assign(found=found)
     assert frame.found.isna().tolist() == [True] * 6 + [False, True, False] + [True] * 6
-    assert list(answer_list([], doubled, str)) == []
-    assert list(answer_list(GONE, doubled, str)) == [None] * 6
+    assert list(Doubler().predict([])) == []
+    assert list(Doubler().predict(GONE)) == [None] * 6 and not found.wrong
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("one text", r"expected several texts, got one; give a list, or use predict\(text\)"),
-        (
-            pd.DataFrame({"body": ["a"]}),
-            r"one column of texts, such as df\['text'\], got a DataFrame of body",
-        ),
-        (["a", 7], "text 1: expected a text, got int 7"),
-    ],
-)
-def test_what_is_no_column_is_refused(given: Any, words: str) -> None:
-    with pytest.raises(TypeError, match=words):
-        list(answer_list(given, doubled, str))
+def test_an_input_that_cannot_be_answered_is_none_and_says_why() -> None:
+    for one, words in (
+        ("", "input: the text is empty"),
+        (7, "expected a text, got a number"),
+        (None, "nothing"),
+    ):
+        with pytest.raises(DataError, match=words):
+            Doubler().predict(one)
+    found = Doubler().predict(["a", "", 7, None])
+    with pytest.warns(
+        DataWarning, match=r"2 of 3 inputs have no answer: inputs\[1\]: the text is empty; inputs\[2\]"
+    ):
+        assert list(found) == ["aa", None, None, None]
+    assert found.wrong == {1: "inputs[1]: the text is empty", 2: "inputs[2]: expected a text, got a number"}
+
+
+def test_one_and_many_inputs_of_pandas() -> None:
+    model = Doubler()
+    df = pd.DataFrame({"subject": ["a", "b"], "body": ["c", None]}, index=[7, 3])
+    assert list(model.predict(df.subject)) == list(model.predict(df[["subject"]])) == ["aa", "bb"]
+    assert list(model.predict(df.subject.to_numpy())) == ["aa", "bb"]
+    with pytest.raises(
+        TypeError, match=r"one column, such as df\['text'\], got a DataFrame of subject, body"
+    ):
+        model.predict(df)
+    model.columns = ("subject", "body")
+    assert list(model.predict(df)) == ["a ca c", "bb"]
+    assert model.predict({"subject": "a", "body": "c", "id": 7}) == model.predict(df.iloc[0]) == "a ca c"
+    with pytest.raises(DataError, match="expected the column 'body', got subject"):
+        model.predict({"subject": "a"})
+    found = model.predict(df).to_frame()
+    assert found.index.tolist() == [7, 3] and found.columns.tolist() == ["text", "counts.letters"]
+    assert found["counts.letters"].tolist() == [6, 2]
 
 
 def test_an_error_is_raised_however_the_answers_are_read() -> None:
-    def fails(texts: Any) -> Any:
-        yield next(texts)
-        raise TypeError("of torch")  # which list() takes for a length that is not known
+    class Broken(Doubler):
+        def answers(self, inputs: Any) -> Any:
+            if "b" in inputs:
+                raise TypeError("of torch")  # which list() takes for a length that is not known
+            return map(Doubled, inputs)
 
-    found = answer_list(["a", "b"], fails, str)
+    found = Broken().listed(["a", "b"], lambda one: one.text(), window=1)
     for read in (list, len, lambda one: one[1], np.asarray, lambda one: list(iter(one))):
         with pytest.raises(TypeError, match="of torch"):
             read(found)
-    assert next(found) == "a"
+    assert next(found) == "aa"
 
 
 def test_a_classifier_and_its_scores_in_pandas(tmp_path: Path) -> None:
     train("classify", tmp_path, "run")
     model = load(tmp_path / "run", TextClassifier)
     df = pd.DataFrame({"text": ["a fine film", None, "grim", np.nan]}, index=[7, 3, 5, 1])
-    found = df.assign(label=model.classify(df.text), same=model.predict_all(df.text))
+    found = df.assign(label=model.classify(df.text), same=model.predict(df.text))
     assert found.label.dropna().tolist() == [model.predict("a fine film"), model.predict("grim")]
     assert found.label.isna().tolist() == [False, True, False, True]
     assert found.same.equals(found.label)
@@ -96,11 +142,12 @@ def test_a_classifier_and_its_scores_in_pandas(tmp_path: Path) -> None:
 def test_a_tagger_takes_texts_and_words(tmp_path: Path) -> None:
     train("tag", tmp_path, "run")
     model = load(tmp_path / "run", WordTagger)
-    df = pd.DataFrame({"text": ["telo beding .", None]})
+    df = pd.DataFrame({"text": [".", None]})
     found = df.assign(tags=model.tag(df.text))
-    assert found.tags[0] == [tag for _, tag in model.predict("telo beding .")]
+    assert found.tags[0] == [tag for _, tag in model.predict(".")]
     assert found.tags[1] is None
-    assert next(model.tag([["telo", "beding", "."]])).tags == found.tags[0]
+    assert next(model.tag([["."]])).tags == found.tags[0]
+    assert model.predict((".",)) == model.predict(df.text)[0] == model.predict([["."]])[0]
 
 
 def test_a_forecast_of_a_table_is_a_table_with_quantiles(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands import outputs
-from weft.data.magic import START, kind_of_bytes, kind_of_file, typed_for
+from weft.data.magic import check_document, kind_of_file
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 OTHERS = ("file", "nbest", "scores", "plot", "alignments", "split_sentences", "processes", "ray")
 """Options that do not go together with --document."""
-
-
-AS_DOCX = "soffice --headless --convert-to docx FILE"
 
 
 def check_options(given: Mapping[str, Any]) -> None:
@@ -82,18 +79,8 @@ def _read(file: Path) -> bytes:
         data = file.read_bytes()
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror}); check the name", path=file) from error
-    if not data:
-        raise DataError("the file is empty; name another one", path=file)
-    kind = kind_of_bytes(data[:START])
-    if kind is None:
-        return data
-    if kind.ending in (".docx", ".odt"):
-        if kind.ending == file.suffix.lower():
-            return data
-        raise DataError(f"{kind.name}; name it {file.stem}{kind.ending}", path=file)
-    kind = kind._replace(command=AS_DOCX) if kind.ending in (".doc", ".rtf") else kind
-    advice = f"convert it: {typed_for(kind, str(file))}" if kind.command else "name another file"
-    raise DataError(f"expected a document, got {kind.name}; {advice}", path=file)
+    check_document(data, str(file))
+    return data
 
 
 def _languages(opened: Any, source: str | None, target: str | None) -> tuple[str, str]:

@@ -34,7 +34,7 @@ HEADINGS = {
     "Search": ("scores", *SEARCH),
     "Sampling": SAMPLING,
     "Output": ("output", "plot", "plot_limit", "alignments", "coco", "processes", "ray"),
-    "Some tasks only": ("split_sentences", "document", "source", "target", "series", "future"),
+    "Some tasks only": ("split_sentences", "document", "read_as", "source", "target", "series", "future"),
 }
 
 
@@ -80,6 +80,12 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Translate a document, such as .html or .docx.",
+)
+@click.option(
+    "--read-as",
+    type=click.Choice(["sentences", "words", "columns"]),
+    show_default="by the first lines",
+    help="What a line is: a sentence, a word, or columns of which the first is a word.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, of a multilingual model.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from weft.data import archive
 from weft.data.lines import read_lines
-from weft.data.listed import listed
+from weft.data.listed import FILES, TEXTS, listed
 from weft.data.report import Finding
 from weft.errors import DataError
 from weft.store import jsonfile
@@ -99,20 +99,24 @@ def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
 def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
     for number, line in enumerate(read_lines(path), 1):
         record = _parsed(line, path, number)
-        if not isinstance(record, dict) or not isinstance(record.get("image"), str):
-            what = 'expected a record with "image": a name'
+        record = (
+            {str(key).lower(): value for key, value in record.items()} if isinstance(record, dict) else {}
+        )
+        name = next((record[key] for key in ("image", *FILES) if isinstance(record.get(key), str)), None)
+        if name is None:
+            what = 'expected a record with "image" (or "file_name"): a name'
             raise DataError(f"{what}; correct or remove the line", path=path, line=number)
         named = record.get("split")
         if split is not None and named is not None and SPLITS.get(str(named), named) != split:
             continue
-        captions = record.get("captions", record.get("caption"))
+        captions = next((record[key] for key in ("captions", "caption", *TEXTS) if key in record), None)
         if isinstance(captions, dict):
             captions = captions.get(language)
         captions = [captions] if isinstance(captions, str) else captions
         if not isinstance(captions, list) or not all(isinstance(each, str) for each in captions):
             what = f'expected "captions" in {language!r} (a list of texts)'
             raise DataError(what, path=path, line=number)
-        yield record["image"], captions, number, Path(record["image"]).stem
+        yield name, captions, number, Path(name).stem
 
 
 def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:

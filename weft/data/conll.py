@@ -8,10 +8,10 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 from weft.data.lines import each_line
 from weft.data.tables import header_of, is_table
@@ -80,24 +80,128 @@ def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list
     return found
 
 
-def form_of(file: str | Path | BinaryIO) -> TaggedForm | None:
-    """The form of a file; None for CoNLL-U, word TAB tag, plain text and streams that cannot be rewound."""
-    if isinstance(file, str | Path):
-        if columns := columns_of_words(Path(file)):
-            raise DataError(_converted(Path(file), *columns), path=file)
-        lines = _first(each_line(file))
-        if _spaced(lines):
-            told = "CoNLL-U with spaces between its columns, expected tabs; convert it: "
-            told += f"sed -E '/^#/!s/ +/\\t/g' {shlex.quote(str(file))} > FILE.conllu"
-            raise DataError(told, path=file)
-        return form_of_lines(lines)
-    if not file.seekable():
-        return None
-    start = file.tell()
-    try:
-        return form_of_lines(_first(each_line(file)))
-    finally:
-        file.seek(start)
+def form_of(path: Path) -> TaggedForm | None:
+    """The form of a file of tagged words; None for CoNLL-U, word TAB tag and plain text."""
+    return opened(path)[0]
+
+
+def opened(file: str | Path | BinaryIO) -> tuple[TaggedForm | None, Iterator[str | DataError]]:
+    """The form of a file or stream of tagged words, and its lines."""
+    if isinstance(file, str | Path) and (columns := columns_of_words(Path(file))):
+        raise DataError(_converted(Path(file), *columns), path=file)
+    rest = each_line(file)
+    head = list(islice(rest, SAMPLE))
+    lines = [line for line in head if isinstance(line, str)]
+    _check_tabs(lines, str(file))
+    return form_of_lines(lines), chain(head, rest)
+
+
+def _check_tabs(lines: Sequence[str], file: str) -> None:
+    """Refuse CoNLL-U with spaces instead of tabs."""
+    if _spaced(lines):
+        told = "CoNLL-U with spaces between its columns, expected tabs; convert it: "
+        told += f"sed -E '/^#/!s/ +/\\t/g' {shlex.quote(file)} > FILE.conllu"
+        raise DataError(told, path=file)
+
+
+ReadAs = Literal["auto", "sentences", "words", "columns"]
+"""How lines are read: a sentence or a word on each, or columns; auto decides by the first lines."""
+
+EMPTY_TAGS = ("_", "-", "-X-", "?")
+"""The cells of a column of tags without any."""
+
+
+class InputReading(NamedTuple):
+    """How the lines of an input are read."""
+
+    lines: Iterator[str | DataError]
+    kind: Literal["sentences", "words", "columns", "tabs"]
+    form: TaggedForm | None  # of columns, or of words with their tags
+    note: str  # for the user; empty where no other reading was possible
+
+
+def reading_of(
+    source: Path | BinaryIO,
+    trained: TaggedForm | None,
+    tags: Container[str],
+    column: str,
+    read_as: ReadAs = "auto",
+) -> InputReading:
+    """How the lines of a file, a pipe or a terminal are read, by those at their beginning.
+
+    A line with a tab has columns. Other lines are columns only if all of them have those of the training
+    data, with its tags in one of them; they are words if each of them is one. Everything else is sentences.
+
+    Args:
+        source: read once, from where it stands.
+        trained: the form of the training data; None for CoNLL-U, word TAB tag, and runs that do not say it.
+        tags: of the run; column: that it predicts.
+        read_as: what the user says.
+    """
+    name = str(source) if isinstance(source, Path) else "standard input"
+    if isinstance(source, Path) and (columns := columns_of_words(source)):
+        raise DataError(_converted(source, *columns), path=source)
+    if read_as == "auto" and not isinstance(source, Path) and source.isatty():
+        read_as = "sentences"
+    rest = each_line(source)
+    if read_as in ("sentences", "words"):
+        return InputReading(rest, read_as, None, "")
+    head, filled, begins, words = list[str | DataError](), list[str](), True, True
+    for line in islice(rest, SAMPLE):
+        head.append(line)
+        if not isinstance(line, DataError):
+            is_word, begins = _is_word(line, begins)
+            filled += [line] * is_word
+            words = words and (not is_word or ("\t" not in line and len(_cells(line)) == 1))
+            if not words and (begins or not _may_be_columns(line, trained, tags, column)):
+                break
+    found, lines = [line for line in head if isinstance(line, str)], chain(head, rest)
+    _check_tabs(found, name)
+    form = form_of_lines(found)
+    if any("\t" in line for line in filled):
+        return InputReading(lines, "tabs", form, "")
+    if read_as == "columns":
+        form = form or _same_width([_cells(line) for line in filled])
+        if form is None:
+            raise DataError("expected lines of the same number of columns; pass another --read-as", path=name)
+        return InputReading(lines, "columns", form, "")
+    note = "{}: read as {}; for a sentence on each line pass --read-as sentences"
+    if filled and words and (trained is None or trained.width):
+        return InputReading(
+            lines, "words", None, note.format(name, "a word on each line") * (len(filled) > 1)
+        )
+    form = trained or form
+    if form is not None and filled and all(_fits(line, form, tags, column) for line in filled):
+        what = f"{form.width} columns" if form.width else f"words with their tags (WORD{form.separator}TAG)"
+        return InputReading(lines, "columns", form, note.format(name, what))
+    return InputReading(lines, "sentences", None, "")
+
+
+def _may_be_columns(line: str, trained: TaggedForm | None, tags: Container[str], column: str) -> bool:
+    """Whether a line has a tab, or the columns or the tagged words of a form."""
+    count = len(_cells(line))
+    forms = [trained] if trained else [TaggedForm("/"), TaggedForm("_"), TaggedForm(" ", count)]
+    return "\t" in line or any(_fits(line, form, tags, column) for form in forms)
+
+
+def _fits(line: str, form: TaggedForm, tags: Container[str], column: str) -> bool:
+    """Whether a line has the columns of a form with a known tag, or words with known tags."""
+    cells = form.cells(line)
+    if not form.width:
+        parts = [word.rpartition(form.separator) for word in _cells(line)]
+        return all(word and tag in tags for word, _, tag in parts)
+    place = form.place(column)
+    return (
+        len(cells) == form.width
+        and place is not None
+        and (cells[place] in tags or cells[place] in EMPTY_TAGS)
+    )
+
+
+def _same_width(rows: Sequence[Sequence[str]]) -> TaggedForm | None:
+    """Columns separated by spaces, if all lines have as many."""
+    widths = {len(row) for row in rows}
+    return TaggedForm(" ", widths.pop()) if len(widths) == 1 and min(widths) > 1 else None
 
 
 def holds_tags(path: Path) -> bool:
@@ -187,14 +291,17 @@ def _in_columns(rows: Sequence[Sequence[str]], lines: Sequence[str]) -> bool:
 
 def _filled(lines: Sequence[str]) -> list[str]:
     """The lines that are not blank, without starts of documents and comments before a sentence."""
-    found = list[str]()
-    begins = True
+    found, begins = list[str](), True
     for line in lines:
-        comment = begins and _COMMENT.match(line)
-        begins = bool(comment) or not line.strip() or line.startswith(START)
-        if not begins:
-            found.append(line)
+        is_word, begins = _is_word(line, begins)
+        found += [line] * is_word
     return found
+
+
+def _is_word(line: str, begins: bool) -> tuple[bool, bool]:
+    """Whether a line is part of a sentence, and whether the next one may be a comment before a sentence."""
+    begins = bool(begins and _COMMENT.match(line)) or not line.strip() or line.startswith(START)
+    return not begins, begins
 
 
 def _cells(line: str) -> list[str]:

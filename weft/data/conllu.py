@@ -12,8 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from weft.data.conll import TaggedForm, form_of, words_among
-from weft.data.lines import each_line
+from weft.data.conll import InputReading, TaggedForm, opened, words_among
 from weft.errors import DataError
 from weft.wording import plural
 
@@ -111,8 +110,32 @@ def each_sentence(
 ) -> Iterator[ConlluSentence | DataError]:
     """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
-    form, lines = form_of(file), each_line(file)
+    form, lines = opened(file)
     return _each(lines, column, name) if form is None else _formed(lines, form, column, name)
+
+
+def each_input(
+    reading: InputReading, name: str, *, column: Column = "upos"
+) -> Iterator[ConlluSentence | DataError]:
+    """The sentences of an input to tag, read as conll.reading_of says."""
+    if reading.form is not None:
+        return _formed(reading.lines, reading.form, column, name)
+    if reading.kind == "tabs":
+        return _each(reading.lines, column, name)
+    return _plain(reading.lines, words=reading.kind == "words")
+
+
+def _plain(lines: Iterable[str | DataError], *, words: bool) -> Iterator[ConlluSentence | DataError]:
+    """A sentence on each line; or a word, and an empty line after each sentence."""
+    held: list[str] = []
+    for number, line in enumerate(chain(lines, [""]), 1):
+        if isinstance(line, DataError):
+            yield line
+            continue
+        first, found = (number - len(held), held) if words else (number, line.split())
+        if found and not (words and line.strip()):
+            yield ConlluSentence(found, first, list(range(len(found))), found, None)
+        held = [*held, line.strip()] if words and line.strip() else []
 
 
 def _each(

@@ -5,8 +5,10 @@ Read next: lines.py, images.py and audio.py, which ask.
 
 import re
 import shlex
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
+
+from weft.errors import DataError
 
 START = 2**16
 """Number of bytes that are enough to tell."""
@@ -159,6 +161,33 @@ def not_text(start: bytes, file: str) -> str | None:
     if kind.command == _TO_CSV and not file.lower().endswith(kind.ending):
         return f"{what}; name it {kind.ending} where a table is read, or {convert}"
     return f"{what}; {convert}"
+
+
+_MARKUP = (".html", ".svg")
+"""Kinds of files that are text, so that any text file may begin like them."""
+
+
+def check_document(data: bytes, name: str) -> None:
+    """Check that the content of a document to translate is not of another kind than its name says.
+
+    Raises:
+        DataError: it is, or it is empty.
+    """
+    if not data:
+        raise DataError("the file is empty; name another one", path=name)
+    kind, ending = kind_of_bytes(data[:START]), PurePath(name).suffix.lower()
+    packed = ending in (".docx", ".odt") and kind in (
+        _ZIP,
+        *(one for _, one in _ZIPPED if one.ending == ending),
+    )
+    if kind is None or packed or kind.ending in _MARKUP:
+        return
+    if kind.ending in (".docx", ".odt"):
+        raise DataError(f"{kind.name}; name it {PurePath(name).stem}{kind.ending}", path=name)
+    as_docx = "soffice --headless --convert-to docx FILE"
+    kind = kind._replace(command=as_docx) if kind.ending in (".doc", ".rtf") else kind
+    advice = f"convert it: {typed_for(kind, name)}" if kind.command else "name another file"
+    raise DataError(f"expected a document, got {kind.name}; {advice}", path=name)
 
 
 def typed_for(kind: FileKind, file: str) -> str:

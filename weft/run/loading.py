@@ -223,5 +223,6 @@ def load(
             f"{path}: expected a run that gives a {kind.__name__}, got one of the task {opened.name}, which "
             f"gives a {type(found).__name__}; give that class, or none"
         )
+    found.origin = f"{opened.path}, {opened.name}: {opened.task.about()}"
     found.scorer = lambda data, split: opened.pipeline.evaluate(opened.model, split=split, data=data)
     return found

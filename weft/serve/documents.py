@@ -18,12 +18,15 @@ from weakref import WeakValueDictionary
 
 from fastapi import Request, Response
 
+from weft.data.magic import check_document
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
 from weft.documents.segments import WrittenSentence
+from weft.errors import DataError
 from weft.serve.forms import Json, Upload, client_of, fields, typed
-from weft.serve.limits import Refusal, kind_of
+from weft.serve.limits import Refusal
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.translation import AUTO, TranslationHandlers, notes_on
+from weft.wording import kind_of
 
 Found = TypeVar("Found")
 
@@ -131,6 +134,10 @@ class Documents:
             raise Refusal(400, f"file: expected a file as multipart/form-data, got {kind_of(upload)}")
         given = typed({**fields_given, "file": upload.name}, TranslateFile)
         name = PurePath(given.file.replace("\\", "/")).name
+        try:
+            check_document(upload.data, name)
+        except DataError as error:
+            raise Refusal(400, str(error)) from None
         owner = client_of(request.scope)
         asked = given.source
         if asked.lower() == AUTO:

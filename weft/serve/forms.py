@@ -26,9 +26,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from weft.errors import WeftError
 from weft.serve.batcher import Batcher, BatchJob
-from weft.serve.limits import Refusal, ServerLimits, kind_of, refusal_of_disk
+from weft.serve.limits import Refusal, ServerLimits, refusal_of_disk
 from weft.serve.schemas import Failure, Fields, Refused
 from weft.store import jsonfile
+from weft.wording import kind_of
 
 Form = TypeVar("Form", bound=Fields)
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -149,9 +149,3 @@ def check_most(count: int, most: int, what: str, name: str, advice: str = "") ->
     """Refuse a field with more than is allowed, as in "q: expected at most 70 texts, got 71"."""
     if count > most:
         raise Refusal(400, f"{name}: expected at most {most:,} {what}, got {count:,}{advice}", param=name)
-
-
-def kind_of(value: Any) -> str:
-    """The JSON type of a value, as text for people."""
-    names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a text"}
-    return {**names, list: "a list", dict: "an object"}.get(type(value), "something else")

@@ -14,11 +14,12 @@ from weft.data.magic import kind_of_bytes
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.batcher import ClientLeft, Stopped, Work
-from weft.serve.limits import Refusal, ServerLimits, check_most, kind_of
+from weft.serve.limits import Refusal, ServerLimits, check_most
 from weft.serve.schemas import InspectFile
 from weft.serve.served import ServedRun, stoppable
 from weft.serve.watching import NOTHING, ModelEdits, without
-from weft.tasks.predictor import Place, Reads
+from weft.tasks.predictor import Place, Reads, as_text
+from weft.wording import kind_of
 
 WANTED: dict[Reads, str] = {
     "picture": "pictures (PNG, JPEG, GIF, BMP, WebP, TIFF)",
@@ -26,6 +27,7 @@ WANTED: dict[Reads, str] = {
 }
 """The file formats of each kind of input, as text for people."""
 
+INPUTS = Place("inputs")
 FILES = 8  # of a request, at most
 PIXELS = 4_000_000  # of a picture, or of all frames of a clip, at most
 LARGEST = 1e30  # of the numbers of a series
@@ -43,12 +45,17 @@ def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
         return _series(given, limits)
     if run.reads in WANTED:
         return _files(given, run.reads, limits)
-    for one in given if isinstance(given, list) and given else [given]:
-        if not isinstance(one, str):
-            raise Refusal(400, f"inputs: expected a text or a list of texts, got {kind_of(one)}")
-        if not one.strip():
-            raise Refusal(400, "inputs: expected some words, got an empty text")
-    return limits.texts(given, "inputs")
+    rows = given if isinstance(given, list) else [given]
+    if not rows:
+        raise Refusal(400, "inputs: expected a text or a list of texts, got an empty list")
+    named = not run.rewriter  # whether an input may have several columns
+    texts = [one for row in rows for one in (row.values() if named and isinstance(row, dict) else [row])]
+    try:
+        limits.texts([as_text(one, INPUTS) for one in texts], "inputs")
+    except DataError as error:
+        raise Refusal(400, str(error)) from None
+    check_most(len(rows), limits.items, "texts", "inputs")
+    return rows
 
 
 def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING) -> Work:
@@ -68,7 +75,7 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
         if predictor.reads == "picture":
             for item in items:
                 _check_pixels(item)
-        inputs = [predictor.parse(item, Place("inputs")) for item in items]
+        inputs = [predictor.parse(item, INPUTS) for item in items]
         check_most(sum(map(predictor.count, inputs)), limits.items, "inputs or series", "inputs")
         answers = []
         for answer in predictor.answers(inputs):

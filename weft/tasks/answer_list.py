@@ -1,43 +1,94 @@
-"""Answers to many inputs as a sequence, which fits into a table: `df.assign(label=model.classify(df.text))`.
+"""Answers to many inputs as a sequence, which fits into a table: `df.assign(label=model.predict(df.text))`.
 
 An answer is computed when it is read, together with those of its window. Read next: predictor.py.
 """
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 T = TypeVar("T")
-In = TypeVar("In")
+
+
+class Answered(Protocol):
+    """What an AnswerList needs of an answer; see predictor.Answer."""
+
+    wrong: str
+
+    def json(self) -> Any:
+        """The server's response."""
 
 
 class AnswerList(Sequence[T], Generic[T]):
-    """The answers in the order of the inputs; None for a missing input.
+    """The answers in the order of the inputs; None where there is none.
 
     As a NumPy array or a column of a DataFrame it has one cell for each answer, such as the label of a
     decision. It is also an iterator over the answers that `next` has not given yet.
 
     Args:
-        found: the answers; read as far as they are needed, and kept.
-        cell: from an answer to its cell.
+        found: the answers, None for a missing input; read as far as they are needed, and kept.
+        value: what Python gets of an answer.
+        cell: from a value to its cell in an array; by default the value.
+        index: of the inputs, where they are of pandas.
 
     Example:
-        >>> found = AnswerList(iter([3, None, 5]), cell=str)
+        >>> from weft.tasks.predictor import Answer
+        >>> class Length(Answer):
+        ...     def __init__(self, size):
+        ...         self.size = size
+        ...     def text(self):
+        ...         return f"{self.size} letters"
+        ...     def json(self):
+        ...         return {"letters": self.size}
+        >>> found = AnswerList(iter([Length(3), None, Length(5)]), lambda one: one.size)
         >>> len(found), found[0], next(found), list(found)
         (3, 3, 3, [3, None, 5])
-        >>> np.asarray(found).tolist(), found == [3, None, 5]
-        (['3', None, '5'], True)
+        >>> found.to_frame().letters.tolist()
+        [3.0, nan, 5.0]
     """
 
-    def __init__(self, found: Iterator[T], cell: Callable[[T], Any] | None = None) -> None:
+    def __init__(
+        self,
+        found: Iterator[Answered | None],
+        value: Callable[[Any], T],
+        cell: Callable[[T], Any] | None = None,
+        *,
+        index: Any = None,
+    ) -> None:
         self._rest = found
+        self._value = value
         self._cell = cell
-        self._found: list[T] = []
+        self._index = index
+        self._answers: list[Answered | None] = []
+        self._found: list[Any] = []
         self._given = 0  # by next
         self._failed: Exception | None = None
+
+    @property
+    def wrong(self) -> dict[int, str]:
+        """Why the inputs with these numbers, from 0, have no answer; a missing input is not among them."""
+        self._reaches(math.inf)
+        return {n: one.wrong for n, one in enumerate(self._answers) if one is not None and one.wrong}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each input: what the server answers, as columns; `wrong` where some have no answer.
+
+        The rows have the index of the inputs if these are of pandas.
+
+        Example:
+            df.join(model.predict(df.text).to_frame())
+        """
+        import pandas as pd
+
+        wrong = self.wrong
+        rows = [{} if one is None or one.wrong else _cells(one.json()) for one in self._answers]
+        frame = pd.DataFrame(rows, index=self._index)
+        return frame.assign(wrong=[wrong.get(n, "") for n in range(len(rows))]) if wrong else frame
 
     @overload
     def __getitem__(self, place: int) -> T: ...
@@ -47,7 +98,7 @@ class AnswerList(Sequence[T], Generic[T]):
 
     def __getitem__(self, place: int | slice) -> T | list[T]:
         self._reaches(math.inf)
-        return self._found[place]
+        return self._found[place]  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         self._reaches(math.inf)
@@ -63,7 +114,7 @@ class AnswerList(Sequence[T], Generic[T]):
         if not self._reaches(self._given):
             raise StopIteration
         self._given += 1
-        return self._found[self._given - 1]
+        return self._found[self._given - 1]  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         return list(self) == list(other) if isinstance(other, list | tuple | AnswerList) else NotImplemented
@@ -86,30 +137,15 @@ class AnswerList(Sequence[T], Generic[T]):
             if self._failed is not None:
                 raise self._failed
             try:
-                self._found.append(next(self._rest))
+                one = next(self._rest)
+                self._found.append(None if one is None or one.wrong else self._value(one))
+                self._answers.append(one)
             except StopIteration:
                 return False
             except Exception as error:
                 self._failed = error
                 raise
         return True
-
-
-def answer_list(
-    inputs: Iterable[Any],
-    answer: Callable[[Iterator[Any]], Iterator[T]],
-    cell: Callable[[T], Any],
-    *,
-    what: str = "text",
-    kinds: tuple[type, ...] = (str,),
-) -> AnswerList[T]:
-    """The answers to many inputs."""
-    if isinstance(inputs, str | bytes):
-        raise TypeError(f"expected several {what}s, got one; give a list, or use predict({what})")
-    if hasattr(inputs, "columns") and hasattr(inputs, "to_numpy"):
-        columns = ", ".join(map(str, inputs.columns[:8]))
-        raise TypeError(f"expected one column of {what}s, such as df['{what}'], got a DataFrame of {columns}")
-    return AnswerList(_in_order(inputs, answer, what, kinds), cell)
 
 
 def missing(value: Any) -> bool:
@@ -124,25 +160,34 @@ def missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _in_order(
-    inputs: Iterable[Any],
-    answer: Callable[[Iterator[Any]], Iterator[T]],
-    what: str,
-    kinds: tuple[type, ...],
-) -> Iterator[T]:
-    absent: deque[bool] = deque()  # of the inputs read so far whose answers are not given yet
+def rows_of(given: Any, columns: Sequence[str]) -> Any:
+    """The inputs in a DataFrame: its only column, or those of these names; anything else as it is.
 
-    def present() -> Iterator[Any]:
-        for number, one in enumerate(inputs):
-            absent.append(missing(one))
-            if absent[-1]:
-                continue
-            if not isinstance(one, kinds):
-                raise TypeError(f"{what} {number}: expected a {what}, got {type(one).__name__} {one!r:.40}")
-            yield one
+    Raises:
+        TypeError: it has several columns, and not these.
+    """
+    if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
+        return given
+    names = list(given.columns)
+    if not (columns and set(columns) <= set(names)):
+        if len(names) != 1:
+            wanted = f"the columns {' and '.join(columns)}, or one column" if columns else "one column"
+            shown = ", ".join(map(str, names[:8]))
+            raise TypeError(f"expected {wanted}, such as df['text'], got a DataFrame of {shown}")
+        columns = names
+    if len(columns) == 1:
+        return given[columns[0]]
+    return [
+        dict(zip(columns, cells, strict=True)) for cells in zip(*(given[n] for n in columns), strict=True)
+    ]
 
-    for found in answer(present()):
-        while absent.popleft():
-            yield None  # type: ignore[misc]
-        yield found
-    yield from (None for _ in absent)  # type: ignore[misc]
+
+def _cells(answer: Any) -> Mapping[str, Any]:
+    """An answer's JSON as cells of a row, by column; those of an object inside are KEY.NAME."""
+    if not isinstance(answer, dict):
+        return {"answer": answer}
+    found: dict[str, Any] = {}
+    for key, value in answer.items():
+        inside = value.items() if isinstance(value, dict) else ()
+        found |= {f"{key}.{name}": one for name, one in inside} or {key: value}
+    return found

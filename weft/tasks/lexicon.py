@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.data.conll import TaggedForm
 from weft.data.conllu import ConlluSentence
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
@@ -33,6 +34,8 @@ class SavedLexicon(jsonfile.Schema):
     letters: list[str]
     tags: list[str]
     lowercase: bool
+    separator: str = ""  # of the columns of the training data, see TaggedForm; empty for CoNLL-U
+    width: jsonfile.Count = 0
 
 
 class Lexicon:
@@ -46,7 +49,10 @@ class Lexicon:
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
+        form: of the training data, if it is one of ../data/conll.py.
     """
+
+    form: TaggedForm | None = None
 
     def __init__(
         self,
@@ -78,14 +84,18 @@ class Lexicon:
         words: Counter[str] = Counter()
         letters: Counter[str] = Counter()
         tags: Counter[str] = Counter()
+        form: TaggedForm | None = None
         for sentence in sentences:
+            form = form or sentence.form
             words.update(form.lower() if lowercase else form for form in sentence.forms)
             letters.update("".join(sentence.forms))
             tags.update(sentence.tags or ())
         kept = {word: count for word, count in sorted(words.items()) if count >= min_count}
         for word in more:
             kept.setdefault(word, 0)
-        return cls(list(kept), list(kept.values()), sorted(letters), sorted(tags), lowercase=lowercase)
+        found = cls(list(kept), list(kept.values()), sorted(letters), sorted(tags), lowercase=lowercase)
+        found.form = form
+        return found
 
     @property
     def num_words(self) -> int:
@@ -158,6 +168,8 @@ class Lexicon:
             letters=self.letters,
             tags=self.tags,
             lowercase=self.lowercase,
+            separator=self.form.separator if self.form else "",
+            width=self.form.width if self.form else 0,
         )
         jsonfile.save(path, jsonfile.plain(saved))
 
@@ -171,4 +183,6 @@ class Lexicon:
                 f"{path}: expected a count for each of {len(saved.words)} words, got {len(saved.counts)}; "
                 f"{remedy}"
             )
-        return cls(saved.words, saved.counts, saved.letters, saved.tags, lowercase=saved.lowercase)
+        found = cls(saved.words, saved.counts, saved.letters, saved.tags, lowercase=saved.lowercase)
+        found.form = TaggedForm(saved.separator, saved.width) if saved.separator else None
+        return found

@@ -6,19 +6,21 @@ Read next: tag/predictor.py, a short one.
 
 import json
 import time
+import warnings
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import torch
 
-from weft.errors import ConfigError, DataError, ShapeError
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.errors import ConfigError, DataError, DataWarning, ShapeError
+from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
-from weft.wording import plural
+from weft.wording import kind_of, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +33,9 @@ Failure = DataError | ShapeError
 """Errors caused by one input: its content or its length. Errors of settings end the whole command."""
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-Raw = str | bytes | Sequence[float]
+Raw = Any
+"""An input as a user gives it: a text, the bytes of a file, numbers, or what else a task says."""
+
 Reads = Literal["text", "numbers", "picture", "sound"]
 In = TypeVar("In")
 T = TypeVar("T")
@@ -146,7 +150,8 @@ class Predictor(ABC, Generic[In]):
         lines: number of lines of an answer's text; a failed input gets as many empty lines.
         window: number of inputs of a file that are answered together.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
-        column: the column of a table that has the inputs; None if every line of a file is one.
+        columns: of a table, which have the inputs; none if every line of a file is one.
+        origin: the run and its task, for `repr`; set by `weft.load`.
 
     Example:
         >>> class TextLength(Answer):
@@ -174,16 +179,17 @@ class Predictor(ABC, Generic[In]):
     unread: ClassVar[str] = "the model reads them as unknown"
     lacked: str = unread
     """What becomes of characters that the vocabulary lacks, for a message."""
-    column: str | None = None
+    columns: Sequence[str] = ()
+    origin: str = ""
     scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None
     """Scores the model on a split or on other data; set by `weft.load`."""
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
-        """One input, checked. All checks of an input are here.
+        """One input, checked: the only way in, of the command, pipes, Python, the server and exports.
 
         Args:
-            raw: text, the bytes of a file, or numbers, depending on `reads`.
+            raw: text, a file or its bytes, or numbers, depending on `reads`.
             place: of the input, for the error.
 
         Raises:
@@ -213,8 +219,8 @@ class Predictor(ABC, Generic[In]):
         from weft.data.tables import is_table
 
         name = name_of(source)
-        table = self.column is not None and isinstance(source, Path) and is_table(source)
-        rows = column_texts(source, self.column) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
+        table = len(self.columns) == 1 and isinstance(source, Path) and is_table(source)
+        rows = column_texts(source, self.columns[0]) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
         for number, line in rows:
             yield self.given(line, Place(name, number))
 
@@ -270,20 +276,104 @@ class Predictor(ABC, Generic[In]):
         """One figure of all drawn answers, in addition to theirs, or None."""
         return None
 
+    def is_one(self, raw: Raw) -> bool:
+        """Whether Python gave one input: a text, a mapping of columns or a row of a DataFrame; else many."""
+        if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Iterable):
+            return True
+        return bool(self.columns) and type(raw).__name__ == "Series" and set(self.columns) <= {*raw.index}  # type: ignore[attr-defined]
+
+    def value(self, answer: Any) -> Any:
+        """What `predict` gives of an answer."""
+        return answer.json()
+
+    def fresh(self) -> Self:
+        """The same predictor with its random numbers at their beginning."""
+        return self
+
     def predict(self, raw: Any) -> Any:
-        """The answer to one input, for Python."""
-        return next(iter(self.answers([self.parse(raw, Place("input"))]))).json()
-
-    def predict_all(self, raws: Iterable[Any]) -> AnswerList[Any]:
-        """What `predict` gives for each input, in order, also as a column of a DataFrame.
-
-        Tasks whose model answers many inputs faster together have a method of their own for it, such as
-        `classify`, `tag` or `translate`.
+        """The answer to one input, or an AnswerList of the answers to many.
 
         Args:
-            raws: a list, or a column of a DataFrame; None for one that is missing.
+            raw: one input; or a list, an array, a column of a DataFrame or a DataFrame with one column. None
+                and NaN among many have no answer, nor has an input that cannot be answered: `wrong` of the
+                list says why, and a warning.
+
+        Raises:
+            DataError, ShapeError: the only input cannot be answered.
+
+        Example:
+            df.assign(answer=model.predict(df.text))
         """
-        return answer_list(raws, lambda some: map(self.predict, some), lambda one: one, kinds=(object,))
+        if not self.is_one(raw):
+            return self.predict_all(raw)
+        remarks, value = Remarks(), self.parse(raw, Place("input"))
+        (answer,) = succeeded(self.fresh().attempts([value]))
+        self._see(remarks, Place("input"), value, answer)
+        _warn(remarks.lines())
+        return self.value(answer)
+
+    def predict_all(self, raws: Iterable[Any]) -> AnswerList[Any]:
+        """What `predict` gives for many inputs."""
+        return self.listed(raws, self.value)
+
+    def listed(
+        self,
+        raws: Iterable[Any],
+        value: Callable[[Any], T],
+        cell: Callable[[T], Any] | None = None,
+        window: int = 0,
+    ) -> AnswerList[T]:
+        """The answers to many inputs.
+
+        Args:
+            raws: see `predict`.
+            value: what Python gets of an answer; cell: of a value, for a column of a DataFrame.
+            window: number of inputs that are answered together; 0 for the usual number.
+        """
+        if isinstance(raws, str | bytes):
+            raise TypeError("expected several inputs, got one; give a list, or use predict(input)")
+        rows = rows_of(raws, self.columns)
+        index = getattr(raws, "index", None) if hasattr(raws, "iloc") else None
+        return AnswerList(self._in_order(rows, window), value, cell, index=index)
+
+    def _in_order(self, raws: Iterable[Any], window: int) -> Iterator[Answer | None]:
+        """The answers to many inputs, None for a missing one; at the end what was wrong, as warnings."""
+        absent: deque[bool] = deque()  # of the inputs read so far whose answers are not given yet
+        remarks, wrong, count = Remarks(), list[str](), 0
+
+        def present() -> Iterator[ParsedInput[In]]:
+            for number, one in enumerate(raws):
+                absent.append(missing(one))
+                if not absent[-1]:
+                    yield self.given(one, Place(f"inputs[{number}]"))
+
+        for answer in answered(self.fresh(), present(), window, remarks):
+            while absent.popleft():
+                yield None
+            count += 1
+            wrong += [answer.wrong] * bool(answer.wrong)
+            yield answer
+        yield from (None for _ in absent)
+        if wrong:
+            shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
+            _warn([f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}"])
+        _warn(remarks.lines())
+
+    def _see(self, remarks: "Remarks", place: Place, value: In, answer: Answer) -> None:
+        """Note what an answer lacks of its input."""
+        lacking = self.lacking(value)
+        if lacking or answer.lost:
+            lacked = self.lacked if lacking else ""
+            remarks.see(str(place), lost=answer.lost, lacking=lacking, lacked=lacked)
+
+    def labels(self) -> Sequence[str]:
+        """What it can say, such as its classes, for `repr`."""
+        return ()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.labels()[:8]) + ", ..." * (len(self.labels()) > 8)
+        parts = [self.origin, shown and f"labels {shown}"]
+        return f"<{type(self).__name__}{''.join(f'; {one}' for one in parts if one)}>"
 
     def evaluate(
         self, data: "str | Path | pd.DataFrame | None" = None, *, split: Literal["test", "valid"] = "test"
@@ -376,10 +466,7 @@ def answered(
                 yield predictor.unanswered(one, answer)
                 continue
             assert not isinstance(value, DataError | ShapeError)
-            lacking = predictor.lacking(value)
-            if lacking or answer.lost:
-                lacked = predictor.lacked if lacking else ""
-                remarks.see(str(one.place), lost=answer.lost, lacking=lacking, lacked=lacked)
+            predictor._see(remarks, one.place, value, answer)
             yield answer
 
 
@@ -410,6 +497,33 @@ def predicted(
     if wrong and len(wrong) == len(found):
         raise DataError(wrong[0])
     return PredictedAnswers([one if isinstance(one, kind) else None for one in found], wrong, seconds)
+
+
+def _warn(lines: Iterable[str]) -> None:
+    """Say in Python what the command says on standard error."""
+    for line in lines:
+        warnings.warn(line, DataWarning, stacklevel=4)
+
+
+def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = " ") -> str:
+    """The text of an input, with a border between the texts of several columns.
+
+    Raises:
+        DataError: no text, or a column is missing.
+
+    Example:
+        >>> as_text({"subject": "Hi", "body": "all"}, Place("input"), ["subject", "body"], " | ")
+        'Hi | all'
+    """
+    if columns and not isinstance(raw, str) and hasattr(raw, "keys"):
+        absent = next((name for name in columns if name not in raw), None)
+        if absent is not None:
+            raise place.refuse(f"expected the column {absent!r}, got {', '.join(map(str, raw.keys()))[:200]}")
+        cells = ["" if missing(raw[name]) else as_text(raw[name], place) for name in columns]
+        return cells[0] if len(cells) == 1 else border.join(one.strip() for one in cells if one.strip())
+    if not isinstance(raw, str):
+        raise place.refuse(f"expected a text, got {kind_of(raw)}")
+    return raw
 
 
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:

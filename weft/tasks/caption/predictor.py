@@ -5,22 +5,21 @@
 Read next: ../seq2seq/batch_search.py; ../../figures/sheets.py, which draws the attention over the picture.
 """
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.data.captions import read_captions
-from weft.data.held import held
 from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
@@ -35,7 +34,7 @@ from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.search.trace import Trace
 from weft.tasks import predictor
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
@@ -45,6 +44,8 @@ from weft.tasks.pictures.pictures import (
     content,
     encoded,
     noise,
+    one_picture,
+    picture_of,
     pictures_in,
     readable,
     source,
@@ -61,10 +62,6 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-NUMPY = b"\x93NUMPY"
-"""First bytes of a .npy file."""
 
 
 class Picture(NamedTuple):
@@ -162,6 +159,7 @@ class Captioner(predictor.Predictor[Picture]):
         self.model, self.vocabulary, self.shape, self.data = model, vocabulary, shape, data
         self.decoding = replace(decoding, max_ratio=0.0, max_extra=data.max_length)
         self.lines = decoding.nbest
+        self.window = decoding.batch_rows
         self.scores = scores
         self._coco = coco
         assert isinstance(model.source_embed, Front)
@@ -170,15 +168,15 @@ class Captioner(predictor.Predictor[Picture]):
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> Picture:
-        """The pixels or features in a file's content, in the shape that the model was trained on.
+        """The pixels or features of a file or its bytes, or an array as in training.
 
         Raises:
-            DataError: not the bytes of a picture, or one that cannot be read.
+            DataError: no picture, or one that cannot be read or has another shape.
         """
-        if not isinstance(raw, bytes):
-            raise place.refuse("expected the bytes of a picture")
-        with held(raw, str(place), ".npy" if raw.startswith(NUMPY) else "") as path:
-            return Picture(self.read(path))
+        return Picture(picture_of(raw, place, self.read, self.shape))
+
+    def is_one(self, raw: Raw) -> bool:
+        return one_picture(raw, self.shape)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[Picture]]:
         """A picture, a folder or .zip of them, or a list with the name of one per line.
@@ -194,9 +192,21 @@ class Captioner(predictor.Predictor[Picture]):
                 yield ParsedInput(place, UnreadablePicture(error, number))
 
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
-        found = self._captioned((one.pixels for one in inputs), self._random)
-        for one, captions in zip(inputs, found, strict=True):
-            yield CaptionAnswer(self, one, captions)
+        device = next(self.model.parameters()).device
+        for at in range(0, len(inputs), self.decoding.batch_rows):
+            part = inputs[at : at + self.decoding.batch_rows]
+            x, mask = source(np.stack([one.pixels for one in part]), self.front.places)
+            found = self.search(x.to(device), mask.to(device), None, self._random)
+            for one, texts in zip(part, results(found, repeat(self.vocabulary)), strict=False):
+                yield CaptionAnswer(self, one, texts)
+
+    def fresh(self) -> Self:
+        other = copy.copy(self)
+        other._random = self._seeded()
+        return other
+
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
 
     def unanswered(self, given: ParsedInput[Picture], why: Failure) -> Answer:
         number = given.value.number if isinstance(given.value, Picture | UnreadablePicture) else ""
@@ -224,10 +234,8 @@ class Captioner(predictor.Predictor[Picture]):
             super().check_figures(alignments=True)
         self.look(np.zeros(self.shape, np.float32), [1])
 
-    def predict(self, raw: str | Path | np.ndarray) -> str:
-        """The best caption of one picture: a file, or its [height, width, channels] as in training."""
-        pixels = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
-        return next(self.captions(pixels[None]))[0].text
+    def value(self, answer: CaptionAnswer) -> str:
+        return str(answer.found[0].text)
 
     def read(self, path: Path) -> np.ndarray:
         """The pixels of a picture's file, in the model's shape.
@@ -242,29 +250,8 @@ class Captioner(predictor.Predictor[Picture]):
     def captions(
         self, pictures: np.ndarray | Iterable[np.ndarray | str | Path]
     ) -> AnswerList[list[SearchResult]]:
-        """The n best captions of each picture, in order; in a DataFrame the best text, or a list of n texts.
-
-        Args:
-            pictures: [N, ..], or arrays or files in a list or a column of a DataFrame. None for one that is
-                missing.
-
-        Example:
-            df.assign(caption=model.captions(df.path))
-        """
-        captioned, kinds = partial(self._captioned, chance=self._seeded()), (np.ndarray, str, Path)
-        return answer_list(pictures, captioned, texts_of, what="picture", kinds=kinds)
-
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
-
-    def _captioned(
-        self, given: Iterator[np.ndarray | str | Path], chance: torch.Generator
-    ) -> Iterator[list[SearchResult]]:
-        while part := list(islice(given, self.decoding.batch_rows)):
-            pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
-            x, mask = source(np.stack(pixels), self.front.places)
-            found = self.search(x.to(chance.device), mask.to(chance.device), None, chance)
-            yield from results(found, repeat(self.vocabulary))
+        """Like `predict` of many pictures, with the n best captions of each and their scores."""
+        return self.listed(pictures, lambda one: one.found, texts_of)
 
     def look(self, picture: np.ndarray, tokens: list[int]) -> np.ndarray:
         """The decoder's attention for each token of a caption, [T, *grid].

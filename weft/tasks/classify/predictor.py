@@ -27,7 +27,7 @@ from weft.nn.embed.grams import Grams
 from weft.probe import probe
 from weft.store import files
 from weft.tasks import predictor
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
@@ -41,7 +41,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.calibration import calibrated
-from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw
+from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
@@ -239,18 +239,19 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         self.model = model
         self.reader = reader
         self._data = data
+        self.columns = text_columns(data.text) if data is not None else ()
         self._others = [(other, order(other.reader.classes, reader.classes)) for other in others]
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> ClassifyInput:
-        """A text; a `__label__x` in a line of a file is left out.
+        """A text, or several columns of one, by name; a `__label__x` in it is left out.
 
         Raises:
             DataError: the text is empty: training leaves such texts out, so a class would be a guess.
         """
-        text = MARKED.sub("", str(raw)) if place.line else str(raw)
+        text = MARKED.sub("", as_text(raw, place, self.columns))
         if not text.strip():
-            raise DataError(EMPTY)
+            raise place.refuse(EMPTY)
         return ClassifyInput(text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
@@ -267,12 +268,12 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             yield ParsedInput(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, LabelledExample):
-                row = TableRow(table, one.row, number) if table.headed else None
-                empty = "" if one.text.strip() else f"{source}:{one.number}: {EMPTY}"
-                if empty and row is None:
-                    yield ParsedInput(Place(str(source), one.number), DataError(empty))
-                else:
-                    yield ParsedInput(Place(str(source), one.number), ClassifyInput(one.text, row, empty))
+                given = self.given(one.text, Place(str(source), one.number))
+                if table.headed:
+                    wrong = given.place.why(given.value) if isinstance(given.value, DataError) else ""
+                    asked = ClassifyInput(one.text, TableRow(table, one.row, number), wrong)
+                    given = ParsedInput(given.place, asked)
+                yield given
             elif one.kind == "file":  # the rest cannot be read
                 raise one.error()
             elif table.headed:
@@ -285,7 +286,8 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return self.reader.vocabulary.alphabet.unknown(value.text)
 
     def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
-        decided = self.classify([one.text for one in inputs if not (one.wrong or _is_header(one))])
+        texts = [one.text for one in inputs if not (one.wrong or _is_header(one))]
+        decided = self._decided(iter(texts), WINDOW)
         for one in inputs:
             if one.row is not None and _is_header(one):
                 yield HeaderRow(one.row, self.reader.classes if self._scores else ())
@@ -300,22 +302,20 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             return self._unclassified(given.place.why(why), given.value.row)
         return super().unanswered(given, why)
 
-    def predict(self, raw: str) -> str:
-        if not isinstance(raw, str):
-            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use classify(texts)")
-        return next(self.classify([raw])).label
+    def value(self, answer: LabelAnswer) -> str:
+        return answer.decided.label
+
+    def labels(self) -> Sequence[str]:
+        return self.reader.classes
 
     def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> AnswerList[LabelDecision]:
-        """The class of each text, in order; in a DataFrame its label.
+        """Like `predict` of many texts, with the probabilities of each; in a DataFrame the labels.
 
         Args:
-            texts: a list, or a column of a DataFrame, read `window` at a time; None for one that is missing.
-            window: 1 answers each at once.
-
-        Example:
-            df.assign(label=model.classify(df.text))
+            texts: see `predict`.
+            window: number of texts that are answered together; 1 answers each at once.
         """
-        return answer_list(texts, lambda some: self._decided(some, window), lambda one: one.label)
+        return self.listed(texts, lambda one: one.decided, lambda one: one.label, window)
 
     def _decided(self, texts: Iterator[str], window: int) -> Iterator[LabelDecision]:
         while read := list(islice(texts, window)):
@@ -325,7 +325,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
                 continue
             probs = np.stack([one.probs for one in own])
             for other, places in self._others:
-                probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
+                probs = probs + np.stack([one.probs[places] for one in other._window(read)])
             yield from map(self.reader.decide, probs / (1 + len(self._others)))
 
     @property

@@ -1,11 +1,12 @@
 """A trained model that draws: captions in, pictures out; and its scores, next to baselines."""
 
+import copy
 import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,7 +29,7 @@ from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, places, table_of
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.pictures import parts
-from weft.tasks.predictor import Answer, Json, Place, Raw, predicted
+from weft.tasks.predictor import Answer, Json, Place, Raw, as_text, predicted
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
@@ -132,7 +133,15 @@ class Painter(predictor.Predictor[str]):
         self._random = self.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
-        return str(raw)
+        """A caption.
+
+        Raises:
+            DataError: it is empty.
+        """
+        text = as_text(raw, place)
+        if not text.strip():
+            raise place.refuse("the caption is empty; write one")
+        return text
 
     def lacking(self, value: str) -> list[str]:
         return self.vocabulary.alphabet.unknown(value)
@@ -153,9 +162,14 @@ class Painter(predictor.Predictor[str]):
 
         return picture_sheet([(answer.caption, answer.picture) for answer in answers])
 
-    def predict(self, raw: str) -> np.ndarray:
-        """The picture of one caption, [height, width, 3] uint8."""
-        return next(self.draw(self.read([raw])))
+    def value(self, answer: DrawnPicture) -> np.ndarray:
+        """[height, width, 3] uint8."""
+        return answer.picture
+
+    def fresh(self) -> Self:
+        other = copy.copy(self)
+        other._random = self.seeded()
+        return other
 
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""

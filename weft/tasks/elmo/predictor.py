@@ -23,7 +23,7 @@ from weft.tasks import predictor
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw
+from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts, ProseData, words_of
 from weft.tasks.running_text.data import sentences as split_sentences
@@ -76,7 +76,8 @@ class SentenceVectors(Answer):
         self._found = found
 
     def text(self) -> str:
-        return " ".join(self._found.words)
+        """The words and their vectors, as JSON."""
+        return json.dumps(self.json(), ensure_ascii=False)
 
     def json(self) -> Json:
         return {"words": list(self._found.words), "vectors": np.round(self._found.layers[-1], 5).tolist()}
@@ -110,30 +111,24 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         Raises:
             DataError: the word is missing in a sentence, or there are too many words.
         """
-        text = str(raw)
+        text = as_text(raw, place)
         cells = text.split("\t")
         if len(cells) == 3:
             return self._pair(cells[0], cells[1:], place)
+        if len(cells) != 1:
+            wanted = "expected a sentence, or 3 columns (word TAB sentence TAB sentence)"
+            raise place.refuse(f"{wanted}, got {len(cells)} columns")
         words = self._words(text, place)
         if len(words) > WORDS:
             raise place.refuse(f"expected at most {WORDS} words, got {len(words)}")
         return ContextQuery([words])
 
-    def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[ContextQuery]:
-        """A line of a file: a word in two sentences only."""
-        if isinstance(raw, DataError):
-            return super().given(raw, place)
-        try:
-            return ParsedInput(place, self._line(str(raw), place))
-        except DataError as error:
-            return ParsedInput(place, error)
-
     def answers(self, inputs: Sequence[ContextQuery]) -> Iterator[Answer]:
         return (self._answer(asked) for asked in inputs)
 
-    def predict(self, raw: str) -> str:
-        """The cosines of each layer for WORD TAB SENTENCE TAB SENTENCE."""
-        return self._answer(self._line(raw, Place("input"))).text()
+    def value(self, answer: Answer) -> Any:
+        """The word and its cosines in each layer, as text; of a sentence, its words and their vectors."""
+        return answer.text() if isinstance(answer, CosineAnswer) else answer.json()
 
     def compare(self, word: str, first: str, second: str) -> list[float]:
         """The cosines of a word's vectors in two sentences, the lowest layer first, where it is always 1.
@@ -168,12 +163,6 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         if not words:
             raise place.refuse("expected a sentence with words, got only white space")
         return words
-
-    def _line(self, text: str, place: Place) -> ContextQuery:
-        columns = text.count("\t") + 1
-        if columns != 3:
-            raise place.refuse(f"expected 3 columns (word TAB sentence TAB sentence), got {columns}")
-        return self.parse(text, place)
 
     def _pair(self, word: str, texts: Sequence[str], place: Place) -> ContextQuery:
         spelt, found, at = words_of(self.data, word), [], []
@@ -290,7 +279,6 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         {"tokenizer.json": portable_cutter(how.kind, form=how.form, lowercase=how.lowercase)},
         lambda count: _examples(comparer, valid, count),
         program="contexts",
-        shown=_shown,
         same=_close,
         distance=_distance,
     )
@@ -317,15 +305,6 @@ def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], cou
         *plain,
         *(f"{words[-1]}\t{line}\t{words[-1]}" for words, line in zip(sentences, plain, strict=True)),
     ]
-
-
-def _shown(answer: Answer) -> str:
-    """The cosines; of a sentence, words and vectors."""
-    return (
-        json.dumps(answer.json(), ensure_ascii=False)
-        if isinstance(answer, SentenceVectors)
-        else answer.text()
-    )
 
 
 def _distance(ours: str, theirs: str) -> float:

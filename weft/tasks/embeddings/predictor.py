@@ -4,6 +4,7 @@
 Read next: ../../data/vectors.py, the files.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from weft.tasks import predictor
 from weft.tasks.embeddings.data import WordList, WordsData
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, ShownVectors
-from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,23 +59,23 @@ class NearestWords(Answer):
     ) -> None:
         self._vectors = vectors
         self._words = words
-        self._near = near
+        self.near = near
         self._scores = scores
 
     def text(self) -> str:
         """The words of the input, a tab, and the words near them."""
-        near = [f"{one.word}={one.similarity:.4f}" if self._scores else one.word for one in self._near]
+        near = [f"{one.word}={one.similarity:.4f}" if self._scores else one.word for one in self.near]
         return "\t".join([" ".join(self._words), " ".join(near)])
 
     def json(self) -> Json:
         """The near words with their cosines."""
-        return [{"word": one.word, "cosine": one.similarity} for one in self._near]
+        return [{"word": one.word, "cosine": one.similarity} for one in self.near]
 
     def figure(self) -> "Figure":
         """A map of all these words."""
         from weft.figures.wordmap import word_map  # imports matplotlib
 
-        words = [*self._words, *(one.word for one in self._near)]
+        words = [*self._words, *(one.word for one in self.near)]
         rows = np.stack([self._vectors.vector(word) for word in words])
         title = f"what is near {' '.join(self._words)}"
         return word_map(words, rows, title=title, marked=len(self._words))
@@ -143,7 +144,7 @@ class WordVectors(predictor.Predictor[list[str]]):
         Raises:
             DataError: not one or three words, or one without a vector.
         """
-        words = str(raw).split()
+        words = as_text(raw, place).split()
         if len(words) not in (1, 3):
             raise place.refuse(f"expected one word, or three (man king woman), got {len(words)}")
         for word in words:
@@ -211,9 +212,19 @@ class WordVectors(predictor.Predictor[list[str]]):
         best = np.argsort(-scores, kind="stable")[:count]
         return [Near(self.words[place], float(scores[place])) for place in best]
 
-    def predict(self, raw: str, count: int = NEAREST) -> list[tuple[str, float]]:
-        """The words nearest to a word, with their cosines."""
-        return [(near.word, near.similarity) for near in self.nearest(raw.strip(), count)]
+    def predict(self, raw: Any, count: int = NEAREST) -> Any:
+        """The words nearest to a word, or to the answer of an analogy (three words), with their cosines.
+
+        Args:
+            raw: see Predictor.predict.
+            count: number of words.
+        """
+        other = copy.copy(self)
+        other._count = count
+        return super(WordVectors, other).predict(raw)
+
+    def value(self, answer: NearestWords) -> list[tuple[str, float]]:
+        return [(near.word, near.similarity) for near in answer.near]
 
     def save(self, path: str | Path) -> None:
         """Write the vectors: .bin (word2vec binary), .glove (GloVe text), otherwise word2vec text."""

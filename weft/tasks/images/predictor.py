@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -17,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft.data.held import held
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1, by_class, confusion, table
@@ -28,7 +26,7 @@ from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
@@ -38,7 +36,9 @@ from weft.tasks.pictures.pictures import (
     content,
     encoded,
     noise,
+    one_picture,
     parts,
+    picture_of,
     pictures_in,
     readable,
     source,
@@ -142,49 +142,34 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The pixels in a file's content, in the shape that the model was trained on.
+        """The pixels of a file or its bytes, or an array [.., height, width, channels] as in training.
 
         Raises:
-            DataError: not the bytes of a picture, or one that cannot be read.
+            DataError: no picture, or one that cannot be read or has another shape.
         """
-        if not isinstance(raw, bytes):
-            raise place.refuse("expected the bytes of a picture")
-        with held(raw, str(place)) as path:
-            return self.read(path)
+        return picture_of(raw, place, self.read, self.shape)
+
+    def is_one(self, raw: Raw) -> bool:
+        return one_picture(raw, self.shape)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
         """A picture or clip, a folder or .zip of them, or a list with the name of one per line."""
         return read_each(source, pictures_in(source), self.read)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
-        for picture, probs in zip(inputs, self.probs(np.stack(inputs)), strict=True):
+        for picture, probs in zip(inputs, self.probs(np.stack(inputs)) if inputs else (), strict=True):
             explain = partial(weighed, self, picture)
             yield PictureAnswer(self.names, probs, scores=self._scores, explain=explain)
 
-    def predict(self, raw: str | Path | np.ndarray) -> str:
-        """The class of one picture or clip: a file, or its [.., height, width, channels] as in training."""
-        picture = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
-        return next(self.answers([picture])).label
+    def value(self, answer: PictureAnswer) -> str:
+        return answer.label
+
+    def labels(self) -> Sequence[str]:
+        return self.names
 
     def classify(self, pictures: Iterable[np.ndarray | str | Path]) -> AnswerList[PictureAnswer]:
-        """The class of each picture or clip, in order; in a DataFrame its label.
-
-        Args:
-            pictures: files, or arrays of the shape the model was trained on; a list, or a column of a
-                DataFrame. None for one that is missing.
-
-        Example:
-            df.assign(label=model.classify(df.path))
-        """
-        return answer_list(
-            pictures, self._classified, lambda one: one.label, what="picture", kinds=(np.ndarray, str, Path)
-        )
-
-    def _classified(self, given: Iterator[np.ndarray | str | Path]) -> Iterator[PictureAnswer]:
-        while part := list(islice(given, ROWS)):
-            yield from self.answers(
-                [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
-            )
+        """Like `predict` of many pictures, with the probabilities of each; in a DataFrame the labels."""
+        return self.listed(pictures, lambda one: one, lambda one: one.label)
 
     @property
     def front(self) -> Front:

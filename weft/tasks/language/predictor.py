@@ -4,11 +4,12 @@
 Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 """
 
+import copy
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from weft.search.hypotheses import Hypotheses
 from weft.search.offered import written
 from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import (
     Inspection,
@@ -35,7 +36,7 @@ from weft.tasks.inspection import (
 )
 from weft.tasks.language.data import collate_lines, known, reading_of
 from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecoding, StepReader, expected
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import name_in
@@ -65,22 +66,22 @@ class Continuation(Answer):
 
     def __init__(self, writer: "TextWriter", found: Sequence[GeneratedText]) -> None:
         self._writer = writer
-        self._found = found
+        self.found = found
 
     def text(self) -> str:
         """Each continuation on its own line; with scores, after its log-probability and a tab."""
-        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self._found]
+        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self.found]
         return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
 
     def json(self) -> Json:
         """The first continuation and its log-probability."""
-        return {"text": self._found[0].text, "logp": self._found[0].logp}
+        return {"text": self.found[0].text, "logp": self.found[0].logp}
 
     def figure(self) -> "Figure":
         """The first text, coloured by how likely the model finds each of its tokens."""
         from weft.figures.surprise import coloured_tokens
 
-        text = self._found[0].text
+        text = self.found[0].text
         scored = self._writer.score(text)
         return coloured_tokens(scored.pieces, scored.logp, title=text[:80])
 
@@ -164,7 +165,7 @@ class TextWriter(Predictor[str]):
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one may be continued too."""
-        return str(raw)
+        return as_text(raw, place)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
         return succeeded(self.attempts(inputs))
@@ -188,40 +189,27 @@ class TextWriter(Predictor[str]):
     def lacking(self, value: str) -> list[str]:
         return self.vocabulary.alphabet.unknown(value)
 
-    def predict(self, raw: Any) -> str:
-        """One text and its best continuation.
-
-        Raises:
-            TypeError: not one text.
-        """
-        if not isinstance(raw, str):
-            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
-        return next(self.write([raw]))[0].text
+    def value(self, answer: Continuation) -> str:
+        """The text and its best continuation."""
+        return answer.found[0].text
 
     def write(self, texts: Iterable[str], *, window: int = WINDOW) -> AnswerList[list[GeneratedText]]:
-        """For each text, in order, its continuations; in a DataFrame the best text, or a list of n texts.
+        """Like `predict` of many texts, with the n continuations of each and their log-probabilities.
 
         Args:
-            texts: a list, or a column of a DataFrame, read `window` at a time; those with the same number of
-                tokens are continued together. None for one that is missing.
-            window: 1 answers each at once.
-
-        Example:
-            df.assign(text=model.write(df.beginning))
+            texts: see `predict`; those with the same number of tokens are continued together.
+            window: number of texts that are answered together; 1 answers each at once.
         """
 
         def cell(found: list[GeneratedText]) -> str | list[str]:
             return found[0].text if len(found) == 1 else [one.text for one in found]
 
-        return answer_list(texts, lambda some: self._continued(some, window), cell)
+        return self.listed(texts, lambda one: one.found, cell, window)
 
-    def _continued(self, texts: Iterator[str], window: int) -> Iterator[list[GeneratedText]]:
-        generator = self._seeded()
-        while some := list(islice(texts, window)):
-            for found in self._window(some, generator):
-                if isinstance(found, DataError | ShapeError):
-                    raise found
-                yield found
+    def fresh(self) -> Self:
+        other = copy.copy(self)
+        other._random = self._seeded()
+        return other
 
     def _seeded(self) -> torch.Generator:
         return torch.Generator(self._device).manual_seed(self.decoding.seed)

@@ -32,7 +32,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, hide
-from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts
 from weft.tasks.seq2seq.inspection import name_in
@@ -155,9 +155,10 @@ class GapFiller(predictor.Predictor[list[int]]):
         Raises:
             DataError: there is no [MASK] in the text.
         """
-        if MASK not in str(raw):
-            raise place.refuse(f"expected {MASK} where a word is missing, got {str(raw)[:40]!r}")
-        return self.tokens(str(raw))
+        text = as_text(raw, place)
+        if MASK not in text:
+            raise place.refuse(f"expected {MASK} where a word is missing, got {text[:40]!r}")
+        return self.tokens(text)
 
     def answers(self, inputs: Sequence[list[int]]) -> Iterator[GapAnswer]:
         return (self._answer(tokens) for tokens in inputs)
@@ -170,9 +171,9 @@ class GapFiller(predictor.Predictor[list[int]]):
         """
         return self._answer(self.parse(text, Place("input"))).filled(count)
 
-    def predict(self, raw: str) -> str:
+    def value(self, answer: GapAnswer) -> str:
         """The text with its gaps filled."""
-        return self.fill(raw, 1).text
+        return answer.filled(1).text
 
     def tokens(self, text: str) -> list[int]:
         """<sos>, the pieces and the masks, <eos>."""

@@ -29,7 +29,7 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
-from weft.tasks.predictor import Answer, Json, Place, Raw
+from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,8 +104,8 @@ class Rememberer(predictor.Predictor[Tensor]):
             DataError: not an input of the problem.
         """
         if self.data.problem == "adding":
-            return _numbers(str(raw).split(), place)
-        line = str(raw).strip()
+            return _numbers(as_text(raw, place).split(), place)
+        line = as_text(raw, place).strip()
         try:
             signs = PROBLEMS[self.data.problem].read(line, (self.data.length, self.data.symbols))
         except ValueError as expected:

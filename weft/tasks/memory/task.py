@@ -120,7 +120,9 @@ class MemoryPipeline(Pipeline):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
         assert isinstance(model, Labeller)
-        asked = LabelSettings.of(settings)
+        asked = self.task.prediction_settings.of(settings)
+        if not isinstance(asked, LabelSettings):
+            return Rememberer(model, self.task.data)
         return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
     def evaluate(
@@ -163,6 +165,11 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         "share of sums off by less than 0.04; for the others, loss is nats per position and "
         "accuracy the share of right answers (1/8 by guessing, or 1 in the number of cups)."
     )
+
+    def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
+        super().__init__(data=data, model=model)
+        if data.problem == "adding":  # a sum has no probability
+            self.prediction_settings = PredictionSettings  # type: ignore[assignment,misc]
 
     @property
     def validation_offers(self) -> tuple[ItemKind, ...]:

@@ -17,7 +17,7 @@ from weft.metrics.scored import BETTER, ScoreWithBaselines, report
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw
+from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw, as_text
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.tasks.seq2seq.translator import Translator
@@ -86,7 +86,7 @@ class ManyTranslator(Predictor[str]):
             others=self._others,
             scores=self._scores,
             keeps="parts",
-            column=pair.partition("-")[0],
+            columns=(pair.partition("-")[0],),
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:
@@ -106,7 +106,7 @@ class ManyTranslator(Predictor[str]):
         return self.of(f"{source or 'any'}-{target}")
 
     def parse(self, raw: Raw, place: Place) -> str:
-        return str(raw)
+        return as_text(raw, place)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[str]]:
         self._refuse()
@@ -118,8 +118,8 @@ class ManyTranslator(Predictor[str]):
     def _refuse(self) -> NoReturn:
         raise ConfigError(f"--target: name the language to write, one of {', '.join(self._data.targets)}")
 
-    def predict(self, raw: Any, target: str = "", source: str | None = None) -> str:
-        """The best translation of one text."""
+    def predict(self, raw: Any, target: str = "", source: str | None = None) -> Any:
+        """The best translation of one text, or those of many; see Predictor.predict."""
         return self.to(target, source).predict(raw) if target else self._refuse()
 
 

@@ -4,7 +4,7 @@ Read next: data.py and model.py, the sections of a recipe.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -16,12 +16,14 @@ from PIL import Image
 from torch import Tensor
 
 from weft.data import archive
+from weft.data.held import held
 from weft.data.images import PICTURES
 from weft.data.lines import read_lines
 from weft.data.magic import UNLISTED, kind_of_file
 from weft.errors import DataError
 from weft.store import jsonfile
-from weft.tasks.predictor import Place, Predictor, name_of
+from weft.tasks.predictor import Place, Predictor, Raw, name_of
+from weft.wording import kind_of
 
 
 def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
@@ -65,6 +67,32 @@ def _files(path: Path) -> list[Path] | None:
     kind = kind_of_file(path)
     known = path.suffix.lower() in SUFFIXES or (kind is not None and kind.holds in UNLISTED)
     return [path] if known else None
+
+
+NUMPY = b"\x93NUMPY"
+"""First bytes of a .npy file."""
+
+
+def picture_of(
+    raw: Raw, place: Place, read: Callable[[Path], np.ndarray], shape: tuple[int, ...]
+) -> np.ndarray:
+    """The pixels of a picture: a file, its bytes, or an array of the shape of the training."""
+    if isinstance(raw, np.ndarray):
+        check_shape(raw.shape, shape, str(place))
+        return raw
+    if isinstance(raw, str | Path):
+        return read(Path(raw))
+    if not isinstance(raw, bytes):
+        raise place.refuse(f"expected a picture: its file, bytes or array, got {kind_of(raw)}")
+    with held(raw, str(place), ".npy" if raw.startswith(NUMPY) else "") as path:
+        return read(path)
+
+
+def one_picture(raw: Raw, shape: tuple[int, ...]) -> bool:
+    """Whether Python gave one picture, not several."""
+    if isinstance(raw, np.ndarray):
+        return raw.ndim <= len(shape) and raw.dtype != object
+    return not isinstance(raw, Iterable) or isinstance(raw, str | bytes)
 
 
 def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path | str) -> None:

@@ -366,7 +366,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             scores=scores,
             shortlist=self._made,
             keeps=self._keeps,
-            column=self.task.data.source,
+            columns=(self.task.data.source,),
         )
 
     def with_direction(self, text: str, target: str) -> str:

@@ -37,7 +37,7 @@ class SentenceTranslator(Predictor[str]):
         self.translator = translator
         self.languages = (source, target)
         self.lines, self.window, self.piped = translator.lines, translator.window, translator.piped
-        self.column = translator.column
+        self.columns = translator.columns
 
     def parse(self, raw: Raw, place: Place) -> str:
         return self.translator.parse(raw, place)

@@ -9,13 +9,12 @@ which turns attention into pairs of words.
 import copy
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -30,8 +29,8 @@ from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.answer_list import AnswerList, answer_list
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, each, succeeded
+from weft.tasks.answer_list import AnswerList
+from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
 from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
@@ -200,7 +199,7 @@ class Translator(Predictor[str]):
         scores: whether `weft predict` writes the score of each text before it.
         shortlist: for `decoding.shortlist`.
         keeps: what is kept of a source if `decoding.verbatim` is true.
-        column: of the sources in a table.
+        columns: of the sources in a table, one.
 
     Example:
         >>> from weft.models import Generator
@@ -236,10 +235,10 @@ class Translator(Predictor[str]):
         scores: bool = False,
         shortlist: Shortlist | None = None,
         keeps: Keeps = "nothing",
-        column: str | None = None,
+        columns: Sequence[str] = (),
     ) -> None:
         self.model = model
-        self.column = column
+        self.columns = columns
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
         self.target = target
         self.decoding = decoding
@@ -258,7 +257,7 @@ class Translator(Predictor[str]):
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one has empty answers."""
-        return str(raw)
+        return as_text(raw, place, self.columns)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
         return succeeded(self.attempts(inputs))
@@ -275,24 +274,14 @@ class Translator(Predictor[str]):
             raise ConfigError("decoding.terms: alignments would count the annotations; leave one of them out")
         self.align([EOS], [])
 
-    def predict(self, raw: Any) -> str:
-        """The best translation of one text; `pairs` and `translate` take many.
+    def value(self, answer: "TranslationAnswer") -> str:
+        """The best translation."""
+        return str(answer.found[0].text)
 
-        Raises:
-            TypeError: not one text.
-            DataError, ShapeError: it cannot be translated.
-        """
-        if not isinstance(raw, str):
-            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
-        (found,) = self._window([raw], self._seeded())
-        if isinstance(found, DataError | ShapeError):
-            raise found
-        best = found[0]
-        if best.lost:
-            warnings.warn(f"{raw[:60]!r}: {best.lost}", stacklevel=2)
-        if lacking := self.lacking(raw):
-            warnings.warn(f"the vocabulary lacks {named(lacking)}; {self.lacked}", stacklevel=2)
-        return best.text
+    def fresh(self) -> Self:
+        other = copy.copy(self)
+        other._random = self._seeded()
+        return other
 
     def lacking(self, value: str) -> list[str]:
         parts = self._parts(value)
@@ -319,17 +308,8 @@ class Translator(Predictor[str]):
         return self.unread
 
     def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
-        """The n best translations of each line, in order; an empty line has n empty ones.
-
-        In a DataFrame the best text, or a list of n texts. `pairs` reads a stream of any length.
-
-        Args:
-            lines: a list, or a column of a DataFrame; None for one that is missing.
-
-        Example:
-            df.assign(spanish=model.translate(df.english))
-        """
-        return answer_list(lines, lambda some: (found for _, found in self.pairs(some)), texts_of)
+        """Like `predict` of many lines, with the n best translations of each and their scores."""
+        return self.listed(lines, lambda one: one.found, texts_of)
 
     def pairs(
         self, lines: Iterable[str], *, window: int = WINDOW

@@ -5,15 +5,15 @@
 Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
+import copy
 import io
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ from weft.search.offered import GRAPHS, Decoding, setting
 from weft.search.trace import Trace
 from weft.setting_types import Bounds
 from weft.tasks import predictor
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.evaluation import Evaluation, mean_loss
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
@@ -55,7 +55,7 @@ from weft.tasks.speech.data import (
     pad_frames,
 )
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
-from weft.wording import plural
+from weft.wording import kind_of, plural
 from weft.words import spaced
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
     draws = True
     reads: ClassVar[Reads] = "sound"
     linewise = False
-    window = 64
+    window = WINDOW
 
     def __init__(
         self,
@@ -149,15 +149,27 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The content of a recording, as frames [S, F].
+        """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves.
 
         Raises:
-            DataError: not the bytes of a recording, or one that cannot be read.
+            DataError: no recording, or one that cannot be read.
         """
+        if isinstance(raw, Sound):
+            return self.sound.of(raw)
+        if isinstance(raw, str | Path):
+            return self.read(Path(raw))
+        if isinstance(raw, np.ndarray) and raw.ndim == 2:
+            return raw
         if not isinstance(raw, bytes):
-            raise place.refuse("expected the bytes of a recording")
+            wanted = "expected a recording: its file, bytes, samples or frames"
+            raise place.refuse(f"{wanted}, got {kind_of(raw)}")
         with held(raw, str(place)) as path:
             return self.read(path)
+
+    def is_one(self, raw: Raw) -> bool:
+        if isinstance(raw, np.ndarray):
+            return raw.ndim == 2 and raw.dtype != object
+        return isinstance(raw, Sound) or super().is_one(raw)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
         """A recording, or a list with the name of one per line."""
@@ -166,8 +178,23 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return read_each(source, files, self.read)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
-        for frames, found in zip(inputs, self._transcribed(iter(inputs), self._random), strict=True):
-            yield TranscriptAnswer(self, frames, found)
+        texts: dict[int, list[SearchResult]] = {}
+        order = sorted(range(len(inputs)), key=lambda n: -len(inputs[n]))
+        for at in range(0, len(order), self.decoding.batch_rows):
+            numbers = order[at : at + self.decoding.batch_rows]
+            frames, mask = pad_frames([inputs[n] for n in numbers])
+            found = self.search(frames.to(self.device), mask.to(self.device), None, self._random)
+            texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=False))
+        for number, one in enumerate(inputs):
+            yield TranscriptAnswer(self, one, texts[number])
+
+    def fresh(self) -> Self:
+        other = copy.copy(self)
+        other._random = self._seeded()
+        return other
+
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(self.device).manual_seed(self.decoding.seed)
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention."""
@@ -175,10 +202,8 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             super().check_figures(alignments=True)
         self.align(np.zeros((50, self.sound.bins), np.float32), [])
 
-    def predict(self, raw: str | Path | Sound) -> str:
-        """The transcript of one recording: a file, or samples and their rate."""
-        frames = self.sound.of(raw) if isinstance(raw, Sound) else self.read(Path(raw))
-        return next(self.transcribe([frames]))[0].text
+    def value(self, answer: TranscriptAnswer) -> str:
+        return str(answer.found[0].text)
 
     def read(self, path: Path) -> np.ndarray:
         """The frames [S, F] of a recording.
@@ -189,34 +214,8 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return self.sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
-        """The n best transcripts of each recording, in order; in a DataFrame the best text, or n texts.
-
-        Args:
-            recordings: files, or frames [S, F]; a list, or a column of a DataFrame. None for one that is
-                missing.
-
-        Example:
-            df.assign(text=model.transcribe(df.path))
-        """
-        transcribed, kinds = partial(self._transcribed, chance=self._seeded()), (np.ndarray, str, Path)
-        return answer_list(recordings, transcribed, texts_of, what="recording", kinds=kinds)
-
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(self.device).manual_seed(self.decoding.seed)
-
-    def _transcribed(
-        self, given: Iterator[np.ndarray | str | Path], chance: torch.Generator
-    ) -> Iterator[list[SearchResult]]:
-        recordings = (one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in given)
-        while window := list(islice(recordings, WINDOW)):
-            texts: dict[int, list[SearchResult]] = {}
-            order = sorted(range(len(window)), key=lambda n: -len(window[n]))
-            for at in range(0, len(order), self.decoding.batch_rows):
-                numbers = order[at : at + self.decoding.batch_rows]
-                frames, mask = pad_frames([window[n] for n in numbers])
-                found = self.search(frames.to(self.device), mask.to(self.device), None, chance)
-                texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=True))
-            yield from (texts[n] for n in range(len(window)))
+        """Like `predict` of many recordings, with the n best transcripts of each and their scores."""
+        return self.listed(recordings, lambda one: one.found, texts_of)
 
     def align(self, frames: np.ndarray, tokens: Sequence[int]) -> Heard:
         """The model's attention to frames [S, F] while writing these tokens.

@@ -6,6 +6,7 @@ names, as B-PER does, also whole names and each type of name.
 Read next: ../../data/conllu.py, the format of both; ../../metrics/suffix.py, the baseline.
 """
 
+import copy
 import math
 import random
 import re
@@ -21,7 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.conllu import Column, ConlluSentence, each_sentence
+from weft.data.conll import ReadAs, reading_of
+from weft.data.conllu import Column, ConlluSentence, each_input
 from weft.errors import DataError
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
@@ -37,7 +39,7 @@ from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
 from weft.tasks import predictor
-from weft.tasks.answer_list import AnswerList, answer_list
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.evaluation import unanswered
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
@@ -53,7 +55,8 @@ from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import Confidence, calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, predicted
-from weft.wording import plural
+from weft.tasks.task import Progress, silent
+from weft.wording import kind_of, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,21 +88,21 @@ class TagAnswer(Answer):
     def __init__(
         self, sentence: ConlluSentence, column: Column, tagged: SentenceTags, *, scores: bool
     ) -> None:
-        self._sentence = sentence
+        self.sentence = sentence
+        self.tagged = tagged
         self._probs = tagged.probs if scores else []
         self._column = column
-        self.tagged = tagged
 
     def text(self) -> str:
         """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
-        lines = self._sentence.tagged(self.tagged.tags, self._column)
-        for row, prob in zip(self._sentence.rows, self._probs, strict=False):
+        lines = self.sentence.tagged(self.tagged.tags, self._column)
+        for row, prob in zip(self.sentence.rows, self._probs, strict=False):
             lines[row] = _with_prob(lines[row], prob)
         return "\n".join(lines) + "\n"
 
     def json(self) -> Json:
         """A list of words, each with its tag and (with scores) the probability of that tag."""
-        words = zip(self._sentence.forms, self.tagged.tags, strict=True)
+        words = zip(self.sentence.forms, self.tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
         for one, prob in zip(found, self._probs, strict=False):
             one["prob"] = prob
@@ -109,7 +112,7 @@ class TagAnswer(Answer):
         """The words with their tags; the likelier a tag, the darker."""
         from weft.figures.coloured import coloured_text  # imports matplotlib
 
-        forms, tagged = self._sentence.forms, self.tagged
+        forms, tagged = self.sentence.forms, self.tagged
         if not forms:
             return None
         words = [f"{form}/{tag}" for form, tag in zip(forms, tagged.tags, strict=True)]
@@ -138,6 +141,8 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         probs: whether answers contain the probability of each tag.
         plot: whether answers have figures.
         temperature: of the probabilities; see ../labels/calibration.py.
+        read_as: how the lines of a file are read.
+        progress: receives how they were read, if not as sentences.
 
     Example:
         >>> from weft.tasks.lexicon import Lexicon
@@ -162,6 +167,8 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         probs: bool = False,
         plot: bool = False,
         temperature: float = 1.0,
+        read_as: ReadAs = "auto",
+        progress: Progress = silent,
     ) -> None:
         self.model = model
         self.lexicon = lexicon
@@ -169,21 +176,40 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         self._column = column
         self._probs = probs
         self._plot = plot
+        self._read_as: ReadAs = read_as
+        self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> ConlluSentence:
-        """Words with spaces between them."""
-        words = str(raw).split()
+        """A sentence: a text with spaces between its words, or a list of words.
+
+        Raises:
+            DataError: it has no words.
+        """
+        if not isinstance(raw, str) and not (
+            isinstance(raw, Iterable) and all(isinstance(one, str) for one in raw)
+        ):
+            raise place.refuse(f"expected a text, or a list of words, got {kind_of(raw)}")
+        words = raw.split() if isinstance(raw, str) else list(raw)
+        if not words:
+            raise place.refuse("the sentence is empty; write words")
         return ConlluSentence(words, place.line, list(range(len(words))), words, None)
 
+    def is_one(self, raw: Raw) -> bool:
+        """Whether Python gave one sentence: a text, or a tuple of its words; a list is many."""
+        return super().is_one(raw) or isinstance(raw, tuple)
+
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ConlluSentence]]:
-        """CoNLL-U; a word on each line; or a sentence on each line."""
-        name = predictor.name_of(source)
-        for one in each_sentence(source, column=self._column):
+        """The sentences of a file or stream, as conll.reading_of says."""
+        name, lexicon = predictor.name_of(source), self.lexicon
+        reading = reading_of(source, lexicon.form, {*lexicon.tags}, self._column, self._read_as)
+        if reading.note:
+            self._progress(reading.note, 0, None)
+        for one in each_input(reading, name, column=self._column):
             place = Place(name, (one.line or 0) if isinstance(one, DataError) else one.first)
             yield self.given(one, place) if isinstance(one, DataError) else ParsedInput(place, one)
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
-        found = self.tag([one.forms for one in inputs], probs=self._probs or self._plot)
+        found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged, scores=self._probs)
 
@@ -195,32 +221,25 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
             return UntaggedSentence(given.place.why(why), given.value, self._column)
         return super().unanswered(given, why)
 
-    def predict(self, raw: str | Sequence[str]) -> list[tuple[str, str]]:
-        """The words of one sentence with their tags; it is given as words, or as a text with spaces."""
-        words = raw.split() if isinstance(raw, str) else list(raw)
-        return list(zip(words, next(self.tag([words])).tags, strict=True))
+    def value(self, answer: TagAnswer) -> list[tuple[str, str]]:
+        return list(zip(answer.sentence.forms, answer.tagged.tags, strict=True))
+
+    def labels(self) -> Sequence[str]:
+        return self.lexicon.tags
 
     def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> AnswerList[SentenceTags]:
-        """The tags of each sentence, in order; one without words has none. In a DataFrame a list of tags.
+        """Like `predict` of many sentences, with the tags without the words; in a DataFrame a list of tags.
 
         Args:
-            sentences: of words, or texts with spaces between the words; a list, or a column of a DataFrame,
-                read WINDOW at a time. None for one that is missing.
+            sentences: texts with spaces between the words, or lists of words; see `predict`.
             probs: also the probabilities of the tags of each word, given the whole sentence.
-
-        Example:
-            df.assign(tags=model.tag(df.text))
         """
-        return answer_list(
-            sentences,
-            lambda some: self._tagged(some, probs),
-            lambda one: one.tags,
-            what="sentence",
-            kinds=(str, list, tuple, np.ndarray),
-        )
+        other = copy.copy(self)
+        other._probs = probs
+        return other.listed(sentences, lambda one: one.tagged, lambda one: one.tags)
 
-    def _tagged(self, given: Iterator[str | Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
-        sentences = (one.split() if isinstance(one, str) else one for one in given)
+    def _tagged(self, given: Iterable[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
+        sentences = iter(given)
         while window := list(islice(sentences, WINDOW)):
             yield from self._window(window, probs)
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.conll import holds_tags
+from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
@@ -189,6 +189,18 @@ class TagModel:
         return Labeller(embed, encoder, head)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TagSettings(LabelSettings):
+    """What the user asks of tags.
+
+    Args:
+        read_as: how the lines of the input are read: a sentence on each, a word on each, or columns; auto
+            decides by the first lines.
+    """
+
+    read_as: ReadAs = "auto"
+
+
 class TaggedText(NamedTuple):
     """The training sentences, and given vectors of words."""
 
@@ -339,13 +351,16 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
         assert isinstance(model, Labeller)
+        asked = TagSettings.of(settings)
         return WordTagger(
             model,
             self.lexicon,
             self.task.data.column,
-            probs=LabelSettings.of(settings).scores,
-            plot=LabelSettings.of(settings).plot is not None,
+            probs=asked.scores,
+            plot=asked.plot is not None,
             temperature=self.temperature,
+            read_as=asked.read_as,
+            progress=asked.progress,
         )
 
     def examples(self, split: Split, file: Path | None = None) -> list[ConlluSentence]:
@@ -412,6 +427,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
+    prediction_settings: ClassVar = TagSettings
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
