@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.run import LoadedRun, open_run
+from weft.tasks.forecast import evaluation
 from weft.tasks.forecast.predictor import ForecastPredictor
 
 LOOKBACK, HORIZON = 7, 3
@@ -133,3 +134,16 @@ def test_without_the_data_of_the_training_ridge_regression_is_left_out(run: Path
 def test_a_file_without_a_whole_window_is_refused(run: Path, tmp_path: Path) -> None:
     said = refused(weft("evaluate", run, "--data", table(tmp_path / "new.csv", "a", rows=9)))
     assert "series 'a': expected at least 10 rows, got 9" in said
+
+
+def test_windows_score_the_same_together_and_in_pieces(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open_run(run)
+    whole = opened.pipeline.evaluate(opened.model)
+    monkeypatch.setattr(evaluation, "ROWS", 7)  # of 20 windows
+    pieces = opened.pipeline.evaluate(opened.model)
+    for one, other in zip(whole.scores, pieces.scores, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-5), one.score.name
+        assert one.baselines == pytest.approx(other.baselines, rel=1e-9)
+    outputs = [one.compared[0].made().outputs for one in (whole, pieces)]
+    np.testing.assert_allclose(outputs[0].quantiles, outputs[1].quantiles, rtol=1e-5)
+    np.testing.assert_array_equal(outputs[0].naive, outputs[1].naive)

@@ -2,17 +2,21 @@
 
 import math
 from collections.abc import Iterator
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
 
 import weft.metrics
+from tests.commands import shell
 from tests.shared import copied, shared_run
 from tests.source import ROOT
 from tests.tasks.every import KINDS
 from weft import rooms, tasks
 from weft.errors import DataError
+from weft.metrics.intervals import difference_interval, with_interval
 from weft.metrics.metric import Metric
 from weft.run import LoadedRun, open_run
 from weft.tasks.evaluation import Evaluation
@@ -26,6 +30,11 @@ METRICS = {name: kind() for name, kind in sorted(rooms.parts(weft.metrics, Metri
 COPYING = MemoryTask(
     data=MemoryData(problem="copying", length=3, symbols=2, valid=13, test=11), model=MemoryModel()
 )
+
+
+@cache
+def opened_run(name: str) -> LoadedRun:
+    return open_run(shared_run(name), device="cpu")
 
 
 def rows(title: str) -> dict[str, list[str]]:
@@ -49,6 +58,14 @@ def evaluations(name: str, opened: LoadedRun, folder: Path) -> Iterator[Evaluati
         yield opened.pipeline.evaluate(opened.model, data=folder / "analogies.txt")
 
 
+@pytest.fixture(autouse=True)
+def _few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How wide an interval is is no matter here; a thousand resamples of each score took most of the time."""
+    scored = import_module("weft.metrics.scored")  # whose name is also that of a function
+    for one in (with_interval, difference_interval):
+        monkeypatch.setattr(scored, one.__name__, partial(one, resamples=20))
+
+
 def score(found: Evaluation, key: str) -> bool:
     """Whether a metric reads what an evaluation compares; then it gives a finite score that says how."""
     before = {one.score.name for one in found.scores}
@@ -69,28 +86,55 @@ def score(found: Evaluation, key: str) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_metric_that_reads_what_a_task_offers_scores_it(name: str, tmp_path: Path) -> None:
-    opened = open_run(shared_run(name), device="cpu")
+    opened = opened_run(name)
     found = list(evaluations(name, opened, tmp_path))
     offers = opened.task.evaluation.offers
-    scored = {key for key in METRICS if any(score(one, key) for one in found)}
-    assert scored == {key for key, metric in METRICS.items() if set(metric.reads) & set(offers)}
-    assert scored == {key for key, cells in rows("Metrics").items() if name in cells[-1].split(", ")}
+    read = {key for key in METRICS if any(score(one, key) for one in found)}
+    assert read == {key for key, metric in METRICS.items() if set(metric.reads) & set(offers)}
+    assert read == {key for key, cells in rows("Metrics").items() if name in cells[-1].split(", ")}
     assert rows("Tasks")[name][0] == ", ".join(offers)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_validation_offers_what_its_task_says(name: str, tmp_path: Path) -> None:
-    run = copied(shared_run(name), tmp_path)
-    opened = open_run(run, device="cpu")
-    training = training_of(opened.task.prepare(run, silent))
+    opened = opened_run(name)
+    training = training_of(opened.task.prepare(copied(shared_run(name), tmp_path), silent))
     with torch.no_grad():
         found = training.validate(opened.model)
     offers = opened.task.validation_offers
     assert {one.reads for one in found.compared} >= set(offers)
     reading = [metric for metric in METRICS.values() if set(metric.reads) & set(offers)]
-    assert all(map(math.isfinite, found.with_metrics(reading).scores.values()))
+    more = found.with_metrics(reading).scores
+    assert all(map(math.isfinite, more.values()))
+    same = {key: value for key, value in found.scores.items() if key not in opened.task.unlike}
+    assert {key: more[key] for key in same} == pytest.approx(same, nan_ok=True)
     every = (*offers, *(COPYING.validation_offers if name == "memory" else ()))
     assert rows("Tasks")[name][1] == (", ".join(every) or "—")
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "data", "has"),
+    [
+        ("memory", "accuracy", "", "numbers"),
+        ("embeddings", "mae", ": kinds\nfig plum axe saw\n", "labels"),
+        ("draw", "accuracy", "image\tcaption\n00.png\tsomething else\n", "nats, numbers"),
+    ],
+)
+def test_a_metric_that_reads_nothing_of_a_problem_or_a_file_is_refused_before_evaluating(
+    name: str, metric: str, data: str, has: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(opened_run(name).pipeline), "evaluate", None)
+    (tmp_path / "asked.tsv").write_text(data)
+    given = ("--data", tmp_path / "asked.tsv") if data else ()
+    said = shell.refused(shell.weft("evaluate", shared_run(name), "--metric", metric, *given))
+    assert said.endswith(f"but the task {name} has {has}; leave it out"), said
+
+
+def test_a_validations_own_error_is_not_replaced_by_one_in_units(tmp_path: Path) -> None:
+    recipe = shared_run("forecast").parent / "toy" / "toy.yaml"
+    asked = "training.metrics=[mse]", "training.max_updates=1"
+    said = shell.refused(shell.weft("train", recipe, "--run", tmp_path / "run", *asked))
+    assert "mse: each validation has a score of this name, scaled by the training part" in said
 
 
 def test_the_page_names_every_metric_and_what_it_reads() -> None:

@@ -1,6 +1,6 @@
 """weft evaluate: score a run on held-out data, with signatures, intervals and baselines."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ def command(**given: Any) -> int:
     settings = settings_for(opened, opened.task.evaluation_settings, given, COMMON)
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
-    metrics = _metrics(opened, given["metrics"], given["plugins"])
+    metrics = _metrics(opened, given)
     found = opened.pipeline.evaluate(
         opened.model, split=given["split"], data=given["data"], settings=settings
     )
@@ -161,20 +161,23 @@ def command(**given: Any) -> int:
     return outputs.reported(found.wrong)
 
 
-def _metrics(opened: "LoadedRun", asked: Sequence[str], plugins: Collection[str]) -> "dict[str, Metric]":
-    """The metrics of the recipe, and those of --metric."""
+def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric]":
+    """The metrics of the recipe that read what will be offered, and those of --metric."""
     from weft.config import build
     from weft.errors import ConfigError
     from weft.metrics.scored import unread
     from weft.train.settings import TrainingSettings
 
-    training = opened.recipe.section("training", optional=True)
+    training, plugins = opened.recipe.section("training", optional=True), given["plugins"]
     own = {one.key: one for one in build(training, TrainingSettings, plugins=plugins).metrics}
-    more, offers = {text: _metric(text, plugins) for text in asked}, opened.task.evaluation.offers
+    more = {text: _metric(text, plugins) for text in given["metrics"]}
+    if not (own or more):
+        return {}
+    offers = opened.task.evaluation_offers(given["split"], given["data"])
     for text, metric in more.items():
         if not set(metric.reads) & set(offers):
             raise ConfigError(f"--metric {text}: {unread(metric, f'the task {opened.name}', offers)}")
-    return own | more
+    return {name: one for name, one in (own | more).items() if set(one.reads) & set(offers)}
 
 
 def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:

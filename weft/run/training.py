@@ -69,6 +69,11 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric
     for metric in settings.metrics:
+        if metric.key in task.unlike:
+            raise table.value["metrics"].refuse(
+                f"{metric.key}: each validation has a score of this name, {task.unlike[metric.key]}, and "
+                f"weft evaluate has both; leave it out, or take another metric"
+            )
         if not set(metric.reads) & set(task.validation_offers):
             where = f"a validation of the task {name}"
             raise table.value["metrics"].refuse(unread(metric, where, task.validation_offers))

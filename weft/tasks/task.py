@@ -203,6 +203,7 @@ class Task(ABC):
             constructor takes the objects under the same names. A section `decoding` holds settings that may
             be changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each validation score, whether higher or lower is better.
+        unlike: validation scores that are not the metric of their name, and what they are instead.
         evaluation: the class of the result of `evaluate`; callers ask it in advance what it can show.
         prediction_settings, evaluation_settings, inspection_settings: what the user of a trained model may
             ask for; their fields are the options of the commands `predict`, `evaluate` and `inspect`.
@@ -233,6 +234,7 @@ class Task(ABC):
     data: DataSection
     sections: ClassVar[Mapping[str, type]]
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
+    unlike: ClassVar[Mapping[str, str]] = {}
     evaluation: ClassVar[type[Evaluation]] = Evaluation
     prediction_settings: ClassVar[type[PredictionSettings]] = PredictionSettings
     evaluation_settings: ClassVar[type[EvaluationSettings]] = EvaluationSettings
@@ -263,6 +265,10 @@ class Task(ABC):
     def decoding_space(cls, recipe: Recipe) -> Space:
         """Settings of the section `decoding` to try on a trained model, which need no training."""
         return {}
+
+    def evaluation_offers(self, split: Split, data: Path | None) -> tuple[ItemKind, ...]:
+        """The kinds of outputs that `evaluate` will offer for a split or other data; reads little."""
+        return self.evaluation.offers
 
     @property
     def validation_offers(self) -> tuple[ItemKind, ...]:

@@ -66,7 +66,7 @@ class LabelEvaluation(ClassEvaluation):
 def classified(
     classifier: TextClassifier, texts: Sequence[str], lines: Sequence[int], title: str
 ) -> PredictedAnswers[LabelAnswer]:
-    """The answers to texts, which stand in these lines."""
+    """The answers to the texts of these lines."""
     places = (Place(title, line) for line in lines)
     return predicted(classifier, map(classifier.given, texts, places), LabelAnswer)
 

@@ -16,6 +16,7 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.report import Report
+from weft.data.shapes import read_caption
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
@@ -244,6 +245,12 @@ class DrawTask(Seq2SeqTask):
 
     data: DrawData
     model_config: DrawModel
+
+    def evaluation_offers(self, split: Split, data: Path | None) -> tuple[ItemKind, ...]:
+        """Labels too, if each caption is one of a generated shape."""
+        found = self.data.find(split) if data is None else self.data.at(data)
+        known = all(read_caption(one.captions[0]) is not None for one in found)
+        return self.evaluation.offers if known else ("nats", "numbers")
 
     @property
     def validation_offers(self) -> tuple[ItemKind, ...]:

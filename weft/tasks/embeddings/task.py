@@ -14,7 +14,7 @@ from torch import nn
 
 from weft.data.batching import NumberedEpochs, ShuffledBatches
 from weft.data.check import check_pairs
-from weft.data.questions import read_questions
+from weft.data.questions import Questions, read_questions
 from weft.data.report import Report
 from weft.errors import ConfigError, DataError
 from weft.metrics.metric import ItemKind
@@ -215,8 +215,7 @@ class EmbeddingsPipeline(Pipeline):
         settings: EvaluationSettings | None = None,
     ) -> WordsEvaluation:
         """Similarity of word pairs or analogies, with coverage and baselines."""
-        path = data if data is not None else self.task.data.questions(split)
-        questions = read_questions(path)
+        path, questions = self.task.asked(split, data)
         try:
             return evaluate(self.predictor(model), questions, title=path.name)
         except DataError as error:
@@ -246,6 +245,15 @@ class EmbeddingsTask(Task):
     )
 
     data: WordsData
+
+    def asked(self, split: Split, data: Path | None) -> tuple[Path, Questions]:
+        """The questions of a split or of another file, and where they stand."""
+        path = data if data is not None else self.data.questions(split)
+        return path, read_questions(path)
+
+    def evaluation_offers(self, split: Split, data: Path | None) -> tuple[ItemKind, ...]:
+        """Cosines of pairs, or the words that answer analogies."""
+        return ("numbers",) if self.asked(split, data)[1].pairs else ("labels",)
 
     def __init__(self, *, data: WordsData, model: WordsModel) -> None:
         self.data = data

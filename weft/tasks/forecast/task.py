@@ -314,6 +314,7 @@ class ForecastTask(Task):
     evaluation: ClassVar = ForecastEvaluation
     samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
+    unlike: ClassVar[Mapping[str, str]] = dict.fromkeys(better, "scaled by the training part")
     prediction_settings: ClassVar = ForecastSettings
     evaluation_settings: ClassVar = ForecastEvaluationSettings
     inspection_settings: ClassVar = ForecastInspectionSettings

@@ -171,6 +171,9 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         if data.problem == "adding":  # a sum has no probability
             self.prediction_settings = PredictionSettings  # type: ignore[assignment,misc]
 
+    def evaluation_offers(self, split: Split, data: Path | None) -> tuple[ItemKind, ...]:
+        return self.validation_offers
+
     @property
     def validation_offers(self) -> tuple[ItemKind, ...]:
         return ("numbers",) if self.data.problem == "adding" else ("labels",)
