@@ -31,6 +31,16 @@ def unanswered(wrong: Sequence[str], how: str = "scored as wrong") -> str:
     return f", {len(wrong):,} without an answer ({how})" if wrong else ""
 
 
+def speed(count: int, what: str, seconds: float) -> str:
+    """A line of a report.
+
+    Example:
+        >>> speed(30, "texts", 1.5)
+        '  20 texts/s, 1.5 s'
+    """
+    return f"  {count / max(seconds, 1e-9):,.0f} {what}/s, {seconds:.1f} s"
+
+
 class Items(NamedTuple):
     """The main score by item, for a paired test between two runs."""
 

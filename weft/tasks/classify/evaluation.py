@@ -20,9 +20,9 @@ from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.predictor import LabelAnswer, TextClassifier
-from weft.tasks.evaluation import Evaluation, unanswered
+from weft.tasks.evaluation import Evaluation, speed, unanswered
 from weft.tasks.labels.base import ClassEvaluation, probabilities_of
-from weft.tasks.labels.calibration import ClassThreshold, Confidence, confidence_of
+from weft.tasks.labels.calibration import ClassThreshold, confidence_of
 from weft.tasks.predictor import Place, PredictedAnswers, predicted
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
@@ -32,35 +32,15 @@ from weft.wording import plural
 class LabelEvaluation(ClassEvaluation):
     """The scores of a classifier: accuracy, macro F1, calibration error."""
 
-    confidence: Confidence
-    unseen: list[str]  # classes of these texts that training never saw
-    wrong: list[str]
-    compared: Sequence[ComparedOutputs]
-    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
-
-    def notes(self) -> list[str]:
-        """Classes never seen, calibration."""
-        unseen = f"  classes that training never saw (always wrong): {', '.join(self.unseen)}"
-        return [*([unseen] if self.unseen else []), *self.confidence.lines(self.accuracy.value)]
-
     def details(self) -> list[str]:
         """Speed, each class, confusions."""
-        lines = [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s"]
-        lines.append(table(self.rows))
+        lines = [speed(len(self.outputs), "texts", self.seconds), table(self.rows)]
         if len(self.labels) <= 20:
             lines += [
                 "confusion matrix (rows: true class, columns: predicted class):",
                 _grid(self.labels, self.matrix),
             ]
         return lines
-
-    def facts(self) -> dict[str, Any]:
-        """Classes, confusions, calibration."""
-        return {
-            **super().facts(),
-            **self.confidence.facts(),
-            "seconds": self.seconds,
-        }
 
 
 def classified(
@@ -147,8 +127,7 @@ class SeveralEvaluation(Evaluation):
 
     def details(self) -> list[str]:
         """Speed, each label."""
-        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s"
-        return [speed, table(self.rows)]
+        return [speed(len(self.outputs), "texts", self.seconds), table(self.rows)]
 
     def facts(self) -> dict[str, Any]:
         """Labels and thresholds."""

@@ -20,13 +20,13 @@ from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1, by_class, confusion, table
 from weft.metrics.labels import classes_of
-from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
+from weft.tasks.evaluation import speed
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
@@ -290,16 +290,9 @@ def _files(data: ClassData) -> Iterator[bytes]:
 class ImageEvaluation(ClassEvaluation):
     """The classes that a model predicted, and their scores: accuracy and macro F1."""
 
-    compared: Sequence[ComparedOutputs]
-    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
-
     def details(self) -> list[str]:
         """Speed, and each class."""
-        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
-        return [speed, table(self.rows)]
-
-    def facts(self) -> dict[str, Any]:
-        return {**super().facts(), "seconds": self.seconds}
+        return [speed(len(self.outputs), "pictures", self.seconds), table(self.rows)]
 
 
 def evaluate(

@@ -20,11 +20,11 @@ from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
-from weft.metrics.metric import MetricScore
+from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.labels.calibration import LabelCalibration, note
+from weft.tasks.labels.calibration import Confidence, LabelCalibration, note
 from weft.tasks.task import (
     DataSection,
     EvaluationSettings,
@@ -273,7 +273,10 @@ class TextLabelPipeline(Pipeline, Generic[E]):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEvaluation(Evaluation):
-    """Scores of answers of which each is one class."""
+    """Scores of answers of which each is one class: of texts and pictures, or the tags of words.
+
+    `classes` says what a class is called.
+    """
 
     title: str
     outputs: list[str]
@@ -282,18 +285,33 @@ class ClassEvaluation(Evaluation):
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     seconds: float
+    compared: Sequence[ComparedOutputs]
+    confidence: Confidence | None = None
+    unseen: Sequence[str] = ()  # classes that training never saw
+    wrong: Sequence[str] = ()
+    classes: ClassVar[str] = "classes"
     shows: ClassVar[str] = "confusion matrix"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
 
     @property
     def accuracy(self) -> MetricScore:
         """The share of right answers."""
         return self.scores[0].score
 
+    def notes(self) -> list[str]:
+        """Classes never seen, calibration."""
+        unseen = f"  {self.classes} that training never saw (always wrong): {', '.join(self.unseen)}"
+        sure = self.confidence.lines(self.accuracy.value) if self.confidence else []
+        return [*([unseen] if self.unseen else []), *sure]
+
     def facts(self) -> dict[str, Any]:
+        """Classes, confusions, calibration."""
         return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
+            **(self.confidence.facts() if self.confidence else {}),
+            "seconds": self.seconds,
         }
 
     def figure(self, name: str) -> "Figure":

@@ -52,7 +52,7 @@ from weft.tasks.inspection import (
     table_of,
 )
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
-from weft.tasks.labels.calibration import Confidence, calibrated, confidence_of
+from weft.tasks.labels.calibration import calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, predicted
 from weft.tasks.task import Progress, silent
@@ -381,18 +381,10 @@ class TagEvaluation(ClassEvaluation):
     the types of names.
     """
 
-    confidence: Confidence
     words: int
-    unseen_tags: list[str]  # in this text, not in the training data
-    wrong: list[str]
     names: list[ClassRow]
-    compared: Sequence[ComparedOutputs]
+    classes: ClassVar[str] = "tags"
     offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels", "probabilities")
-
-    def notes(self) -> list[str]:
-        """Tags never seen, calibration."""
-        unseen = f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}"
-        return [*([unseen] if self.unseen_tags else []), *self.confidence.lines(self.accuracy.value)]
 
     def details(self) -> list[str]:
         """Speed, confusions, each tag."""
@@ -410,14 +402,9 @@ class TagEvaluation(ClassEvaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Tags, confusions, calibration."""
-        return {
-            **super().facts(),
-            **self.confidence.facts(),
-            **({"names": [row._asdict() for row in self.names]} if self.names else {}),
-            "words": self.words,
-            "seconds": self.seconds,
-        }
+        """Tags, confusions, calibration, names."""
+        names = {"names": [row._asdict() for row in self.names]} if self.names else {}
+        return {**super().facts(), **names, "words": self.words}
 
 
 class TaggedSentences(NamedTuple):
@@ -474,7 +461,7 @@ def evaluate(
             tagger.temperature,
         ),
         words=len(flat[1]),
-        unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
+        unseen=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
         seconds=seconds,
         wrong=wrong,
         names=by_type(answers, known) if are_spans(flat[1]) else [],
