@@ -27,7 +27,6 @@ from weft.metrics.captions import words_of
 from weft.metrics.cider import cider_d
 from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.metric import ItemKind
 from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint
 from weft.models import Generator
@@ -35,7 +34,7 @@ from weft.nn.pictures.front import Front
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import speed
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, Captions, read
@@ -54,6 +53,7 @@ from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, 
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
+from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
@@ -356,30 +356,18 @@ def _pairs(data: CaptionData) -> Iterator[tuple[bytes, list[str]]]:
         yield from ((content(one.path), one.captions) for one in data.find("valid"))
 
 
-@dataclass(frozen=True)
-class CaptionEvaluation(Evaluation):
+@dataclass(frozen=True, kw_only=True)
+class CaptionEvaluation(WrittenEvaluation):
     """Captions of a set of pictures, and their scores."""
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]
     results: list[dict[str, Any]]  # COCO's format: image_id and caption
-    seconds: float
-    compared: Sequence[ComparedOutputs]
-    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
-    shows: ClassVar[str] = "scores, intervals and baselines"
-    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
-
-    def notes(self) -> list[str]:
-        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
-        return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
+        return [speed(len(self.outputs), "pictures", self.seconds)]
 
     def facts(self) -> dict[str, Any]:
-        """The speed, `results` as COCO's evaluation server reads them, and the scores in one Unicode form."""
-        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
-        return {"results": self.results, "seconds": self.seconds, **forms}
+        """Also `results` as COCO's evaluation server reads them."""
+        return {"results": self.results, **super().facts()}
 
 
 def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> ScoreWithBaselines:

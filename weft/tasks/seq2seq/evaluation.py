@@ -65,26 +65,41 @@ TOKENS = 4000  # target tokens per batch while perplexity is computed
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairEvaluation(Evaluation):
-    """The translations of a test set, and their scores."""
+class WrittenEvaluation(Evaluation):
+    """The texts that a model wrote, and their scores."""
 
     title: str  # the data, the search and the number of sources without an answer
-    outputs: list[str]  # a line for each pair of the data; empty if the pair is left out
-    left_out: int  # pairs with an empty side, which are not translated or scored
-    scores: list[ScoreWithBaselines]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
-    wrong: list[str]
-    lengths: list[LengthRow]  # BLEU by source length
+    outputs: list[str]  # a line for each example of the data; empty if it is left out
+    scores: list[ScoreWithBaselines]
     seconds: float  # of the search
-    ratio: float  # length of the outputs divided by that of the references
     compared: Sequence[ComparedOutputs]
-    terms: TermCounts | None = None  # of the glossary
+    wrong: Sequence[str] = ()
+    left_out: int = 0  # pairs with an empty side, which are not written or scored
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
+    shows: ClassVar[str] = "scores, intervals and baselines"
+    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
+
+    def notes(self) -> list[str]:
+        return [] if self.forms is None else [self.forms.line()]
+
+    def facts(self) -> dict[str, Any]:
+        """The speed, the number of pairs left out, and the scores in one Unicode form."""
+        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
+        return {"seconds": self.seconds, "left_out": self.left_out, **forms}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairEvaluation(WrittenEvaluation):
+    """Translations and their scores: BLEU, chrF, METEOR of the corpus and of sentences, perplexity."""
+
+    lengths: list[LengthRow]  # BLEU by source length
+    ratio: float  # length of the outputs divided by that of the references
+    terms: TermCounts | None = None  # of the glossary
     lacking: Sequence[str] = ()  # characters of the sources that the vocabulary lacks
     lacked: str = ""  # what became of them
     length: str = "words in the source sentence"  # or characters, in scripts without spaces
     unit: str = "word"  # of the references' length
     shows: ClassVar[str] = "BLEU by source length"
-    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 
     def notes(self) -> list[str]:
         """Terms kept, other Unicode forms, unknown characters."""
@@ -95,8 +110,7 @@ class PairEvaluation(Evaluation):
                 f"  terms of the glossary: {outputs:,} of {count:,} kept ({outputs / count:.1%}); "
                 f"the references have {references / count:.1%}"
             )
-        if self.forms is not None:
-            lines.append(self.forms.line())
+        lines += super().notes()
         if self.lacking:
             lines.append(
                 f"  the vocabulary lacks characters of the sources: {named(self.lacking)}; {self.lacked}"
@@ -120,10 +134,8 @@ class PairEvaluation(Evaluation):
             {"length": row.label, "sentences": row.sentences, "bleu": row.score and row.score.value}
             for row in self.lengths
         ]
-        figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
         terms = {} if self.terms is None else {"glossary": self.terms._asdict()}
-        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
-        return {"by_length": lengths, **figures, **terms, **forms}
+        return {"by_length": lengths, "length_ratio": self.ratio, **super().facts(), **terms}
 
     def figure(self, name: str) -> "Figure":
         """BLEU by source length."""

@@ -26,9 +26,8 @@ from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
-from weft.metrics.forms import ScoresInForm, scores_in_form
-from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
+from weft.metrics.forms import scores_in_form
+from weft.metrics.scored import of_lines, scored
 from weft.metrics.wer import ErrorRate, Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
@@ -38,11 +37,12 @@ from weft.search.trace import Trace
 from weft.setting_types import Bounds
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import Evaluation, mean_loss
+from weft.tasks.evaluation import mean_loss
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
+from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
@@ -359,27 +359,15 @@ ROWS = 32  # recordings per step while a loss is computed
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpeechEvaluation(Evaluation):
-    """Transcripts, and their scores."""
+class SpeechEvaluation(WrittenEvaluation):
+    """Transcripts and their scores: WER, CER, accuracy; CER first without spaces between words."""
 
-    title: str
-    outputs: list[str]
     references: list[str]
     lengths: list[LengthRow]  # the first error rate by length
-    scores: list[
-        ScoreWithBaselines
-    ]  # WER, CER, accuracy; CER first in languages without spaces between words
     counts: list[int]  # substitutions, deletions, insertions, words or characters of the references
     hours: float  # of sound
-    seconds: float  # of the search
-    compared: Sequence[ComparedOutputs]
-    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     length: str = "words said"  # or characters
     shows: ClassVar[str] = "error rate by length"
-    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
-
-    def notes(self) -> list[str]:
-        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
         """Errors by kind, and the speed."""
@@ -392,11 +380,9 @@ class SpeechEvaluation(Evaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Errors by kind, and the scores in one Unicode form."""
+        """Errors by kind."""
         names = ("substitutions", "deletions", "insertions", self.length.split()[0])
-        counts = dict(zip(names, self.counts, strict=True))
-        forms = {} if self.forms is None else {"in_one_form": self.forms._asdict()}
-        return {"counts": counts, "seconds": self.seconds, **forms}
+        return {"counts": dict(zip(names, self.counts, strict=True)), **super().facts()}
 
     def figure(self, name: str) -> "Figure":
         """The error rate by length as bars with intervals; empty bins at the long end are left out."""

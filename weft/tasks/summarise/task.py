@@ -13,16 +13,15 @@ from weft.data.check import check_pairs
 from weft.data.report import Report
 from weft.data.tables import header_of, is_table
 from weft.errors import ConfigError
-from weft.metrics.forms import ScoresInForm, scores_in_form
-from weft.metrics.metric import ItemKind
+from weft.metrics.forms import scores_in_form
 from weft.metrics.rouge_n import Rouge
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_lines, scored
+from weft.metrics.scored import of_lines, scored
 from weft.models import Generator
-from weft.tasks.evaluation import Evaluation, Validation
+from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
-from weft.tasks.seq2seq.evaluation import written_pairs
+from weft.tasks.seq2seq.evaluation import WrittenEvaluation, written_pairs
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import EvaluationSettings, Split
@@ -53,27 +52,14 @@ def lead_words(text: str, count: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummaryEvaluation(Evaluation):
-    """Summaries, and their scores."""
+class SummaryEvaluation(WrittenEvaluation):
+    """Summaries, and their scores: ROUGE-1, -2, -L."""
 
-    title: str
-    outputs: list[str]  # a line for each text of the data; empty if the pair is left out
-    left_out: int  # pairs with an empty side, which no score counts
-    scores: list[ScoreWithBaselines]  # ROUGE-1, -2, -L
-    wrong: list[str]
     words: tuple[
         float, float, float
     ]  # mean length of sources, references and outputs, in words or characters
     copied: float  # share of the outputs' words, or characters, that occur in their source
-    seconds: float
-    compared: Sequence[ComparedOutputs]
-    forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     unit: str = "word"
-    shows: ClassVar[str] = "scores, intervals and baselines"
-    offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
-
-    def notes(self) -> list[str]:
-        return [] if self.forms is None else [self.forms.line()]
 
     def details(self) -> list[str]:
         """Words of texts and summaries, and the speed."""
@@ -86,7 +72,7 @@ class SummaryEvaluation(Evaluation):
 
     def facts(self) -> dict[str, Any]:
         """Lengths and the copied share."""
-        return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
+        return {**super().facts(), "copied": self.copied}
 
 
 def evaluate(
