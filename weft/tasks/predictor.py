@@ -4,6 +4,7 @@
 Read next: tag/predictor.py, a short one.
 """
 
+import copy
 import json
 import time
 import warnings
@@ -181,6 +182,8 @@ class Predictor(ABC, Generic[In]):
     """What becomes of characters that the vocabulary lacks, for a message."""
     columns: Sequence[str] = ()
     origin: str = ""
+    _random: torch.Generator | None = None
+    """Shared by all answers of a predictor that draws them."""
     scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None
     """Scores the model on a split or on other data; set by `weft.load`."""
 
@@ -288,7 +291,11 @@ class Predictor(ABC, Generic[In]):
 
     def fresh(self) -> Self:
         """The same predictor with its random numbers at their beginning."""
-        return self
+        if self._random is None:
+            return self
+        other = copy.copy(self)
+        other._random = torch.Generator(self._random.device).manual_seed(self._random.initial_seed())
+        return other
 
     def predict(self, raw: Any) -> Any:
         """The answer to one input, or an AnswerList of the answers to many.
@@ -477,6 +484,12 @@ class PredictedAnswers(NamedTuple, Generic[A]):
     wrong: list[str]  # place and reason of each of these
     seconds: float
 
+    def checked(self) -> "PredictedAnswers[A]":
+        """The same, or an error if no input has an answer."""
+        if self.wrong and len(self.wrong) == len(self.answers):
+            raise DataError(self.wrong[0])
+        return self
+
 
 def predicted(
     predictor: Predictor[Any], given: Iterable[ParsedInput[Any]], kind: type[A]
@@ -486,16 +499,11 @@ def predicted(
     Args:
         given: the inputs.
         kind: of the answers.
-
-    Raises:
-        DataError: no input has an answer.
     """
     begun = time.perf_counter()
     found = list(answered(predictor, given))
     seconds = time.perf_counter() - begun
     wrong = [one.wrong for one in found if one.wrong]
-    if wrong and len(wrong) == len(found):
-        raise DataError(wrong[0])
     return PredictedAnswers([one if isinstance(one, kind) else None for one in found], wrong, seconds)
 
 
@@ -532,28 +540,6 @@ def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
         if isinstance(one, DataError | ShapeError):
             raise one
         yield one
-
-
-class Outcomes(NamedTuple, Generic[In]):
-    """Answers and failures."""
-
-    answers: list[In | None]  # None for an input without an answer
-    wrong: list[str]  # place and reason of each of these
-
-
-def separated(found: Iterable[In | Failure], places: Iterable[Place]) -> Outcomes[In]:
-    """Separate the answers to inputs at these places from the reasons why others have none."""
-    answers, wrong, failures = list[In | None](), list[str](), list[Failure]()
-    for one, place in zip(found, places, strict=True):
-        if isinstance(one, DataError | ShapeError):
-            answers.append(None)
-            wrong.append(place.why(one))
-            failures.append(one)
-        else:
-            answers.append(one)
-    if failures and len(failures) == len(answers):
-        raise failures[0]
-    return Outcomes(answers, wrong)
 
 
 def has_times(table: "pd.DataFrame") -> bool:

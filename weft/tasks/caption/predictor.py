@@ -5,7 +5,6 @@
 Read next: ../seq2seq/batch_search.py; ../../figures/sheets.py, which draws the attention over the picture.
 """
 
-import copy
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +33,7 @@ from weft.nn.pictures.front import Front
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import speed
+from weft.tasks.evaluation import speed, unanswered
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection, asked, pictured, places
 from weft.tasks.pictures.data import CaptionData, Captions, read
@@ -165,7 +164,7 @@ class Captioner(predictor.Predictor[Picture]):
         assert isinstance(model.source_embed, Front)
         self.front = model.source_embed
         self.search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
-        self._random = self._seeded()  # shared by all answers
+        self._random: torch.Generator = self.search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> Picture:
         """The pixels or features of a file or its bytes, or an array as in training.
@@ -199,14 +198,6 @@ class Captioner(predictor.Predictor[Picture]):
             found = self.search(x.to(device), mask.to(device), None, self._random)
             for one, texts in zip(part, results(found, repeat(self.vocabulary)), strict=False):
                 yield CaptionAnswer(self, one, texts)
-
-    def fresh(self) -> Self:
-        other = copy.copy(self)
-        other._random = self._seeded()
-        return other
-
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
 
     def unanswered(self, given: ParsedInput[Picture], why: Failure) -> Answer:
         number = given.value.number if isinstance(given.value, Picture | UnreadablePicture) else ""
@@ -405,15 +396,17 @@ def evaluate(
         ParsedInput(Place(name), Picture(pixels, number))
         for name, pixels, number in zip(found.names, found.pixels, found.numbers, strict=True)
     )
-    written, _, seconds = predicted(captioner, given, CaptionAnswer)
-    outputs = [one.found[0].text for one in written if one is not None]
+    written, wrong, seconds = predicted(captioner, given, CaptionAnswer).checked()
+    outputs = ["" if one is None else one.found[0].text for one in written]
     often = Counter(caption for captions in train or found.captions for caption in captions)
     usual = often.most_common(1)[0][0]
     name, answers = f"most frequent caption ({usual!r})", [usual] * len(outputs)
     lowest = scored(answers, found.captions)
     return CaptionEvaluation(
-        title=f"{title}, {plural(len(outputs), 'picture')}, {captioner.decoding.describe()}",
+        title=f"{title}, {plural(len(outputs), 'picture')}, {captioner.decoding.describe()}"
+        f"{unanswered(wrong, 'scored as empty')}",
         outputs=outputs,
+        wrong=wrong,
         scores=[
             ours._replace(baselines={name: theirs.value})
             for ours, theirs in zip(scored(outputs, found.captions), lowest, strict=True)

@@ -48,7 +48,7 @@ def classified(
 ) -> PredictedAnswers[LabelAnswer]:
     """The answers to the texts of these lines."""
     places = (Place(title, line) for line in lines)
-    return predicted(classifier, map(classifier.given, texts, places), LabelAnswer)
+    return predicted(classifier, map(classifier.given, texts, places), LabelAnswer).checked()
 
 
 def evaluate(

@@ -1,12 +1,11 @@
 """A trained model that draws: captions in, pictures out; and its scores, next to baselines."""
 
-import copy
 import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -130,7 +129,7 @@ class Painter(predictor.Predictor[str]):
         )
         self.window = self.piped = decoding.batch_rows
         self.search = BatchSearch([model], vocabulary, self.decoding, (PAD, UNK, SOS))
-        self._random = self.seeded()  # shared by all answers
+        self._random: torch.Generator = self.search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A caption.
@@ -166,24 +165,14 @@ class Painter(predictor.Predictor[str]):
         """[height, width, 3] uint8."""
         return answer.picture
 
-    def fresh(self) -> Self:
-        other = copy.copy(self)
-        other._random = self.seeded()
-        return other
-
-    def seeded(self) -> torch.Generator:
-        """A new generator for sampling, from the seed."""
-        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
-
     def draw(
         self, captions: Sequence[list[int]], chance: torch.Generator | None = None
     ) -> Iterator[np.ndarray]:
         """A picture for the tokens of each caption; without `chance`, sampling starts from the seed."""
-        device = next(self.model.parameters()).device
-        chance = chance or self.seeded()
+        chance = chance or self.search.seeded()
         for part in parts(len(captions), self.decoding.batch_rows):
             tokens, mask = pad([row or [UNK] for row in captions[part]])
-            found = self.search(tokens.to(device), mask.to(device), None, chance)
+            found = self.search(tokens.to(chance.device), mask.to(chance.device), None, chance)
             numbers = found.tokens[:, 0, : self.places].cpu().numpy()
             yield from self.tiles.decode(np.maximum(numbers, FIRST), self.shape)
 
@@ -197,7 +186,7 @@ def inspect_painting(painter: Painter, text: str) -> Inspection:
     words = painter.read([text])[0] or [UNK]
     tokens, mask = pad([words])
     trace = Trace() if painter.decoding.search == "beam" else None
-    found = painter.search(tokens.to(device), mask.to(device), trace, painter.seeded())
+    found = painter.search(tokens.to(device), mask.to(device), trace, painter.search.seeded())
 
     def batch_of(tiles: list[int]) -> PairBatch:
         return collate_pairs([words], [tiles]).to(device)
@@ -300,7 +289,7 @@ def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title
         painter.given(captions[0], Place(name))
         for name, captions in zip(found.names, found.captions, strict=True)
     )
-    answers, wrong, seconds = predicted(painter, given, DrawnPicture)
+    answers, wrong, seconds = predicted(painter, given, DrawnPicture).checked()
     drawn = np.stack([one.picture for one in answers if one is not None])
     texts = [one.caption for one in answers if one is not None]
     truth = found.pixels[[one is not None for one in answers]]

@@ -26,7 +26,7 @@ from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import speed
+from weft.tasks.evaluation import speed, unanswered
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.images.data import ClassData, LabelledPictures
 from weft.tasks.inspection import Inspection, PictureWeights, TokenChoice, asked, places
@@ -300,16 +300,17 @@ def evaluate(
 ) -> ImageEvaluation:
     """Classify and score."""
     given = (ParsedInput(Place(name), one) for name, one in zip(found.names, found.pixels, strict=True))
-    answers, _, seconds = predicted(classifier, given, PictureAnswer)
-    outputs = [one.label for one in answers if one is not None]
-    probs = [one.probs for one in answers if one is not None]
+    answers, wrong, seconds = predicted(classifier, given, PictureAnswer).checked()
+    outputs = ["" if one is None else one.label for one in answers]
+    probs = [None if one is None else one.probs for one in answers]
     names = classes_of(found.labels, outputs)
     most = usual or Counter(found.labels).most_common(1)[0][0]
     lowest = {"most frequent class": [most] * len(outputs)}
     compared = ComparedOutputs(outputs, found.labels, baselines=lowest, reads="labels")
     return ImageEvaluation(
-        title=f"{title}, {plural(len(outputs), 'picture')}",
+        title=f"{title}, {plural(len(outputs), 'picture')}{unanswered(wrong)}",
         outputs=outputs,
+        wrong=wrong,
         scores=[compared.scored(Accuracy()).counted("picture"), compared.scored(F1())],
         compared=[compared, probabilities_of(classifier.names, probs, found.labels, None)],
         rows=by_class(outputs, found.labels),

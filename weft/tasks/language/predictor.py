@@ -4,12 +4,11 @@
 Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 """
 
-import copy
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -161,7 +160,7 @@ class TextWriter(Predictor[str]):
         window = length if cut else most_positions(model.decoder)
         self.reader = StepReader(model, window, mixed)
         self.reading = reading_of(vocabulary)
-        self._random = self._seeded()  # shared by all answers
+        self._random: torch.Generator = torch.Generator(self._device).manual_seed(decoding.seed)
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one may be continued too."""
@@ -205,14 +204,6 @@ class TextWriter(Predictor[str]):
             return found[0].text if len(found) == 1 else [one.text for one in found]
 
         return self.listed(texts, lambda one: one.found, cell, window)
-
-    def fresh(self) -> Self:
-        other = copy.copy(self)
-        other._random = self._seeded()
-        return other
-
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(self._device).manual_seed(self.decoding.seed)
 
     def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[GeneratedText] | Failure]:
         found: list[list[GeneratedText] | Failure] = [[] for _ in some]

@@ -146,6 +146,10 @@ class BatchSearch:
         other._require(rows)
         return other
 
+    def seeded(self) -> torch.Generator:
+        """A new generator for sampling, from the seed."""
+        return torch.Generator(next(self._models[0].parameters()).device).manual_seed(self._how.seed)
+
     def _require(self, rows: Sequence[Sequence[int]]) -> None:
         self._words = [list(row[self._free :]) for row in rows]
         self._least = max(len(self._prefix), self._how.min_length) + sum(map(len, self._words)) + 1

@@ -17,7 +17,7 @@ import torch
 from weft.data.batching import filled_groups, length_groups
 from weft.data.lines import read_lines
 from weft.data.parallel import complete
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
@@ -38,7 +38,7 @@ from weft.metrics.scored import (
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation, mean_loss, unanswered
-from weft.tasks.predictor import Failure, Place, each, predicted, separated, succeeded
+from weft.tasks.predictor import Failure, Place, each, predicted, succeeded
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
 from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
@@ -413,12 +413,13 @@ def score_file(
             f"--score: cannot be combined with {beside[0]}, because nothing is searched; leave it out"
         )
     given, texts = _given(path, count, labels)
-    places = (Place(str(path), number) for number in range(1, count + 1))
-    found, wrong = separated(_attempts(model, encode(texts), batch), places)
-    lines = [
-        GivenLine(None, 0, line) if one is None else GivenLine(*one, line)
-        for one, line in zip(found, given, strict=True)
-    ]
+    lines, wrong = list[GivenLine](), list[str]()
+    for number, (one, line) in enumerate(zip(_attempts(model, encode(texts), batch), given, strict=True), 1):
+        if isinstance(one, DataError | ShapeError):
+            wrong.append(Place(str(path), number).why(one))
+            lines.append(GivenLine(None, 0, line))
+        else:
+            lines.append(GivenLine(*one, line))
     kept = range(count) if kept is None else kept
     summed = [lines[number] for number in kept if lines[number].logp is not None]
     if not summed:

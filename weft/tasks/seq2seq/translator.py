@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -253,7 +253,7 @@ class Translator(Predictor[str]):
         self._search = BatchSearch([model, *others], target, how, self.banned, shortlist)
         self._alphabet = source.base.alphabet
         self._keeps: Keeps = keeps if decoding.verbatim else "nothing"
-        self._random = self._seeded()  # shared by all answers
+        self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one has empty answers."""
@@ -277,11 +277,6 @@ class Translator(Predictor[str]):
     def value(self, answer: "TranslationAnswer") -> str:
         """The best translation."""
         return str(answer.found[0].text)
-
-    def fresh(self) -> Self:
-        other = copy.copy(self)
-        other._random = self._seeded()
-        return other
 
     def lacking(self, value: str) -> list[str]:
         parts = self._parts(value)
@@ -324,7 +319,7 @@ class Translator(Predictor[str]):
         Raises:
             DataError, ShapeError: a line cannot be translated.
         """
-        lines, generator = iter(lines), self._seeded()
+        lines, generator = iter(lines), self._search.seeded()
         while read := list(islice(lines, window)):
             for line, found in zip(read, self._window(read, generator), strict=True):
                 if isinstance(found, DataError | ShapeError):
@@ -369,9 +364,6 @@ class Translator(Predictor[str]):
         """The model's device."""
         return next(self.model.parameters()).device
 
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(self.device).manual_seed(self.decoding.seed)
-
     def _window(self, lines: Sequence[str], generator: torch.Generator) -> list[list[SearchResult] | Failure]:
         nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
@@ -413,7 +405,7 @@ class Translator(Predictor[str]):
         parts = self._parts(line)
         if self._is_copied(line, parts):
             return [SearchResult(line, 0.0, 0.0, [])] * len(found)
-        return found if parts is None else self._kept(line, parts, found, self._seeded())
+        return found if parts is None else self._kept(line, parts, found, self._search.seeded())
 
     def _kept(
         self, line: str, parts: KeptParts, found: list[SearchResult], generator: torch.Generator

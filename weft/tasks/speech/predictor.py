@@ -5,7 +5,6 @@
 Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
-import copy
 import io
 import wave
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ from weft.search.trace import Trace
 from weft.setting_types import Bounds
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import mean_loss
+from weft.tasks.evaluation import mean_loss, unanswered
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
@@ -146,7 +145,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self.lines = decoding.nbest
         self.scores = scores
         self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
-        self._random = self._seeded()  # shared by all answers
+        self._random: torch.Generator = self.search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
         """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves.
@@ -187,14 +186,6 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=False))
         for number, one in enumerate(inputs):
             yield TranscriptAnswer(self, one, texts[number])
-
-    def fresh(self) -> Self:
-        other = copy.copy(self)
-        other._random = self._seeded()
-        return other
-
-    def _seeded(self) -> torch.Generator:
-        return torch.Generator(self.device).manual_seed(self.decoding.seed)
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention."""
@@ -404,8 +395,8 @@ def evaluate(
 ) -> SpeechEvaluation:
     """Transcribe and score."""
     given = (ParsedInput(Place(str(one.file)), one.frames) for one in recordings)
-    answers, _, seconds = predicted(transcriber, given, TranscriptAnswer)
-    outputs = [one.found[0].text for one in answers if one is not None]
+    answers, wrong, seconds = predicted(transcriber, given, TranscriptAnswer).checked()
+    outputs = ["" if one is None else one.found[0].text for one in answers]
     references = [spelled(transcriber, one.text) for one in recordings]
     lowest = {f"most frequent answer ({answer!r})": [answer] * len(references)}
     first, second = rates(references)
@@ -413,8 +404,10 @@ def evaluate(
     counts = first.statistics(outputs, references).sum(0)
     frames = sum(len(one.frames) for one in recordings)
     return SpeechEvaluation(
-        title=f"{title}, {plural(len(recordings), 'recording')}, {transcriber.decoding.describe()}",
+        title=f"{title}, {plural(len(recordings), 'recording')}, {transcriber.decoding.describe()}"
+        f"{unanswered(wrong, 'scored as empty')}",
         outputs=outputs,
+        wrong=wrong,
         references=references,
         scores=found,
         lengths=by_length(first, outputs, references, references, edges=EDGES),

@@ -417,7 +417,7 @@ class TaggedSentences(NamedTuple):
 def tags_at(tagger: WordTagger, sentences: Sequence[ConlluSentence], title: str) -> TaggedSentences:
     """The tags that prediction answers."""
     given = (ParsedInput(Place(title, one.first), one) for one in sentences)
-    found = predicted(tagger, given, TagAnswer)
+    found = predicted(tagger, given, TagAnswer).checked()
     return TaggedSentences([None if one is None else one.tagged for one in found.answers], found.wrong)
 
 
