@@ -239,6 +239,29 @@ def table_of(part: nn.Module, size: int) -> np.ndarray | None:
     return None
 
 
+def vectors_of(
+    part: nn.Module,
+    names: list[str],
+    chosen: list[int],
+    pieces: list[str],
+    own: np.ndarray | None,
+    context: Callable[[str], Words | None],
+    valid: Callable[[], Iterable[str]],
+) -> ShownVectors | None:
+    """The pieces of an input in a front end's table and in their context; None without a table or pieces.
+
+    Args:
+        own: [S, D] of the input in its context; None if a state is not that of a piece.
+        context: reads another sentence.
+        valid: the run's own sentences.
+    """
+    table = table_of(part, len(names))
+    if table is None or not chosen:
+        return None
+    beside = None if own is None else around(sentences(valid), context)
+    return ShownVectors(names, table, chosen, pieces, own, beside)
+
+
 def self_attention(model: nn.Module, batch: Any) -> list[AttentionMap]:
     """Every head of every self-attention layer, encoder before decoder."""
     names: list[str] = []

@@ -32,14 +32,7 @@ from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, some_of
-from weft.tasks.inspection import (
-    Inspection,
-    ShownVectors,
-    TokenChoice,
-    around,
-    sentences,
-    table_of,
-)
+from weft.tasks.inspection import Inspection, TokenChoice, Words, vectors_of
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
 from weft.text.portable import portable
@@ -378,23 +371,18 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
     others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
     pieces = reader.vocabulary.pieces(rows[0])
     vectors, ordered = None, reader.items is None
-    table = table_of(model.embed, len(reader.vocabulary)) if ordered else None
-    if table is not None and rows[0]:
 
-        def context(line: str) -> tuple[list[str], np.ndarray] | None:
-            row = reader.encode([line])
-            given = reader.batch(row, [reader.classes[0]], [line]).to(device)
-            with torch.no_grad():
-                memory = model.memory(given.source, given.source_mask)
-            states = memory.states[0].float().cpu().numpy()
-            return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
+    def context(line: str) -> Words | None:
+        row = reader.encode([line])
+        given = reader.batch(row, [reader.classes[0]], [line]).to(device)
+        with torch.no_grad():
+            memory = model.memory(given.source, given.source_mask)
+        states = memory.states[0].float().cpu().numpy()
+        return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
 
-        own = context(text)
-        names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-        beside = None
-        if own is not None:
-            beside = around(sentences(valid), context)
-        vectors = ShownVectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
+    if ordered and rows[0]:
+        own, names = context(text), reader.vocabulary.pieces(range(len(reader.vocabulary)))
+        vectors = vectors_of(model.embed, names, rows[0], pieces, own and own[1], context, valid)
     return Inspection(
         text=text,
         answer=f"{decided.label} ({decided.prob:.1%})",

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,15 +23,7 @@ from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import ModelExport, some_of
-from weft.tasks.inspection import (
-    Inspection,
-    SearchTree,
-    ShownVectors,
-    around,
-    choices_of,
-    sentences,
-    table_of,
-)
+from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
 from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecoding, StepReader, expected
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
@@ -345,7 +336,8 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
     batch = collate_lines([tokens]).to(device)
     with torch.no_grad():
-        logp = model.head(model.features(batch))[0]
+        h = model.features(batch)
+        logp, own = model.head(h)[0], h[0, 1:].float().cpu().numpy()
     pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
     trace = Trace()
     with torch.inference_mode():
@@ -364,22 +356,13 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
     paths = [row[:length] for row, length in rows if length]
     different = {one.token for one in trace.candidates}
-    table = table_of(model.embed, len(vocabulary))
-    vectors = None
-    if table is not None and tokens:
 
-        def context(line: str) -> tuple[list[str], np.ndarray] | None:
-            read = writer.reading.tokens(line)[: writer.length - 1]
-            with torch.no_grad():
-                states = model.features(collate_lines([read]).to(device))[0, 1:]
-            return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
-
+    def context(line: str) -> Words | None:
+        read = writer.reading.tokens(line)[: writer.length - 1]
         with torch.no_grad():
-            own = model.features(batch)[0, 1:].float().cpu().numpy()
-        beside = around(sentences(valid), context)
-        vectors = ShownVectors(
-            vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside
-        )
+            states = model.features(collate_lines([read]).to(device))[0, 1:]
+        return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
+
     return Inspection(
         text=text,
         answer="… " + vocabulary.decode([token for token in paths[0] if token != EOS]),
@@ -388,7 +371,15 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
         searched=SearchTree(trace, dict(zip(different, vocabulary.pieces(different), strict=True)), paths),
         choices=choices_of(logp, [*tokens, EOS], name_in(vocabulary)),
         chosen_what="each token of the text, given those before it",
-        vectors=vectors,
+        vectors=vectors_of(
+            model.embed,
+            vocabulary.pieces(range(len(vocabulary))),
+            tokens,
+            pieces[1:],
+            own,
+            context,
+            valid,
+        ),
     )
 
 

@@ -22,15 +22,7 @@ from weft.metrics.scored import ComparedOutputs
 from weft.nn.positions import most_positions
 from weft.tasks import predictor
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
-from weft.tasks.inspection import (
-    Inspection,
-    ShownVectors,
-    TokenChoice,
-    around,
-    choices_of,
-    sentences,
-    table_of,
-)
+from weft.tasks.inspection import Inspection, ShownVectors, TokenChoice, choices_of, vectors_of
 from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, hide
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
@@ -269,9 +261,6 @@ def _vectors(
 ) -> ShownVectors | None:
     predictor, vocabulary = filler.model.predictor, filler.vocabulary
     device = next(filler.model.parameters()).device
-    table = table_of(predictor.embed, len(vocabulary) + 1)
-    if table is None or len(tokens) < 3:
-        return None
 
     def states(row: list[int]) -> np.ndarray:
         source = torch.tensor([row], device=device)
@@ -283,14 +272,9 @@ def _vectors(
         row = vocabulary.encode(line)[:most]
         return (vocabulary.pieces(row), states([SOS, *row, EOS])) if row else None
 
-    return ShownVectors(
-        [*vocabulary.pieces(range(len(vocabulary))), MASK],
-        table,
-        tokens[1:-1],
-        pieces[1:-1],
-        states(tokens),
-        around(sentences(valid), context),
-    )
+    names = [*vocabulary.pieces(range(len(vocabulary))), MASK]
+    inner = tokens[1:-1], pieces[1:-1]
+    return vectors_of(predictor.embed, names, *inner, states(tokens), context, valid)
 
 
 SEED = 1

@@ -43,14 +43,7 @@ from weft.tasks.answer_list import AnswerList
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.evaluation import unanswered
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
-from weft.tasks.inspection import (
-    Inspection,
-    ShownVectors,
-    around,
-    choices_of,
-    sentences,
-    table_of,
-)
+from weft.tasks.inspection import Inspection, choices_of, vectors_of
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
@@ -295,17 +288,7 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         logp = model.head(h)[0]
     numbers = best[0].tolist()
     tags = [lexicon.tags[number] for number in numbers]
-    table = table_of(model.embed, lexicon.num_words)
-    vectors = None
-    if table is not None:
-        own = spelled.own if isinstance(spelled, Twice) else spelled
-        names = ["<pad>", "<unk>", *lexicon.words]
-        beside = around(
-            sentences(valid),
-            lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
-        )
-        context = h[0].float().cpu().numpy()
-        vectors = ShownVectors(names, table, own.words[0].tolist(), words, context, beside)
+    own = spelled.own if isinstance(spelled, Twice) else spelled
     return Inspection(
         text=text,
         answer=" ".join(tags),
@@ -313,7 +296,15 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         batch=LabelBatch(spelled, mask, best, len(words)),
         choices=choices_of(logp, numbers, lexicon.tags.__getitem__, words),
         chosen_what="the tag of each word",
-        vectors=vectors,
+        vectors=vectors_of(
+            model.embed,
+            ["<pad>", "<unk>", *lexicon.words],
+            own.words[0].tolist(),
+            words,
+            h[0].float().cpu().numpy(),
+            lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
+            valid,
+        ),
     )
 
 
