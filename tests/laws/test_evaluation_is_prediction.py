@@ -265,7 +265,7 @@ def expected(opened: Any, found: Any, folder: Path, asked: dict[str, Any]) -> An
 
 SAMPLED = ("decoding.search=sample", "decoding.temperature=1.5")
 SCORED = "decoding.max_tokens=0"
-SHORT = {"beam": 2, "length_penalty": 0.1, "prefix": "uno"}
+SHORT = {"search": {"beam": 2, "length_penalty": 0.1, "prefix": "uno"}}
 CASES = {
     "classify": Case("classify", classified),
     "translate, short": Case("translate", translated, asked=SHORT),

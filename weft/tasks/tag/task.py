@@ -383,7 +383,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         title: str,
         settings: EvaluationSettings,
     ) -> TagEvaluation:
-        column, tagger = self.task.data.column, self.predictor(model, LabelSettings(scores=True))
+        column, tagger = self.task.data.column, self.predictor(model, TagSettings(scores=True))
         return evaluate(tagger, found, title=title, column=column, train=train)
 
     def use(self, calibration: LabelCalibration) -> None:
