@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Nam
 
 import torch
 
+from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
@@ -505,7 +506,7 @@ def _warn(lines: Iterable[str]) -> None:
         warnings.warn(line, DataWarning, stacklevel=4)
 
 
-def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = " ") -> str:
+def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:
     """The text of an input, with a border between the texts of several columns.
 
     Raises:
@@ -520,7 +521,7 @@ def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = "
         if absent is not None:
             raise place.refuse(f"expected the column {absent!r}, got {', '.join(map(str, raw.keys()))[:200]}")
         cells = ["" if missing(raw[name]) else as_text(raw[name], place) for name in columns]
-        return cells[0] if len(cells) == 1 else border.join(one.strip() for one in cells if one.strip())
+        return joined_columns(cells, border)
     if not isinstance(raw, str):
         raise place.refuse(f"expected a text, got {kind_of(raw)}")
     return raw
