@@ -5,6 +5,7 @@ Read next: tag/predictor.py, a short one.
 """
 
 import json
+import re
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -223,6 +224,9 @@ class Predictor(ABC, Generic[In]):
         table = len(self.columns) == 1 and isinstance(source, Path) and is_table(source)
         rows = column_texts(source, self.columns[0]) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
         for number, line in rows:
+            if number == 1 and not isinstance(source, Path) and _is_header(str(line), self.columns):
+                told = f"begins like a table with {' and '.join(self.columns)}, which is read by its name"
+                raise Place(name).refuse(f"{told}; type the file's name after the run, without < or a pipe")
             yield self.given(line, Place(name, number))
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
@@ -525,6 +529,14 @@ def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = N
     if not isinstance(raw, str):
         raise place.refuse(f"expected a text, got {kind_of(raw)}")
     return raw
+
+
+def _is_header(line: str, columns: Sequence[str]) -> bool:
+    """Whether a line names these columns and others, or begins a record that has them."""
+    if line.startswith("{"):
+        return bool(columns) and all(f'"{name}":' in line for name in columns)
+    cells = {cell.strip().strip('"').casefold() for cell in re.split("[,;\t]", line)}
+    return bool(columns) and len(cells) > 1 and {name.casefold() for name in columns} <= cells
 
 
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
