@@ -53,3 +53,12 @@ def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Pa
     assert os.read(reader, 99).split() == [b"id,text,predicted", b"8,it", b"was", b"dull,bad"]
     assert pipe.is_fifo()
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "text", ["id,text\n7,it was dull\n", '"Text"\tlabel\nit was dull\tbad\n', '{"text": "it was dull"}\n']
+)
+def test_a_table_on_standard_input_is_asked_for_by_its_name(run: Path, text: str) -> None:
+    said = refused(weft("predict", run, stdin=text.encode()))
+    assert "standard input: begins like a table with text, which is read by its name" in said
+    assert weft("predict", run, stdin=b"text\nid, text and more\n").code == 0

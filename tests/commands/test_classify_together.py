@@ -92,7 +92,7 @@ def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
     names = list(reversed(own.reader.classes))
     sure = LabelDecision(names[0], np.array([1.0, 0.0]))
     other: Any = SimpleNamespace(
-        reader=SimpleNamespace(classes=names), classify=lambda texts, window: [sure] * len(texts)
+        reader=SimpleNamespace(classes=names), _window=lambda texts: [sure] * len(texts)
     )
     (alone,), (both,) = (
         own.classify(["odd"]),

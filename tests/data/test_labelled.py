@@ -1,17 +1,23 @@
 """Labelled texts as other programs write them: the class is what their writer meant."""
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 
 import openpyxl
+import pandas as pd
 import pytest
 
 from tests.commands.shell import refused, weft
+from weft import load
 from weft.data.guess import columns_of, has_header, holds_pairs, holds_texts, texts_of
-from weft.data.labelled import LabelledExample, LabelledText
+from weft.data.labelled import NO_BORDER, LabelledExample, LabelledText
 from weft.errors import DataError
-from weft.tasks.classify.data import check_labels, columns
+from weft.tasks import TextClassifier
+from weft.tasks.classify.data import LabelData, check_labels, columns
+from weft.tasks.classify.reader import LabelReader
+from weft.tasks.predictor import Place
 
 KINDS = ("bill", "tech", "ship")
 ROWS = [(KINDS[n % 3], f'ticket "{n}", my {KINDS[n % 3]}', f"body of it {n}") for n in range(60)]
@@ -127,7 +133,7 @@ def test_several_columns_are_one_text_in_every_command(
     ]
     path = table(Path("x.csv"), [*rows[:-1], ("", "59", ROWS[-1][2], ROWS[-1][0])], delimiter=";")
     read = said(path, text=["subject", "body"], label="queue")
-    assert read[:-1] == [(kind, f"{a} {b}") for kind, a, b in ROWS[:-1]] and read[-1] == ("ship", ROWS[-1][2])
+    assert read == [(kind, f"{a} ␞ {b}") for kind, a, b in ROWS[:-1]] + [("ship", f" ␞ {ROWS[-1][2]}")]
     named = ("--text", "subject", "--text", "body")
     assert f"{path}: 60 texts" in weft("data", "check", path, *named, "--label", "queue").lines
     began = weft("init", "classify", path, *named)
@@ -145,6 +151,25 @@ def test_several_columns_are_one_text_in_every_command(
     Path("in.txt").write_text("".join(f"{text}\n" for _, text in read))
     plain = weft("predict", "run", "in.txt").lines
     assert [line.rpartition(";")[2] for line in answer.lines[1:]] == plain
+    model, df = load("run", TextClassifier), pd.read_csv(path, sep=";")
+    assert "▁␞" in model.reader.vocabulary.pieces(range(len(model.reader.vocabulary)))
+    assert list(model.predict(df)) == plain and [model.predict(df.iloc[n]) for n in (0, 59)] == [
+        plain[0],
+        plain[59],
+    ]
+    for given, why in (
+        ({"subject": "a"}, "expected the column 'body'"),
+        ({"subject": "", "body": None}, "empty"),
+    ):
+        with pytest.raises(DataError, match=why):
+            model.predict(given)
+    saved = json.loads(Path("run/tokenizer.classes.json").read_text("utf-8"))
+    del saved["border"]  # as in runs of before
+    Path("run/tokenizer.classes.json").write_text(json.dumps(saved), "utf-8")
+    model.reader.border = LabelReader.load(Path("run"), bag=None, max_length=9).border
+    assert model.parse({"subject": "a", "body": "b"}, Place("x")).text == "a b"
+    old = LabelData(train=str(path), hold_out=9, text=["subject", "body"], label="queue").bordered(NO_BORDER)
+    assert list(old.read(path))[-1].text == ROWS[-1][2]
     assert "--label: expected one value, got 2" in refused(
         weft("init", "classify", path, *["--label", "id"] * 2)
     )

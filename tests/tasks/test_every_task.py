@@ -217,6 +217,7 @@ def agree(one: list[Any], other: list[Any]) -> None:
 
 
 @every_task
+@pytest.mark.filterwarnings("ignore:the vocabulary lacks")
 def test_an_answer_does_not_depend_on_the_others_their_order_or_the_padding(name: str) -> None:
     kind = KINDS[name]
     decoding = [change for change in kind.changes if change.startswith("decoding.")]

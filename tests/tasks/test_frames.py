@@ -168,7 +168,12 @@ def test_a_forecast_of_a_table_is_a_table_with_quantiles(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(model.predict(path), found)
     indexed = df.set_index(pd.DatetimeIndex(times)).drop(columns=df.columns[0])
     pd.testing.assert_frame_equal(model.predict(indexed), found)
-    assert model.predict(df[names[0]].tolist()) == pytest.approx(one.y.tolist(), rel=1e-5)
+    values = df[names[0]].tolist()
+    assert model.predict(values) == pytest.approx(one.y.tolist(), rel=1e-5)
+    many = model.predict([values, None, values[:3], df])
+    with pytest.warns(DataWarning, match=r"1 of 3 inputs have no answer: inputs\[2\]: .*expected at least"):
+        assert many[0] == model.predict(values) and many[1:3] == [None, None]
+    pd.testing.assert_frame_equal(many[3], found)
     scores = model.evaluate()
     assert {"MSE", "MAE", "pinball"} <= set(scores.index)
     assert "last value repeated" in scores

@@ -19,6 +19,12 @@ MARK = "__label__"
 MARKED = re.compile(rf"(?<!\S){MARK}(?!,*(?:\s|$))(\S+)(?:\s+|$)")
 """The labels of a line, which fastText reads anywhere in it, and the white space behind."""
 
+BORDER = " \u241e "
+"""Between the columns of a text: a word that no text has, and every vocabulary of such texts."""
+
+NO_BORDER = " "
+"""Of runs that were trained before there was one."""
+
 Labels = Literal["marked", "first", "coarse"]
 """Where a line has its class: in __label__x, in its first word, or in its first word up to the colon."""
 
@@ -52,7 +58,7 @@ class LabelledText:
 
     Args:
         path: a table (see tables.py), or any other file with `__label__x text` lines.
-        text: the column of the text, or several that are joined by a space; by name, or by number from 1 in
+        text: the column of the text, or several with a border between them; by name, or by number from 1 in
             a table without a header. A .tsv with two columns and no header is label TAB text.
         label: the column of the class.
         labels: format of lines: "marked" is `__label__x text`, or `text __label__x`, "first" takes the first
@@ -60,6 +66,7 @@ class LabelledText:
             `NUM:dist How far is it ?`.
         encoding: of the file, such as latin-1.
         unlabelled: whether the label of a table's row may be empty.
+        border: between the texts of several columns.
         separator: joins the labels of a line that has several `__label__`; None if it may have only one.
         named: where users name the columns, for the error message.
 
@@ -91,6 +98,7 @@ class LabelledText:
         labels: Labels = "marked",
         encoding: str = "utf-8",
         unlabelled: bool = False,
+        border: str = BORDER,
         separator: str | None = None,
         named: str = RECIPE,
     ) -> None:
@@ -99,7 +107,7 @@ class LabelledText:
         check_choice("labels", labels, Labels)
         check_encoding(encoding)
         self.labels, self.encoding, self.unlabelled = labels, encoding, unlabelled
-        self.separator = separator
+        self.separator, self.border = separator, border
         self.path = Path(path)
         self.table = TableFile(path, encoding) if is_table(path) else None
         self.names: list[str] = []
@@ -166,8 +174,7 @@ class LabelledText:
         if not label and not self.unlabelled:
             what = "the label is empty; give one or remove the line"
             return self._wrong(number, "unlabelled", what)
-        texts = [cells[column] for column in self._texts]
-        text = texts[0] if len(texts) == 1 else " ".join(one.strip() for one in texts if one.strip())
+        text = joined_columns([cells[column] for column in self._texts], self.border)
         return LabelledExample(number, label, text, dict(zip(self.names, cells, strict=True)), cells)
 
     def _lines(self) -> Iterator[tuple[int, str] | Finding]:
@@ -243,6 +250,21 @@ def check_encoding(name: str) -> None:
             f"encoding: expected one such as utf-8, latin-1 or cp1250, got {name[:40]!r}; convert other "
             "files with iconv"
         )
+
+
+def joined_columns(cells: Sequence[str], border: str) -> str:
+    """The columns of a text as one text; empty if all of them are.
+
+    Example:
+        >>> joined_columns(["Hi ", "all"], " | "), joined_columns(["", "all"], " | ")
+        ('Hi | all', ' | all')
+        >>> joined_columns(["", "all"], NO_BORDER)
+        'all'
+    """
+    if len(cells) == 1:
+        return cells[0]
+    texts = [one.strip() for one in cells]
+    return border.join(one for one in texts if one or border != NO_BORDER) if any(texts) else ""
 
 
 def text_columns(text: str | Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ class Pages:
         items = inputs_of(run, given.inputs, self.limits)
         edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
-        check = self._tokens(run, items, "inputs")
+        check = self._tokens(run, [one for one in items if isinstance(one, str)], "inputs")
         job = BatchJob((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
         outputs = await answered(request, self.batcher, job)
         return Json(Predicted(run=run.name, task=run.kind, outputs=outputs))

@@ -6,6 +6,7 @@ The server never opens a file that a client names: clients send the content. Rea
 
 import base64
 import binascii
+import math
 from typing import Any
 
 from weft.data.held import held
@@ -18,7 +19,7 @@ from weft.serve.limits import Refusal, ServerLimits, check_most
 from weft.serve.schemas import InspectFile
 from weft.serve.served import ServedRun, stoppable
 from weft.serve.watching import NOTHING, ModelEdits, without
-from weft.tasks.predictor import Place, Reads, as_text
+from weft.tasks.predictor import Place, Reads
 from weft.wording import kind_of
 
 WANTED: dict[Reads, str] = {
@@ -48,13 +49,12 @@ def inputs_of(run: ServedRun, given: Any, limits: ServerLimits) -> list[Any]:
     rows = given if isinstance(given, list) else [given]
     if not rows:
         raise Refusal(400, "inputs: expected a text or a list of texts, got an empty list")
-    named = not run.rewriter  # whether an input may have several columns
-    texts = [one for row in rows for one in (row.values() if named and isinstance(row, dict) else [row])]
-    try:
-        limits.texts([as_text(one, INPUTS) for one in texts], "inputs")
-    except DataError as error:
-        raise Refusal(400, str(error)) from None
     check_most(len(rows), limits.items, "texts", "inputs")
+    cells = (
+        row.values() if isinstance(row, dict) else row if isinstance(row, list) else [row] for row in rows
+    )
+    size = sum(len(one) for row in cells for one in row if isinstance(one, str))
+    check_most(size, limits.characters, "characters", "inputs")
     return rows
 
 
@@ -130,11 +130,18 @@ def _series(given: Any, limits: ServerLimits) -> list[list[float] | str]:
                 400, f"inputs: expected a list of numbers or the text of a CSV table, got {kind_of(row)}"
             )
         check_most(len(row), limits.characters, "numbers", "inputs")
-        if not all(
-            isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < LARGEST for one in row
-        ):
-            raise Refusal(400, "inputs: expected finite numbers below 1e30")
-    return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
+        if not all(_is_value(one) for one in row):
+            raise Refusal(400, "inputs: expected numbers below 1e30, and null for a missing one")
+    return [
+        row if isinstance(row, str) else [math.nan if one is None else float(one) for one in row]
+        for row in rows
+    ]
+
+
+def _is_value(one: Any) -> bool:
+    """Whether JSON has a value of a series, which may be missing."""
+    number = isinstance(one, int | float) and not isinstance(one, bool)
+    return one is None or (number and (math.isnan(one) or abs(one) < LARGEST))
 
 
 def _files(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:

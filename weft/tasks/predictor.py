@@ -6,6 +6,7 @@ Read next: tag/predictor.py, a short one.
 
 import copy
 import json
+import re
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Nam
 
 import torch
 
+from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
@@ -225,6 +227,9 @@ class Predictor(ABC, Generic[In]):
         table = len(self.columns) == 1 and isinstance(source, Path) and is_table(source)
         rows = column_texts(source, self.columns[0]) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
         for number, line in rows:
+            if number == 1 and not isinstance(source, Path) and _is_header(str(line), self.columns):
+                told = f"begins like a table with {' and '.join(self.columns)}, which is read by its name"
+                raise Place(name).refuse(f"{told}; type the file's name after the run, without < or a pipe")
             yield self.given(line, Place(name, number))
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
@@ -513,7 +518,7 @@ def _warn(lines: Iterable[str]) -> None:
         warnings.warn(line, DataWarning, stacklevel=4)
 
 
-def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = " ") -> str:
+def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:
     """The text of an input, with a border between the texts of several columns.
 
     Raises:
@@ -528,10 +533,18 @@ def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = "
         if absent is not None:
             raise place.refuse(f"expected the column {absent!r}, got {', '.join(map(str, raw.keys()))[:200]}")
         cells = ["" if missing(raw[name]) else as_text(raw[name], place) for name in columns]
-        return cells[0] if len(cells) == 1 else border.join(one.strip() for one in cells if one.strip())
+        return joined_columns(cells, border)
     if not isinstance(raw, str):
         raise place.refuse(f"expected a text, got {kind_of(raw)}")
     return raw
+
+
+def _is_header(line: str, columns: Sequence[str]) -> bool:
+    """Whether a line names these columns and others, or begins a record that has them."""
+    if line.startswith("{"):
+        return bool(columns) and all(f'"{name}":' in line for name in columns)
+    cells = {cell.strip().strip('"').casefold() for cell in re.split("[,;\t]", line)}
+    return bool(columns) and len(cells) > 1 and {name.casefold() for name in columns} <= cells
 
 
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:

@@ -3,16 +3,17 @@
 Read next: ../../data/labelled.py, which reads them; ../labels/splits.py, folds.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from unicodedata import normalize
 
 from weft.data import corpora
 from weft.data.guess import columns_of, texts_of
-from weft.data.labelled import OPTIONS, LabelledExample, LabelledText, check_encoding, text_columns
+from weft.data.labelled import BORDER, OPTIONS, LabelledExample, LabelledText, check_encoding, text_columns
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.tables import is_table, kind_of
@@ -62,7 +63,7 @@ class LabelData:
         train, valid, test: files with `__label__x text` lines (or see labels), or tables such as .csv.
         folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
-        text: the column of a table with the text, or a list of columns, which are joined by a space.
+        text: the column of a table with the text, or a list of columns, with a border between them.
         label: its column with the class. In a table without a header, columns are numbered from "1".
         finer: column of a table with subclasses, such as "late" and "lost" of the class "order"; its cells
             may be empty. They are learnt, and a class has the probability of all its subclasses.
@@ -107,6 +108,7 @@ class LabelData:
     max_length: AtLeastOne = 400
     batch_tokens: AtLeastOne = 2000
     batch_rows: Whole = 50
+    border: ClassVar[str] = BORDER
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -225,8 +227,15 @@ class LabelData:
             labels=self.labels,
             encoding=self.encoding,
             unlabelled=unlabelled or self.separator is not None,
+            border=self.border,
             separator=self.separator,
         )
+
+    def bordered(self, border: str) -> Self:
+        """The same with the border between columns that a run was trained with."""
+        other = copy.copy(self)
+        object.__setattr__(other, "border", border)
+        return other
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "train.tsv fold 3 of 10"."""

@@ -242,7 +242,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         Raises:
             DataError: the text is empty: training leaves such texts out, so a class would be a guess.
         """
-        text = MARKED.sub("", as_text(raw, place, self.columns))
+        text = MARKED.sub("", as_text(raw, place, self.columns, self.reader.border))
         if not text.strip():
             raise place.refuse(EMPTY)
         return ClassifyInput(text)

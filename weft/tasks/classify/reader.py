@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.data.labelled import BORDER, NO_BORDER
 from weft.errors import CheckpointError
 from weft.metrics.naive_bayes import grams
 from weft.nn.embed.contextual import Twice
@@ -144,6 +145,7 @@ class SavedReader(jsonfile.Schema):
     documents: list[jsonfile.Count] = jsonfile.field(default_factory=list)
     finer: list[tuple[str, str]] = jsonfile.field(default_factory=list)
     texts: jsonfile.Count | None = None
+    border: str = NO_BORDER
 
 
 class LabelDecision(NamedTuple):
@@ -172,6 +174,7 @@ class LabelReader:
 
     Attributes:
         thresholds: probability from which on each label is given, where a text may have several.
+        border: between the columns of a text; runs of before have a space.
         context: spells sentences for a model of words in context, if there is one.
         temperature: divides the log-probabilities of the classes; see ../labels/calibration.py.
     """
@@ -192,6 +195,7 @@ class LabelReader:
         self.thresholds = [USUAL] * len(self.classes)
         self.items = items
         self.max_length = max_length
+        self.border = BORDER
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
         self.temperature = 1.0
         self._class = {label: number for number, label in enumerate(self.classes)}
@@ -307,7 +311,7 @@ class LabelReader:
 
     def save(self, run: Path) -> None:
         """Write classes and items into the run, beside the vocabulary."""
-        plain: dict[str, Any] = {"classes": self.classes, "items": []}
+        plain: dict[str, Any] = {"classes": self.classes, "items": [], "border": self.border}
         if self.finer:
             plain["finer"] = self.finer
         if self.items is not None:
@@ -338,4 +342,6 @@ class LabelReader:
         if saved.finer and {name for name, _ in saved.finer} != set(saved.classes):
             raise CheckpointError(f"{path}: expected a subclass of each class, got others; {remedy}")
         given: dict[str, Any] = {"max_length": max_length, "separator": separator, "finer": saved.finer}
-        return cls(vocabulary, saved.classes, items=items, **given)
+        reader = cls(vocabulary, saved.classes, items=items, **given)
+        reader.border = saved.border
+        return reader

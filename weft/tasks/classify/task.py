@@ -65,6 +65,7 @@ from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,
     OtherRun,
+    Pipeline,
     PredictionSettings,
     Progress,
     Split,
@@ -571,11 +572,18 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             finer=train.finer,
         ).save(run)
 
+    def prepare(self, run: Path, progress: Progress) -> "Pipeline":
+        """Read the texts with the border between columns that the run has, if it was begun before."""
+        if self.saved(run).exists():
+            self.pipeline(run, None)
+        return super().prepare(run, progress)
+
     def pipeline(self, run: Path, context: PretrainedContext | None) -> ClassifyPipeline:
         data = self.data
         reader = LabelReader.load(
             run, bag=self.model_config.bag, max_length=data.max_length, separator=data.separator
         )
+        self.data = data.bordered(reader.border)
         return ClassifyPipeline(self, reader, context)
 
     @classmethod

@@ -4,6 +4,7 @@
 Read next: forecaster.py, one series.
 """
 
+import copy
 import csv
 import io
 import math
@@ -13,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self, overload
 
 import numpy as np
 import regex
@@ -27,6 +28,7 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
+from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.forecast.data import SeriesData, received, scales_of
 from weft.tasks.forecast.forecaster import (
@@ -61,7 +63,7 @@ class ForecastAnswer(Answer):
     ) -> None:
         self.found = found
         self._quantiles = quantiles
-        self._plain = plain
+        self.plain = plain
 
     def text(self) -> str:
         """CSV rows: name, time, value and, if wanted, quantiles."""
@@ -69,8 +71,11 @@ class ForecastAnswer(Answer):
 
     def json(self) -> Json:
         """The numbers; for a table, a record for each row, with quantiles if the model has them."""
-        if self._plain:
-            return [float(value) for value in self.found[0].best]
+        if self.plain:
+            values = [float(value) for value in self.found[0].best]
+            if not all(map(math.isfinite, values)):
+                raise DataError("the forecast is not a number; check the last values of the series")
+            return list(values)
         records: list[Json] = []
         for one in self.found:
             names = ["y", *(f"q{level:g}" for level in one.levels)]
@@ -197,12 +202,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
-        """The values of one series, oldest first; or the text of a CSV table.
+        """The values of one series, oldest first; or a table: the text of a CSV, a DataFrame or a Series.
 
         Raises:
             DataError: the table cannot be read, or a series is too short.
         """
         forecaster = self.forecaster
+        if hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+            raw = _as_csv(raw)
         if not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
@@ -260,6 +267,20 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         text = super().file(texts, output)
         return as_parquet(text, output) if output.suffix.lower() == ".parquet" else text
 
+    def is_one(self, raw: Raw) -> bool:
+        """Whether Python gave one series or table, not a list of them."""
+        if isinstance(raw, str | bytes | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+            return True
+        return len(raw) > 0 and isinstance(raw[0], float | int | np.number | None)
+
+    def value(self, answer: ForecastAnswer) -> Any:
+        """A list of numbers, or a DataFrame of a table."""
+        if answer.plain:
+            return answer.json()
+        import pandas as pd
+
+        return pd.concat([_frame(one) for one in answer.found], ignore_index=True)
+
     @overload
     def predict(
         self,
@@ -273,19 +294,23 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     @overload
     def predict(self, raw: "pd.DataFrame | pd.Series | str | Path") -> "pd.DataFrame": ...
 
+    @overload
+    def predict(self, raw: "Sequence[Sequence[float]]") -> AnswerList[list[float]]: ...
+
     def predict(
         self,
-        raw: "Sequence[float] | pd.DataFrame | pd.Series | str | Path",
+        raw: Any,
         name: str | None = None,
         *,
         known: Mapping[str, Sequence[float]] = {},
         past: Mapping[str, Sequence[float]] = {},
-    ) -> "list[float] | pd.DataFrame":
+    ) -> Any:
         """The next `horizon` rows of every series of a table, or the next values of one series.
 
         Args:
             raw: a DataFrame, a Series or a file, as `weft predict` reads them: columns of series, or
                 `unique_id`, time and value; or the values of one series, at least `lookback`, oldest first.
+                A list of numbers is one series; a list of such lists, of Series or of DataFrames is many.
             name: of a series of values, as in training; None uses the scale of the first series.
             known: covariates of values that are known in advance, by name, with `horizon` values more than
                 `raw`.
@@ -293,7 +318,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
 
         Returns:
             Of a table a DataFrame with the columns unique_id, ds and y, and q0.1 and so on if the model has
-            quantiles; of plain values a list of numbers.
+            quantiles; of plain values a list of numbers; of many an AnswerList of either.
 
         Raises:
             DataError: too few values, or covariates that are missing, too few or too many.
@@ -301,8 +326,10 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """
         if isinstance(raw, str | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
             return self._table(raw)
-        found = self.forecaster.forecast(self.forecaster.of_values(raw, name, known, past), quantiles=False)
-        return [float(value) for value in found.best]
+        if not self.is_one(raw):
+            return self.predict_all(raw)
+        series = self.forecaster.of_values(raw, name, known, past)
+        return self.value(next(self.answers([SeriesInput([series], plain=True)])))
 
     def _table(self, raw: Any) -> "pd.DataFrame":
         import pandas as pd
@@ -314,16 +341,25 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 if not isinstance(one.value, SeriesInput):
                     warnings.warn(one.place.why(one.value), stacklevel=3)
         else:
-            table = raw.to_frame(raw.name or "y") if isinstance(raw, pd.Series) else raw
-            if type(table.index).__name__ == "PeriodIndex":
-                table = table.set_axis(table.index.to_timestamp())
-            if predictor.has_times(table) and table.index.name is None:
-                table = table.rename_axis("ds")
-            values = [self.parse(table.to_csv(index=predictor.has_times(table)), Place("DataFrame"))]
-        series = [one for value in values for one in value.series]
-        quantiles = self.forecaster.model.has_quantiles
-        found = [self.forecaster.forecast(one, quantiles=quantiles) for one in series]
-        return pd.concat([_frame(one) for one in found], ignore_index=True)
+            values = [self.parse(raw, Place("DataFrame"))]
+        answers = self.fresh().answers(values)
+        return pd.concat(map(self.value, answers), ignore_index=True)
+
+    def fresh(self) -> Self:
+        """The same with quantiles, if the model has them."""
+        other = copy.copy(self)
+        other._quantiles = self.forecaster.model.has_quantiles
+        return other
+
+
+def _as_csv(raw: Any) -> str:
+    """A DataFrame or a Series as the text of a CSV table."""
+    table = raw.to_frame(raw.name or "y") if hasattr(raw, "to_frame") else raw
+    if type(table.index).__name__ == "PeriodIndex":
+        table = table.set_axis(table.index.to_timestamp())
+    if predictor.has_times(table) and table.index.name is None:
+        table = table.rename_axis("ds")
+    return str(table.to_csv(index=predictor.has_times(table)))
 
 
 def _frame(one: ForecastRecord) -> "pd.DataFrame":

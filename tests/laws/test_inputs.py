@@ -1,0 +1,305 @@
+"""One input, one answer: a file, `<`, a pipe, Python, /predict and an ONNX program answer or refuse it alike.
+
+A diagonal runs always: every task in two ways, some in all of them. The whole table is slow;
+`pytest tests/laws/test_inputs.py -m slow -s` prints it. Read next: ../tasks/test_frames.py, one and many.
+"""
+
+import atexit
+import base64
+import math
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.shared import shared_run
+from weft import load
+from weft.errors import DataError, ShapeError, WeftError
+from weft.tasks.answer_list import missing
+from weft.tasks.predictor import Answer, NoAnswer, Place, answered
+
+ORDINARY = {
+    "translate": "alpha beta gamma",
+    "summarise": "alpha beta . It is gamma here .",
+    "multilingual": "one two three",
+    "language": "the cat",
+    "classify": "a fine film",
+    "tag": "telo beding .",
+    "embeddings": "apple",
+    "draw": "a red circle at the top",
+    "elmo": "bank\tgo to the bank now\tthe bank of the lake",
+    "masked": "the [MASK] can purr",
+    "memory": "0.31 0.7* 0.05 0.9*",
+}
+"""A text for each task that reads texts."""
+
+FILES = {"caption": ".png", "images": ".png", "speech": ".wav"}
+"""The files of each task that reads files."""
+
+INPUTS: dict[str, Any] = {
+    "empty": "",
+    "blank": "  ",
+    "None": None,
+    "NaN": math.nan,
+    "a number": 7.5,
+    "very long": "one " * 400,
+    "unknown characters": "Ωmega žółć 京",
+    "digits": "1234 5",
+    "emoji": "🙂 🙂",
+    "columns": "switch\tlights\ton",
+    "as many words": "switch lights on",
+    "one word": "stop",
+}
+
+Found = Answer | str
+"""An answer, or why there is none."""
+
+
+def why(error: object) -> str:
+    """A refusal without the place of its input."""
+    return re.sub(r"^(\S+:\d+|inputs?(\[\d+\])?|standard input(:\d+)?|\S+\.(png|wav|txt)): ", "", str(error))
+
+
+@cache
+def run_of(task: str) -> Path:
+    """The run of a task; a copy of it that does not sample, as answers would depend on those before."""
+    run = shared_run(task)
+    if task not in ("language", "draw"):
+        return run
+    copy = Path(tempfile.mkdtemp()) / "run"
+    atexit.register(shutil.rmtree, copy.parent, ignore_errors=True)
+    shutil.copytree(run, copy)
+    recipe = (copy / "recipe.yaml").read_text("utf-8")
+    assert "search: sample" in recipe
+    (copy / "recipe.yaml").write_text(recipe.replace("search: sample", "search: greedy"), "utf-8")
+    return copy
+
+
+@cache
+def predictor(task: str) -> Any:
+    found: Any = load(run_of(task))
+    return found.to("bb") if task == "multilingual" else found
+
+
+@cache
+def served(task: str) -> Any:
+    from weft.serve.served import ServedRun
+
+    return ServedRun(run_of(task), task, "cpu", ())
+
+
+def given_to(task: str) -> dict[str, Any]:
+    """Inputs by their kind."""
+    if task in ORDINARY:
+        return {"ordinary": ORDINARY[task], **INPUTS}
+    if task == "forecast":
+        rows = [float(n % 5) for n in range(20)]
+        return {"ordinary": rows, "NaN": [*rows[:-3], math.nan, *rows[-2:]], "one word": rows[:1]}
+    files = sorted((shared_run(task).parent / "toy").rglob(f"*{FILES[task]}"))[:2]
+    return {"ordinary": str(files[0]), "digits": str(files[1]), "None": None, "a number": 7.5}
+
+
+def alone(task: str, raw: Any) -> Found:
+    """What `parse` and `answers` give."""
+    model = predictor(task).fresh()
+    try:
+        (found,) = model.attempts([model.parse(raw, Place("input"))])
+    except (DataError, ShapeError) as error:
+        return why(error)
+    return found if isinstance(found, Answer) else why(found)
+
+
+def lines_of(task: str, kinds: Sequence[str]) -> dict[str, str]:
+    """The inputs that a file of lines can have; the first one is no columns."""
+    given = given_to(task)
+    return {kind: given[kind] for kind in ("ordinary", *kinds) if isinstance(given.get(kind), str)}
+
+
+def of_source(task: str, kinds: Sequence[str], source: Any) -> dict[str, Any]:
+    """The answers to the lines of a source, by the kind of input; a blank line is no sentence."""
+    model, lines = predictor(task).fresh(), lines_of(task, kinds)
+    given = list(model.inputs(source))
+    by_line = dict(zip((one.place.line for one in given), answered(model, given), strict=True))
+    return {kind: by_line.get(n, "no sentence") for n, kind in enumerate(lines, 1)}
+
+
+def by_file(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    path = folder / "in.txt"
+    path.write_text("".join(f"{line}\n" for line in lines_of(task, kinds).values()), "utf-8")
+    return of_source(task, kinds, path)
+
+
+def by_redirect(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    by_file(task, kinds, folder)
+    with (folder / "in.txt").open("rb") as stream:
+        return of_source(task, kinds, stream)
+
+
+def by_pipe(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as pipe, os.fdopen(write_end, "wb") as other:
+        other.write("".join(f"{line}\n" for line in lines_of(task, kinds).values()).encode())
+        other.close()
+        return of_source(task, kinds, pipe)
+
+
+def by_one(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for kind in kinds:
+        try:
+            found[kind] = [predictor(task).predict(given_to(task)[kind])]
+        except (DataError, ShapeError) as error:
+            found[kind] = why(error)
+    return found
+
+
+def listed(task: str, kinds: Sequence[str], given: Any) -> dict[str, Any]:
+    answers = predictor(task).predict(given)
+    assert len(answers) == len(kinds) == len(answers.to_frame())
+    wrong = {n: why(one) for n, one in answers.wrong.items()}
+    return {kind: wrong.get(n, [one]) for n, (kind, one) in enumerate(zip(kinds, answers, strict=True))}
+
+
+def by_many(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    return listed(task, kinds, [given_to(task)[kind] for kind in kinds])
+
+
+def by_series(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    return listed(task, kinds, pd.Series([given_to(task)[kind] for kind in kinds], dtype=object))
+
+
+def by_frame(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    name = (*predictor(task).columns, "text")[0]
+    cells = pd.Series([given_to(task)[kind] for kind in kinds], dtype=object)
+    return listed(
+        task, kinds, pd.DataFrame({name: cells, "other": 7} if predictor(task).columns else {name: cells})
+    )
+
+
+def by_http(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    from weft.serve.limits import Refusal, ServerLimits
+    from weft.serve.predicting import inputs_of, predicting
+
+    run, limits, found = served(task), ServerLimits(), dict[str, Any]()
+    for kind in kinds:
+        raw = given_to(task)[kind]
+        raw = (
+            base64.b64encode(Path(raw).read_bytes()).decode()
+            if task in FILES and isinstance(raw, str)
+            else raw
+        )
+        try:
+            (answer,) = predicting(run, limits)(inputs_of(run, raw, limits), lambda: False)
+            found[kind] = {"json": answer}
+        except (Refusal, WeftError) as error:
+            found[kind] = why(error.sentence if isinstance(error, Refusal) else error)
+    return found
+
+
+def by_onnx(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
+    from tests.commands.exporting import exported
+    from weft.export.formats.onnx import program
+
+    exported(run_of(task), folder / "onnx")
+    model, found = program(folder / "onnx"), dict[str, Any]()
+    for kind in kinds:
+        with suppress(TypeError, AttributeError):  # a program reads lines of text
+            try:
+                found[kind] = {"text": model(given_to(task)[kind])}
+            except ValueError as error:
+                found[kind] = why(error)
+    return found
+
+
+WAYS = {
+    "file": by_file, "<": by_redirect, "pipe": by_pipe, "one": by_one, "many": by_many, "Series": by_series,
+    "DataFrame": by_frame, "/predict": by_http,
+}  # fmt: skip
+TASKS = (*ORDINARY, *FILES, "forecast")
+LINES = "file", "<", "pipe"
+ELSEWHERE = {"translate", "multilingual", "language"}
+"""Tasks that the server answers at another address."""
+
+LIMITS = "expected a list of numbers", "expected pictures", "expected recordings"
+"""What the server says of what no program but a client sends: JSON that is no such input."""
+
+
+def close(ours: Any, theirs: Any) -> bool:
+    """Whether two values are equal; numbers nearly so, as batches differ in rounding."""
+    if isinstance(ours, dict):
+        return ours.keys() >= theirs.keys() and all(close(ours[key], theirs[key]) for key in theirs)
+    if isinstance(ours, list | tuple):
+        return len(ours) == len(theirs) and all(map(close, ours, theirs))
+    if isinstance(ours, np.ndarray):
+        return bool(np.allclose(ours, theirs, atol=1e-5))
+    return ours == theirs or (
+        isinstance(ours, float) and math.isclose(ours, theirs, rel_tol=1e-3, abs_tol=1e-4)
+    )
+
+
+def agrees(task: str, way: str, raw: Any, ours: Found, theirs: Any) -> bool:
+    """Whether a way gives the answer of `alone`, or refuses in the same words."""
+    if theirs == "no sentence":
+        return task == "tag" and isinstance(ours, str) and not raw.strip()
+    if isinstance(theirs, NoAnswer):
+        theirs = why(theirs.wrong)
+    if missing(raw) and way in ("many", "Series", "DataFrame"):
+        return isinstance(ours, str) and theirs == [None]
+    if isinstance(ours, str) or isinstance(theirs, str):
+        return ours == theirs or (
+            way == "/predict" and str(theirs).startswith(LIMITS) and isinstance(ours, str)
+        )
+    if isinstance(theirs, Answer):
+        return close(ours.json(), theirs.json())
+    if isinstance(theirs, list):
+        return close(predictor(task).value(ours), theirs[0])
+    return close(theirs["json"], ours.json()) if "json" in theirs else theirs["text"] == ours.text()
+
+
+def offered(task: str, way: str) -> bool:
+    if way in (*LINES, "Series", "DataFrame") and task == "forecast":  # tables, see ../tasks/test_frames.py
+        return False
+    return way != "/predict" or task not in ELSEWHERE
+
+
+def differing(task: str, way: str, kinds: Sequence[str], folder: Path) -> list[str]:
+    """The inputs of which a way says something else."""
+    known = given_to(task)
+    kinds = [kind for kind in kinds if kind in known]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what answers lack is said
+        found = WAYS[way](task, kinds, folder)
+        ours = {kind: alone(task, known[kind]) for kind in found}
+    wrong = [kind for kind in found if not agrees(task, way, known[kind], ours[kind], found[kind])]
+    return [f"{task}, {way}, {kind}: {ours[kind]!r}, but {found[kind]!r}" for kind in wrong]
+
+
+KINDS = ("ordinary", *INPUTS)
+
+
+@pytest.mark.parametrize(("number", "task"), list(enumerate(TASKS)))
+def test_every_task_and_every_way_at_least_once(number: int, task: str, tmp_path: Path) -> None:
+    ways = [way for way in WAYS if offered(task, way)]
+    chosen = ways if task in ("classify", "tag") else {ways[(number + k) % len(ways)] for k in (0, 3)}
+    assert [one for way in chosen for one in differing(task, way, KINDS, tmp_path)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_the_whole_table(task: str, tmp_path: Path) -> None:
+    rows = {way: differing(task, way, KINDS, tmp_path) for way in WAYS if offered(task, way)}
+    cells = [
+        ("equal" if not rows[way] else f"{len(rows[way])} differ") if way in rows else "-" for way in WAYS
+    ]
+    print(f"\n| {task} | {' | '.join(cells)} |")
+    assert [one for row in rows.values() for one in row] == []
