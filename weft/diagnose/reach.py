@@ -20,16 +20,11 @@ LAGS = (1, 2, 5, 10, 20, 50)
 
 
 class Reach(NamedTuple):
-    """‖∂h_T/∂h_t‖₂ of one layer and direction.
-
-    place: the cell.
-    norms: [B, T]; 1 at the end of a row (in a backward direction at its beginning), NaN at padding.
-    mask: [B, T] bool.
-    """
+    """‖∂h_T/∂h_t‖₂ of one layer and direction."""
 
     place: CellPlace
-    norms: Tensor
-    mask: Tensor
+    norms: Tensor  # [B, T]; 1 at a row's end (of a backward direction at its beginning), NaN at padding
+    mask: Tensor  # [B, T] bool
 
 
 def reach(model: nn.Module, batch: Any) -> list[Reach]:
