@@ -9,7 +9,7 @@ from weft.config import Table, dump, parse, read_recipe
 from weft.config.recipe import at, difference
 from weft.config.shipped import find_recipe
 from weft.errors import ConfigError
-from weft.run.training import check_recipe, completed
+from weft.run.training import check_recipe, with_defaults
 from weft.store import files, jsonfile
 from weft.tasks.space import PER_TOKEN, Range
 from weft.tune import space as spaces
@@ -137,7 +137,7 @@ def keep(ready: SearchPlan) -> None:
         old_space = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
         recipe = parse(dump(old.plain), str(path))
         assert isinstance(recipe, Table)
-        plain = completed(recipe, ready.plugins)
+        plain = with_defaults(recipe, ready.plugins)
         changed = difference(plain, ready.plain, "") or difference(old_space, space, "space").replace(
             "the recipe says", "now"
         )

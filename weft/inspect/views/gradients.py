@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 from weft.diagnose.bound import STEEPEST, bound
 from weft.diagnose.forgetting import output_reach
 from weft.diagnose.gates import gates
-from weft.diagnose.reach import LAGS, measured
+from weft.diagnose.reach import LAGS, measured_reach
 from weft.diagnose.recorded import RecordedRun, StepTrace, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
 from weft.diagnose.verdict import LITTLE, verdict
@@ -77,7 +77,7 @@ def _chart(run: RecordedRun, subject: Inspection, budget: float, name: str) -> t
     count = len(steps.states)
     labels = labels[:count] if place.backward else labels[-count:]
     at = np.arange(count)
-    norms = measured(steps).norms[0].double().cpu().numpy()
+    norms = measured_reach(steps).norms[0].double().cpu().numpy()
     back = output_reach(steps).cpu().numpy()
     shares = back / (back.max() or 1.0)
     lines = [series("measured ‖∂h(T)/∂h(t)‖", at, norms)]
