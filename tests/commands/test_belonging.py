@@ -17,7 +17,7 @@ from tests.commands.shell import refused, untouched, weft
 from tests.shared import TOYS, copied, quick_first, shared_run
 from weft.commands import bulk
 from weft.errors import CheckpointError
-from weft.run.loading import check_described, described
+from weft.run.loading import check_described, model_description
 from weft.store import weights
 
 FEW = ("training.max_updates=4", "training.validate_every=2")
@@ -129,7 +129,7 @@ def test_a_recipe_of_another_model_is_refused_where_no_shape_shows_it() -> None:
     with pytest.raises(CheckpointError, match="was trained with task"):
         check_described({**then, "task": "summarise"}, then, "file", Path("run"))
     check_described(then, {}, "file", Path("run"))
-    assert described({**then, "data": {}}) == {
+    assert model_description({**then, "data": {}}) == {
         "task": "translate",
         "model": {"heads": 4, "dropout": 0.1, "use": "lstm"},
     }

@@ -6,7 +6,7 @@ import torch
 
 from tests.diagnose.models import Reader, ragged
 from weft.diagnose.bound import STEEPEST, bound, scalar_reach, slopes
-from weft.diagnose.reach import measured, seen
+from weft.diagnose.reach import measured_reach, seen
 from weft.diagnose.recorded import trace
 from weft.errors import ConfigError
 from weft.nn.cells.elman import Elman
@@ -25,7 +25,7 @@ def test_the_bound_is_never_below_the_measured_norm_over_200_random_networks() -
         model = Reader(stack).double()
         torch.nn.init.normal_(stack.forwards[0].weight_h, std=0.1 + seed / 100)
         steps = trace(seen(model, ragged(3, 7, 2, seed=seed))[0])
-        norms, limits = measured(steps).norms, bound(steps)
+        norms, limits = measured_reach(steps).norms, bound(steps)
         real = steps.mask
         assert (norms[real] <= limits.tight[real] * ROUNDING).all()
         assert (limits.tight[real] <= limits.coarse[real] * ROUNDING).all()

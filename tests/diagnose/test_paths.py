@@ -10,7 +10,7 @@ from tests.diagnose.models import Reader, ragged
 from weft.diagnose.attention import entropy
 from weft.diagnose.gates import gates, half_life, saturation
 from weft.diagnose.paths import paths
-from weft.diagnose.reach import measured, seen
+from weft.diagnose.reach import measured_reach, seen
 from weft.diagnose.recorded import trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.errors import ConfigError
@@ -52,7 +52,7 @@ def test_both_paths_of_an_lstm_are_their_products(bidirectional: bool) -> None:
     for run in seen(model, ragged(3, 7, 2)):
         steps = trace(run)
         found = paths(steps)
-        assert torch.allclose(found.hh[steps.mask], measured(steps).norms[steps.mask], rtol=1e-10)
+        assert torch.allclose(found.hh[steps.mask], measured_reach(steps).norms[steps.mask], rtol=1e-10)
         for row, length in enumerate(steps.mask.sum(1).tolist()):
             h = c = np.zeros(size)
             jacobians, forgets = [], []

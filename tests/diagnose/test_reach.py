@@ -12,7 +12,7 @@ from tests.diagnose.models import Batch, Linear, Reader, ragged
 from tests.slow import leading
 from weft import rooms
 from weft.diagnose.jacobian import flat, pull_back, unflattened
-from weft.diagnose.reach import measured, reach, reach_at, seen
+from weft.diagnose.reach import measured_reach, reach, reach_at, seen
 from weft.diagnose.recorded import places, trace, watch
 from weft.models import Generator
 from weft.nn import cells
@@ -165,7 +165,7 @@ def test_lags_are_entries_of_the_whole() -> None:
     model = Reader(Stack(2, (3,), cell=LSTM)).double()
     batch = Batch(ragged(3, 13, 2).x, torch.ones(3, 13) > 0)
     (run,) = seen(model, batch)
-    whole = measured(trace(run)).norms
+    whole = measured_reach(trace(run)).norms
     found = reach_at(trace(run, last=6), lags=(1, 2, 5, 10))
     assert list(found) == [1, 2, 5]
     for lag, norm in found.items():

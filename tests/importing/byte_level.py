@@ -1,4 +1,4 @@
-"""A small tokenizer for imported models. Read next: test_runs.py."""
+"""A small tokenizer for imported models. Read next: test_translator_runs.py."""
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 

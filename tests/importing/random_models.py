@@ -33,7 +33,10 @@ ROPE = {"rope_type": "default", "rope_theta": 500.0}
 LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 7, "rope_theta": 50.0}
 WIDE = {"head_dim": 14}  # enough pairs of features for speeds of all kinds
+GPT2 = {"vocab_size": TOKENS, "n_positions": 23, "n_embd": 12, "n_layer": 2, "n_head": 3}
 WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2": ("GPT2", GPT2 | {"bos_token_id": 0, "eos_token_id": 2}),
+    "gpt2-inner": ("GPT2", GPT2 | {"n_inner": 19, "bos_token_id": 0, "eos_token_id": 2}),
     "llama": ("Llama", GROUPED | {"rope_parameters": ROPE}),
     "llama-tied-biases": (
         "Llama",
@@ -110,6 +113,65 @@ def model_of(family: str, settings: dict[str, Any], head: str) -> Any:
     for parameter in model.parameters():
         parameter.data += 0.2 * torch.randn(parameter.shape, generator=generator)
     return model.eval()
+
+
+ENDS = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+PAIR: dict[str, Any] = {
+    "vocab_size": TOKENS,
+    "d_model": 12,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 3,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 19,
+    "decoder_ffn_dim": 17,
+    "max_position_embeddings": 23,
+    **ENDS,
+}
+T5: dict[str, Any] = {
+    "vocab_size": TOKENS,
+    "d_model": 12,
+    "d_kv": 5,  # not d_model / num_heads, as in v1.1
+    "d_ff": 19,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 3,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "decoder_start_token_id": 0,
+}
+SCALED = PAIR | {"scale_embedding": True}
+PAIRS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bart": ("BartConfig", "BartForConditionalGeneration", PAIR),
+    "marian": (
+        "MarianConfig",
+        "MarianMTModel",
+        PAIR | {"scale_embedding": True, "activation_function": "swish"},
+    ),
+    "mbart": ("MBartConfig", "MBartForConditionalGeneration", SCALED),
+    "pegasus": ("PegasusConfig", "PegasusForConditionalGeneration", SCALED),
+    "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", SCALED),
+    "t5": ("T5Config", "T5ForConditionalGeneration", T5),
+    "t5-v1.1": (
+        "T5Config",
+        "T5ForConditionalGeneration",
+        T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    ),
+    "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5 | {"feed_forward_proj": "gated-gelu"}),
+}
+
+
+def pair_model(name: str) -> Any:
+    """A small encoder-decoder of the library, with no parameter at zero or one."""
+    torch.manual_seed(3)
+    config, model, settings = PAIRS[name]
+    theirs = getattr(transformers, model)(getattr(transformers, config)(**settings))
+    for key, parameter in theirs.named_parameters():
+        if name in ("bart", "mbart") or "embed_positions" not in key:
+            parameter.data += 0.2 * torch.randn(parameter.shape)
+    if hasattr(theirs, "final_logits_bias"):
+        theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
+    return theirs.eval()
 
 
 def saved_in(folder: Path) -> dict[str, tuple[nn.Module, Path]]:

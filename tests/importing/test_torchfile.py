@@ -243,3 +243,8 @@ def test_other_files_are_refused(tmp_path):
             read_torch_file(path)
     with pytest.raises(CheckpointError, match=r"missing\.pt"):
         read_torch_file(tmp_path / "missing.pt")
+
+
+def test_containers_of_protocol_0_keep_what_is_in_them(tmp_path):
+    program = b"(Va\nI1\nVb\n((I2\nltd."  # a dict of a number and a tuple with a list
+    assert read_torch_file(archive(tmp_path / "x.pt", program)) == pickle.loads(program)

@@ -1,4 +1,4 @@
-"""Runs from mBART, M2M100, Pegasus, T5 and BART write what `generate` writes, and train on.
+"""Runs from mBART, M2M100, Pegasus, Marian, T5 and BART write what `generate` writes, and train on.
 
 Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
@@ -103,6 +103,7 @@ CASES = {
         "<s> $A </s>",
         forced=0,
     ),
+    "marian": Case("MarianConfig", "MarianMTModel", PAIR | {"decoder_start_token_id": 1}, "$A </s>"),
     "t5": Case("T5Config", "T5ForConditionalGeneration", T5, "$A </s>"),
     "flan-t5": Case(
         "T5Config",
@@ -134,6 +135,8 @@ def checkpoint(case: Case, there: Path) -> tuple[Any, Tokenizer]:
     for name, parameter in theirs.named_parameters():
         if "MBart" in case.model or "embed_positions" not in name:
             parameter.data += 0.3 * torch.randn(parameter.shape)
+    if hasattr(theirs, "final_logits_bias"):
+        theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
     if (
         "Bart" in case.model and "MBart" not in case.model
     ):  # as bart-large-cnn has it; languages are asked for
@@ -176,6 +179,10 @@ def test_it_reads_as_the_tokenizer_and_gives_each_piece_the_same_probability(imp
         got = opened.model.head(opened.model.features(batch))[0]
         kept = [place for place in range(len(order)) if got[0, place] > -1000]
         close(got[:, kept], want.log_softmax(-1)[0][:, order[kept]], 1e-5)
+        assert sorted(order[kept].tolist()) == list(range(317))  # every piece of the library's, each once
+        ids = target.encode(line)
+        assert target.decode(ids) == line and [word.text for word in target.words(ids)] == line.split()
+        assert "".join(target.pieces(ids)).isprintable()
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -271,4 +278,22 @@ def test_what_is_not_supported_is_said(
     (there / "config.json").write_text(json.dumps(config | changes), "utf-8")
     with pytest.raises(ConfigError, match=said):
         import_run(there, tmp_path / "run", source=CASES[name].languages[0], target=target)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as leave:
+            cli.main(["import", *arguments])
+        assert leave.value.code == 2
+        return capsys.readouterr().err
+
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit"}), "utf-8")
+    assert "model.safetensors: no such file" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
+    (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    said = refused(str(tmp_path), "--run", str(tmp_path / "run"))
+    assert "model_type: " in said and "got vit" in said
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}), "utf-8")
+    said = refused(str(tmp_path), "--run", str(tmp_path / "run"), "--source", "en")
+    assert "a bart needs --source and --target, got en and None" in said
     assert not (tmp_path / "run").exists()

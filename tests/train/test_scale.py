@@ -10,7 +10,7 @@ import torch
 from weft import machine
 from weft.commands.init import for_this_machine
 from weft.config import dump, read_recipe
-from weft.run.scale import for_gpu
+from weft.run.scale import gpu_overrides
 from weft.run.training import CheckedRecipe, begin_run, check_recipe
 from weft.train.training_state import too_small
 
@@ -100,9 +100,9 @@ def plain(data: dict[str, Any], **training: Any) -> dict[str, Any]:
     ],
 )
 def test_what_was_enlarged_is_large_enough(data: dict[str, Any], key: str, size: int) -> None:
-    found = dict(one.split("=") for one in for_gpu(plain(data)))
+    found = dict(one.split("=") for one in gpu_overrides(plain(data)))
     assert int(found[f"data.{key}"]) == size
-    assert for_gpu(plain({**data, key: size})) == []
+    assert gpu_overrides(plain({**data, key: size})) == []
 
 
 def test_settings_that_count_updates_shrink() -> None:
@@ -112,13 +112,13 @@ def test_settings_that_count_updates_shrink() -> None:
         "k": ({"use": "exponential", "k": 0.9}, 0.9**8),
     }
     for name, (feeding, value) in fed.items():
-        changes = for_gpu(plain({"batch_tokens": 2000}, **counted, feeding=feeding))
+        changes = gpu_overrides(plain({"batch_tokens": 2000}, **counted, feeding=feeding))
         found = {key: float(number) for key, number in (one.split("=") for one in changes)}
         assert found[f"training.feeding.{name}"] == pytest.approx(value, rel=1e-5)
         assert [found[f"training.{one}"] for one in ("max_updates", "monitors")] == [100, 5]
     sigmoid = {"use": "inverse_sigmoid", "k": 300.0}
-    assert "training.feeding.k=37.5" in for_gpu(plain({"batch_tokens": 2000}, feeding=sigmoid))
-    assert not any("monitors" in one for one in for_gpu(plain({"batch_tokens": 2000}, monitors=True)))
+    assert "training.feeding.k=37.5" in gpu_overrides(plain({"batch_tokens": 2000}, feeding=sigmoid))
+    assert not any("monitors" in one for one in gpu_overrides(plain({"batch_tokens": 2000}, monitors=True)))
 
 
 def test_batches_for_a_gpu_on_a_cpu_are_spoken_of(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _measured(
     runs: "Sequence[NamedRun]", folder: Path, text: str | None, device: str, plugins: Sequence[str]
 ) -> "list[RunFacts]":
     from weft.errors import ConfigError
-    from weft.inspect.comparing.measured import measured
+    from weft.inspect.comparing.measured import measure_run
     from weft.inspect.comparing.tables import folder_name
     from weft.inspect.inspection import examples
     from weft.run import open_run
@@ -150,7 +150,7 @@ def _measured(
     groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
     for (name, _, group), one in zip(runs, opened, strict=True):
         click.echo(f"measuring {name}", err=True)
-        facts = measured(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
+        facts = measure_run(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
         found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
     return found
 

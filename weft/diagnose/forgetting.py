@@ -31,24 +31,16 @@ class Forgetting(NamedTuple):
     """How the memory of a cell fades over the T real steps of the first row, in reading order.
 
     A channel is a number of the state with a factor of its own, or a head whose state is multiplied by a
-    matrix.
-
-    place: the cell.
-    at: [T] int64, the steps of the trace.
-    eigenvalues: [T, N] of what multiplies the state at each step; of large matrices only at the last steps.
-    kept: [T, C] share of what was written at a step that remains after the last one; for a matrix
-        ‖A_T .. A_{t+1} k_t‖ / ‖k_t‖.
-    half_lives: [C] steps after which one half remains, at the mean rate of these steps; infinite if nothing
-        is forgotten.
-    heads: whether the channels are heads.
+    matrix. The share of a write that is kept is ‖A_T .. A_{t+1} k_t‖ / ‖k_t‖ for a matrix. A half-life holds
+    at the mean rate of these steps, and is infinite if nothing is forgotten.
     """
 
     place: CellPlace
-    at: Tensor
-    eigenvalues: Tensor
-    kept: Tensor
-    half_lives: Tensor
-    heads: bool
+    at: Tensor  # [T] int64, the steps of the trace
+    eigenvalues: Tensor  # [T, N] of what multiplies the state; of large matrices only at the last steps
+    kept: Tensor  # [T, C] share of what was written at a step that remains after the last one
+    half_lives: Tensor  # [C] steps after which one half remains
+    heads: bool  # whether the channels are heads
 
 
 class MemoryVerdict(NamedTuple):

@@ -20,16 +20,11 @@ LAGS = (1, 2, 5, 10, 20, 50)
 
 
 class Reach(NamedTuple):
-    """‖∂h_T/∂h_t‖₂ of one layer and direction.
-
-    place: the cell.
-    norms: [B, T]; 1 at the end of a row (in a backward direction at its beginning), NaN at padding.
-    mask: [B, T] bool.
-    """
+    """‖∂h_T/∂h_t‖₂ of one layer and direction."""
 
     place: CellPlace
-    norms: Tensor
-    mask: Tensor
+    norms: Tensor  # [B, T]; 1 at a row's end (of a backward direction at its beginning), NaN at padding
+    mask: Tensor  # [B, T] bool
 
 
 def reach(model: nn.Module, batch: Any) -> list[Reach]:
@@ -46,7 +41,7 @@ def reach(model: nn.Module, batch: Any) -> list[Reach]:
     Source: Pascanu, Mikolov & Bengio 2013, "On the difficulty of training recurrent neural networks", (5).
     """
     with parametrize.cached():  # compute an orthogonal matrix once instead of at every step
-        return [measured(trace(run)) for run in seen(model, batch)]
+        return [measured_reach(trace(run)) for run in seen(model, batch)]
 
 
 def seen(model: nn.Module, batch: Any) -> list[RecordedRun]:
@@ -73,7 +68,7 @@ def seen(model: nn.Module, batch: Any) -> list[RecordedRun]:
     return runs
 
 
-def measured(steps: StepTrace) -> Reach:
+def measured_reach(steps: StepTrace) -> Reach:
     """The reach of one cell over the steps of a trace, [B, T], in the order of positions."""
     norms = torch.full(steps.mask.shape, torch.nan, dtype=steps.x.dtype, device=steps.x.device)
     for t, norm in _norms(steps, range(len(steps.states))):

@@ -19,16 +19,7 @@ _PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xm
 
 
 class Docx:
-    """A document with its headers, footers and notes; each line of a paragraph is a segment.
-
-    Args:
-        data: the file.
-        name: its name, for errors.
-
-    Raises:
-        DataError: it is another kind of file.
-        ConfigError: lxml is not installed.
-    """
+    """A document with its headers, footers and notes; each line of a paragraph is a segment."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._files = unpacked(data, name)
@@ -65,11 +56,7 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 class Paragraph:
-    """A paragraph whose runs are text, until it is restored.
-
-    Args:
-        element: the w:p.
-    """
+    """A paragraph whose runs are text, until it is restored."""
 
     def __init__(self, element: Any) -> None:
         self.element = element

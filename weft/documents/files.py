@@ -40,17 +40,7 @@ class Document(Protocol):
 
 
 class TextFile:
-    """A document that is text, as bytes.
-
-    Args:
-        data: the file, with or without a byte order mark.
-        name: its name, for errors.
-        read: makes the document of the text.
-        encoding: of the text.
-
-    Raises:
-        DataError: it has other bytes, or the document is damaged.
-    """
+    """A document that is text, as bytes."""
 
     def __init__(self, data: bytes, name: str, read: Callable[[str], Any], encoding: str = "utf-8") -> None:
         self._mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""

@@ -71,9 +71,6 @@ class Event(NamedTuple):
 class Html:
     r"""A page or a part of one.
 
-    Args:
-        text: the source.
-
     Example:
         >>> from weft.documents.links import proportional
         >>> page = Html("<p>Click the <b>Insert</b> tab.</p><!-- c -->")

@@ -38,12 +38,6 @@ class Markdown:
 
     Each paragraph, heading and cell is a segment, or each part of it up to a hard line break.
 
-    Args:
-        text: the source.
-
-    Raises:
-        ConfigError: markdown-it-py is not installed.
-
     Example:
         >>> text = Markdown("# The *first*\n\n- Run `weft`\n  now.\n")
         >>> [one.text for one in text.segments]

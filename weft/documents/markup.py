@@ -16,12 +16,7 @@ two is not part of the text."""
 
 
 class MarkupTexts:
-    """The texts of some elements.
-
-    Args:
-        elements: that contain text and inline elements.
-        role: of an element inside them.
-    """
+    """The texts of some elements."""
 
     def __init__(self, elements: Iterable[Any], role: Callable[[Any], Role]) -> None:
         self._role = role

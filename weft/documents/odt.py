@@ -14,16 +14,7 @@ _PARTS = ("content.xml", "styles.xml")  # headers and footers are in the second
 
 
 class Odt:
-    """A text document; each line of a paragraph is a segment.
-
-    Args:
-        data: the file.
-        name: its name, for errors.
-
-    Raises:
-        DataError: it is another kind of file.
-        ConfigError: lxml is not installed.
-    """
+    """A text document; each line of a paragraph is a segment."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._files = unpacked(data, name)

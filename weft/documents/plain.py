@@ -11,9 +11,6 @@ _END = re.compile(r"(\r\n|\n|\r)")
 class Plain:
     r"""A text; line ends are kept.
 
-    Args:
-        text: of any number of lines.
-
     Example:
         >>> text = Plain("one\r\n\ntwo")
         >>> [one.text for one in text.segments]

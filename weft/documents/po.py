@@ -16,16 +16,9 @@ _TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(
 
 
 class Po:
-    """A catalogue; the lines of entries without a translation are segments, other entries stay as they are.
+    """A catalogue; the lines of entries without a translation are segments.
 
-    Args:
-        text: the file.
-        name: its name, for errors.
-        lost: gets the place of each new translation whose placeholders are not those of its source.
-
-    Raises:
-        DataError: it is another kind of file.
-        ConfigError: polib is not installed.
+    `lost` gets the place of each new translation whose placeholders are not those of its source.
     """
 
     def __init__(self, text: str, name: str, lost: list[str]) -> None:

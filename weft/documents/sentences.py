@@ -93,13 +93,6 @@ def base(code: str) -> str:
 class DocumentPlan:
     r"""The sentences of segments.
 
-    Args:
-        segments: of one document or several.
-        source, target: language codes.
-
-    Raises:
-        ConfigError: no splitter is installed.
-
     Example:
         >>> plan = DocumentPlan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
         >>> [one.text for one in plan.sentences]

@@ -24,13 +24,6 @@ _HEAD = re.compile(r"\s*(\{\\[^}]*\})*\s*([-\u2013\u2014]\s*)?")
 class Srt:
     r"""A file of subtitles; numbers, times and empty lines stay as they are.
 
-    Args:
-        text: the file.
-        name: its name, for errors; one that ends in .vtt is WebVTT.
-
-    Raises:
-        DataError: a subtitle has no number or no times.
-
     Example:
         >>> file = Srt("1\n00:00:01,000 --> 00:00:02,000\nOpen the\n<i>file</i>.\n", "film.srt")
         >>> [one.text for one in file.segments]

@@ -22,17 +22,7 @@ class Variants(NamedTuple):
 
 
 class Tmx:
-    """A memory; units without the target language are segments, the others stay as they are.
-
-    Args:
-        data: the file.
-        name: its name, for errors.
-        source, target: language codes.
-
-    Raises:
-        DataError: it is another kind of file, or has no text in the source language.
-        ConfigError: lxml is not installed.
-    """
+    """A memory; units without the target language are segments, the others stay as they are."""
 
     def __init__(self, data: bytes, name: str, source: str, target: str) -> None:
         self._root = parsed(data, name)

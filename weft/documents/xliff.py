@@ -24,17 +24,9 @@ class Unit(NamedTuple):
 
 
 class Xliff:
-    """A file of translation units; those without a translation are segments, the others stay as they are.
+    """A file of translation units; those without a translation are segments.
 
-    Args:
-        data: the file.
-        name: its name, for errors.
-        source, target: language codes.
-        lost: gets the place of each new target whose placeholders are not those of its source.
-
-    Raises:
-        DataError: it is another kind of file, or is about other languages.
-        ConfigError: lxml is not installed.
+    `lost` gets the place of each new target whose placeholders are not those of its source.
     """
 
     def __init__(self, data: bytes, name: str, source: str, target: str, lost: list[str]) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.colours import BARS, INK
 from weft.figures.letters import printable
 
 BINS = 12
@@ -64,7 +65,7 @@ def by_place(
     Args:
         lines: places [N] and values [N] by name.
     """
-    figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100, layout="constrained")
+    figure = blank(7.6, 4.2)
     axes = figure.subplots()
     for number, (name, (places, values)) in enumerate(lines.items()):
         drawn, colour = points(places, values), BARS[number % len(BARS)]
@@ -80,10 +81,7 @@ def by_place(
     axes.margins(y=0.1)
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, length=0)
+    plain_axes(axes)
     axes.set_title(printable(title), fontsize=11, color=INK, parse_math=False)
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left", bbox_to_anchor=(1, 1))
+    legend(axes, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

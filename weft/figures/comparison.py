@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from weft.errors import DataError
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 
 STYLES = ("-", "--", "-.", ":")
@@ -42,7 +43,7 @@ def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
     if not panels:
         raise DataError("scores_figure: expected at least 1 score, got 0")
     heights = [0.9 + 0.3 * max(1, len(one.points)) for one in panels]
-    figure = Figure(figsize=(7.4, 0.4 + sum(heights)), dpi=120, facecolor="white", layout="constrained")
+    figure = blank(7.4, 0.4 + sum(heights), dpi=120)
     rows = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, one in zip(rows, panels, strict=True):
         for place, point in enumerate(one.points):
@@ -71,7 +72,7 @@ def curves_figure(
     """A panel for each validation score: for each variant its mean, and a band from lowest to highest."""
     if not curves:
         raise DataError("curves_figure: expected at least 1 curve, got 0")
-    figure = Figure(figsize=(7.4, 0.4 + 2.6 * len(curves)), dpi=120, facecolor="white", layout="constrained")
+    figure = blank(7.4, 0.4 + 2.6 * len(curves), dpi=120)
     rows = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
     for axes, (name, variants) in zip(rows, curves.items(), strict=True):
         for number, (variant, runs) in enumerate(variants.items()):
@@ -100,17 +101,10 @@ def _shared(runs: Sequence[Sequence[Sequence[float]]]) -> tuple[np.ndarray, np.n
 
 
 def _plain(axes: Axes) -> None:
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=FAINT, labelsize=8)
+    plain_axes(axes)
     for label in axes.get_yticklabels():
         label.set_color(INK)
 
 
 def _legend(axes: Axes) -> None:
-    legend = axes.legend(
-        frameon=False, fontsize=7, labelcolor=INK, loc="center left", bbox_to_anchor=(1.01, 0.5)
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    legend(axes, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))

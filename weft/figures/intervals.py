@@ -6,7 +6,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from weft.errors import DataError
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import bar_axes, blank, legend
+from weft.figures.colours import BARS, INK
 from weft.figures.letters import printable
 from weft.metrics.scored import ScoreWithBaselines
 
@@ -17,8 +18,7 @@ def intervals(scores: Sequence[ScoreWithBaselines], *, title: str, shared: bool 
     """One row per score: a point, a line for its 95 % interval, and a mark for each baseline."""
     if not scores:
         raise DataError("intervals: expected at least 1 score, got 0")
-    size = (8.2, 1.3 + (0.42 if shared else 0.75) * len(scores))
-    figure = Figure(figsize=size, facecolor="white", dpi=100, layout="constrained")
+    figure = blank(8.2, 1.3 + (0.42 if shared else 0.75) * len(scores))
     rows = figure.subplots(len(scores), 1, sharex=shared, squeeze=False)[:, 0]
     names = list(dict.fromkeys(name for one in scores for name in one.baselines))
     for number, (axes, one) in enumerate(zip(rows, scores, strict=True)):
@@ -36,24 +36,13 @@ def intervals(scores: Sequence[ScoreWithBaselines], *, title: str, shared: bool 
         axes.margins(x=0.1)
         if min([score.value, *one.baselines.values()]) >= 0:
             axes.set_xlim(left=0)
-        axes.grid(axis="x", color=GRID, linewidth=0.7)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.spines["bottom"].set_color(FAINT)
-        last = number + 1 == len(scores)
-        axes.tick_params(colors=INK, length=0, labelsize=8, labelbottom=last or not shared)
+        bar_axes(axes, "x")
+        axes.tick_params(labelsize=8, labelbottom=number + 1 == len(scores) or not shared)
     handles: dict[str, Any] = {}
     for axes in rows:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
-    legend = figure.legend(
-        list(handles.values()),
-        [name if name == "this run" else f"baseline: {printable(name)}" for name in handles],
-        loc="outside lower left",
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    names = [name if name == "this run" else f"baseline: {printable(name)}" for name in handles]
+    legend(figure, list(handles.values()), names, loc="outside lower left")
     figure.suptitle(printable(title), fontsize=11, color=INK, parse_math=False)
     return figure

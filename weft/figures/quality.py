@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from weft.errors import DataError
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import bar_axes, blank, legend
+from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import MetricScore
@@ -26,7 +27,7 @@ def quality_by_length(
     _check(runs)
     names = list(runs)
     rows = runs[names[0]]
-    figure = Figure(figsize=(max(6.4, 0.9 + 0.34 * len(rows) * len(names)), 4.2), facecolor="white", dpi=100)
+    figure = blank(max(6.4, 0.9 + 0.34 * len(rows) * len(names)), 4.2, layout=None)
     axes = figure.add_axes((0.1, 0.2, 0.88, 0.68))
     wide = 0.78 / len(names)
     for number, name in enumerate(names):
@@ -38,11 +39,7 @@ def quality_by_length(
     axes.margins(y=0.12)
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(_scores(runs)[0].name, color=INK)
-    axes.grid(axis="y", color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(FAINT)
-    axes.tick_params(colors=INK, length=0)
+    bar_axes(axes)
     axes.set_title(
         printable(title), fontsize=13, color=INK, pad=28 if len(names) > 1 else 10, parse_math=False
     )
@@ -99,17 +96,6 @@ def _tick(runs: Mapping[str, Sequence[LengthRow]], number: int) -> str:
 
 def _legend(axes: Axes, names: Sequence[str]) -> None:
     handles = [Patch(color=BARS[number % len(BARS)]) for number in range(len(names))]
-    legend = axes.legend(
-        handles,
-        [printable(name) for name in names],
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=min(len(names), 4),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handlelength=1,
-        handleheight=1,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    shown = [printable(name) for name in names]
+    place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(len(names), 4)}
+    legend(axes, handles, shown, fontsize=9, handlelength=1, handleheight=1, **place)

@@ -8,25 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
 
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.records import ForecastRecord
 
 DAYS = np.timedelta64(3, "D")
 """Figures of longer spans have ticks at days instead of hours."""
 
-BESIDE: dict[str, Any] = {
-    "loc": "upper left",
-    "bbox_to_anchor": (1, 1),
-    "frameon": False,
-    "fontsize": 8,
-    "labelcolor": INK,
-}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
 """Of a legend outside the axes, where it hides no curve."""
 
 
 def forecast_figure(one: ForecastRecord) -> Figure:
     """The past in black, the forecast in colour; bands are darker towards the middle."""
-    figure = Figure(figsize=(8, 3.4), dpi=120, facecolor="white", layout="constrained")
+    figure = blank(8, 3.4, dpi=120)
     axes = figure.add_subplot()
     axes.plot(one.past_times, one.past, color=INK, linewidth=1.2, label="measured")
     if one.quantiles is not None:
@@ -34,24 +29,15 @@ def forecast_figure(one: ForecastRecord) -> Figure:
         for outer in range(len(levels) // 2):
             low, high = one.quantiles[:, outer], one.quantiles[:, -1 - outer]
             share = levels[-1 - outer] - levels[outer]
-            axes.fill_between(
-                one.times,
-                low,
-                high,
-                color=BARS[0],
-                alpha=0.2,
-                linewidth=0,
-                label=f"{100 * share:.0f} % band",
-            )
+            name = f"{100 * share:.0f} % band"
+            axes.fill_between(one.times, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=name)
     axes.plot(one.times, one.best, color=BARS[0], linewidth=1.8, label="forecast")
     if one.actual is not None:
         axes.plot(one.times, one.actual, color=INK, linewidth=1, linestyle=":", label="actual")
     axes.axvline(one.past_times[-1], color=FAINT, linewidth=0.8, linestyle=":")
     axes.set_title(one.name, color=INK, fontsize=11, parse_math=False)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=FAINT, labelsize=8)
-    axes.legend(**BESIDE)
+    plain_axes(axes)
+    legend(axes, **BESIDE)
     mark_dates(axes, one.times[-1] - one.past_times[0])
     return figure
 
@@ -70,19 +56,13 @@ def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, tit
         by_step: [H] mean squared errors by name, the model's first.
     """
     (name, errors), *others = by_step.items()
-    figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
+    figure = blank(9, 6.4, dpi=120)
     above, below = figure.subplots(2, 1)
     steps = np.arange(1, len(errors) + 1)
     above.plot(steps, errors, color=BARS[0], linewidth=2, label=name)
     for number, (baseline, errors) in enumerate(others):
-        above.plot(
-            steps,
-            errors,
-            color=INK,
-            linewidth=1,
-            linestyle=("-", "--", ":")[number % 3],
-            label=baseline,
-        )
+        style = ("-", "--", ":")[number % 3]
+        above.plot(steps, errors, style, color=INK, linewidth=1, label=baseline)
     above.set_xlabel("steps ahead", color=INK)
     above.set_ylabel("mean squared error (scaled)", color=INK)
     above.set_ylim(bottom=0)
@@ -100,8 +80,6 @@ def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, tit
     below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
     mark_dates(below, one.times[-1] - one.past_times[0])
     for axes in (above, below):
-        axes.grid(color=GRID, linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(colors=FAINT, labelsize=8)
-        axes.legend(**BESIDE)
+        plain_axes(axes)
+        legend(axes, **BESIDE)
     return figure

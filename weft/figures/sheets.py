@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from weft.figures.axes import blank
 from weft.figures.colours import FAINT, GRID, INK
 from weft.figures.letters import printable
 
@@ -39,7 +40,7 @@ def lit_pictures(
     columns = 1 if wide else min(COLUMNS, count)
     rows = -(-count // columns)
     size = (8.0, 1.7 * rows) if wide else (1.7 * columns, 1.95 * rows + 0.4)
-    figure = Figure(figsize=size, facecolor="white", dpi=100, layout="constrained")
+    figure = blank(*size)
     places = np.ravel(figure.subplots(rows, columns, squeeze=False))
     for place in places:
         place.set_axis_off()
@@ -75,7 +76,7 @@ def picture_sheet(drawn: Sequence[tuple[str, np.ndarray]]) -> Figure:
     """Pictures in rows, each below its caption."""
     columns = min(SHEET_COLUMNS, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure = Figure(figsize=(1.5 * columns, 1.85 * rows), facecolor="white", layout="constrained")
+    figure = blank(1.5 * columns, 1.85 * rows)
     places = np.ravel(figure.subplots(rows, columns, squeeze=False))
     for place in places:
         place.set(xticks=[], yticks=[])
@@ -97,8 +98,7 @@ def true_and_drawn(truth: np.ndarray, drawn: np.ndarray, texts: Sequence[str], t
     """
     count = min(SHOWN, len(texts))
     chosen = np.linspace(0, len(texts) - 1, count).round().astype(int)
-    size = (1.2 + 1.15 * count, 3.6)
-    figure = Figure(figsize=size, facecolor="white", dpi=110, layout="constrained")
+    figure = blank(1.2 + 1.15 * count, 3.6, dpi=110)
     rows = figure.subplots(2, count, squeeze=False)
     for place, number in enumerate(chosen):
         for axes, pictures in zip(rows[:, place], (truth, drawn), strict=True):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
+from weft.figures.axes import bar_axes, blank, legend
+from weft.figures.colours import BARS, FAINT, INK, weight_colours
 from weft.figures.letters import printable
 from weft.figures.records import Bucket
 from weft.wording import plural
@@ -24,7 +25,7 @@ def coloured_tokens(pieces: Sequence[str], logp: Sequence[float], *, title: str)
     """
     lines = _lines(pieces, logp)
     height = 0.34 * len(lines) + 0.9
-    figure = Figure(figsize=(9.2, height), facecolor="white", dpi=100)
+    figure = blank(9.2, height, layout=None)
     axes = figure.add_axes((0.02, 0.0, 0.96, 1.0))
     axes.set_axis_off()
     axes.set_xlim(0, WIDE)
@@ -72,7 +73,7 @@ def _lines(pieces: Sequence[str], logp: Sequence[float]) -> list[list[tuple[str,
 def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Figure:
     """The loss per token as bars, for unseen, rare and frequent tokens."""
     names = list(buckets[0].nats) if buckets else []
-    figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100)
+    figure = blank(7.6, 4.2, layout=None)
     axes = figure.add_axes((0.1, 0.24, 0.88, 0.64))
     wide = 0.8 / max(1, len(names))
     for number, name in enumerate(names):
@@ -84,13 +85,9 @@ def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Fi
     ticks = [f"seen {bucket.least:,}+\nn = {bucket.tokens:,}" for bucket in buckets]
     axes.set_xticks(range(len(buckets)), ticks, fontsize=8)
     axes.set_ylabel("nats per token", color=INK)
-    axes.grid(axis="y", color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.spines["bottom"].set_color(FAINT)
-    axes.tick_params(colors=INK, length=0)
+    bar_axes(axes)
     axes.set_title(printable(title), fontsize=12, color=INK, pad=10, parse_math=False)
     if names:
-        axes.legend(frameon=False, fontsize=7.5, labelcolor=INK, loc="upper right")
+        legend(axes, fontsize=7.5, loc="upper right")
     figure.text(0.1, 0.0, note, fontsize=6.5, color=FAINT, va="bottom", parse_math=False)
     return figure

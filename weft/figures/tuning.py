@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from weft.errors import DataError
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.wording import plural
 
@@ -28,7 +29,7 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
     """
     if not trials:
         raise DataError("history_figure: expected at least 1 trial with a score, got 0")
-    figure = Figure(figsize=(7.4, 3.6), dpi=120, facecolor="white", layout="constrained")
+    figure = blank(7.4, 3.6, dpi=120)
     axes = figure.add_subplot()
     best: list[float] = []
     for _, score, _ in trials:
@@ -49,8 +50,8 @@ def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, hi
     axes.set_xlabel("trial; 0 is the recipe as it is", color=INK, fontsize=9)
     axes.set_ylabel(printable(metric), color=INK, fontsize=9, parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _plain(figure)
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+    plain_axes(axes)
+    legend(axes)
     return figure
 
 
@@ -58,9 +59,7 @@ def importance_figure(importance: Mapping[str, float], *, metric: str, trials: i
     """How much each setting matters, as bars; the most important one on top."""
     if not importance:
         raise DataError("importance_figure: expected at least 1 setting, got 0")
-    figure = Figure(
-        figsize=(7.4, 1.1 + 0.32 * len(importance)), dpi=120, facecolor="white", layout="constrained"
-    )
+    figure = blank(7.4, 1.1 + 0.32 * len(importance), dpi=120)
     axes = figure.add_subplot()
     ordered = sorted(importance.items(), key=lambda one: one[1])
     axes.barh(range(len(ordered)), [share for _, share in ordered], color=BARS[0], height=0.6)
@@ -70,7 +69,7 @@ def importance_figure(importance: Mapping[str, float], *, metric: str, trials: i
     about = f"importance for {printable(metric)}, from {plural(trials, 'trial')} trained to their end"
     axes.set_xlabel(about, color=INK, fontsize=9, parse_math=False)
     axes.set_xlim(left=0)
-    _plain(figure)
+    plain_axes(axes)
     return figure
 
 
@@ -82,11 +81,3 @@ def _shown(trials: Sequence[tuple[int, float, bool]]) -> tuple[float, float]:
     span = max(max(whole) - min(whole), margin)
     low, high = max(min(scores) - margin, min(whole) - span), min(max(scores) + margin, max(whole) + span)
     return low, high
-
-
-def _plain(figure: Figure) -> None:
-    for axes in figure.axes:
-        axes.grid(color=GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(colors=FAINT, labelsize=8)

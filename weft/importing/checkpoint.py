@@ -53,17 +53,19 @@ class Checkpoint(NamedTuple):
             value = self.config.get(name)
             if isinstance(value, int) and not 0 <= value <= self.largest:
                 raise CheckpointError(
-                    f"{self.path / 'config.json'}: {name}: expected at most {self.largest}, the largest "
-                    f"side of its tensors, got {str(value)[:20]}; "
-                    "is this config.json of the same checkpoint?"
+                    f"{self.place}: {name}: expected at most {self.largest}, the largest side of its "
+                    f"tensors, got {str(value)[:20]}; is this config.json of the same checkpoint?"
                 )
             if value is not None:
                 return value
         if default is None:
-            raise CheckpointError(
-                f"{self.path / 'config.json'}: has no {names[0]!r}; does it belong to this checkpoint?"
-            )
+            raise CheckpointError(f"{self.place}: has no {names[0]!r}; does it belong to this checkpoint?")
         return default
+
+    @property
+    def place(self) -> str:
+        """Of the configuration, for errors."""
+        return str(self.path / "config.json")
 
     @property
     def largest(self) -> int:
@@ -75,7 +77,7 @@ class Checkpoint(NamedTuple):
         found = self.config.get(name, values[0])
         if found not in values:
             known = ", ".join(map(str, values))
-            raise ConfigError(f"{self.path / 'config.json'}: {name}: expected one of {known}, got {found}")
+            raise ConfigError(f"{self.place}: {name}: expected one of {known}, got {found}")
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

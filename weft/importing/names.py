@@ -32,10 +32,8 @@ def activation(
     """Our name of a configuration's activation."""
     word = foreign.setting(*names, default=default)
     if word not in known:
-        raise ConfigError(
-            f"{foreign.path / 'config.json'}: {names[0]}: expected one of "
-            f"{', '.join(known)}, got {str(word)[:80]}"
-        )
+        supported = ", ".join(known)
+        raise ConfigError(f"{foreign.place}: {names[0]}: expected one of {supported}, got {str(word)[:80]}")
     return known[word]
 
 
@@ -179,7 +177,7 @@ def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:
     if isinstance(found, list) and found and not {known, bare} & set(map(str, found)):
         supported = " or ".join(filter(None, (known, bare)))
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: architectures: expected {supported}, "
+            f"{foreign.place}: architectures: expected {supported}, "
             f"as only these of this family can be imported, got {', '.join(map(str, found))[:80]}"
         )
 
@@ -190,7 +188,7 @@ def is_tied(foreign: Checkpoint, table: str, head: str, *, default: bool) -> boo
     both = [foreign.tensors.get(name) for name in (table, head)]
     if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):
         raise CheckpointError(
-            f"{foreign.path / 'config.json'}: tie_word_embeddings is true, but {table} and {head} differ; "
+            f"{foreign.place}: tie_word_embeddings is true, but {table} and {head} differ; "
             "does it belong to this checkpoint?"
         )
     return tied

@@ -44,12 +44,7 @@ class Name(NamedTuple):
 
 
 class Record(dict[Any, Any]):
-    """What is known of an object that is never made: the name of its class, and its attributes as items.
-
-    Args:
-        kind: what the pickle would call, such as omegaconf.dictconfig.DictConfig.
-        args: what it would be called with.
-    """
+    """What is known of an object that is never made: the name of its class, and its attributes as items."""
 
     def __init__(self, kind: str, args: tuple[Any, ...] = ()) -> None:
         super().__init__()
@@ -95,28 +90,17 @@ class _Machine:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
 
-    def skip(self, name: str, argument: Any) -> None:
-        """Protocol and frame: nothing to do."""
-
     def push(self, name: str, argument: Any) -> None:
         """A number, a text or bytes."""
         self.stack.append(argument)
 
     def constant(self, name: str, argument: Any) -> None:
         """None, True, False, or an empty container."""
-        made = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "EMPTY_SET": set}
-        fixed = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "MARK": MARK}
-        self.stack.append(made[name]() if name in made else fixed[name])
+        self.stack.append(_CONSTANTS[name]())
 
     def gather(self, name: str, argument: Any) -> None:
         """A tuple, list or dict of the values since the last mark."""
-        items = self.since_mark()
-        values: dict[str, Callable[[], Any]] = {
-            "TUPLE": lambda: tuple(items),
-            "LIST": lambda: items,
-            "DICT": lambda: mapping(items),
-        }
-        self.stack.append(values[name]())
+        self.stack.append(_GATHERED[name](self.since_mark()))
 
     def short_tuple(self, name: str, argument: Any) -> None:
         """A tuple of the last one to three values."""
@@ -209,34 +193,28 @@ class _Machine:
         return items
 
 
+_CONSTANTS: dict[str, Callable[[], Any]] = {
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "MARK": lambda: MARK,
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_SET": set,
+}
+_GATHERED: dict[str, Callable[[list[Any]], Any]] = {
+    "TUPLE": tuple,
+    "LIST": list,
+    "DICT": lambda items: mapping(items),
+}
 _STEPS: dict[str, Callable[[_Machine, str, Any], None]] = {
-    **dict.fromkeys(("PROTO", "FRAME"), _Machine.skip),
-    **dict.fromkeys(
-        [
-            "BININT",
-            "BININT1",
-            "BININT2",
-            "LONG1",
-            "LONG4",
-            "INT",
-            "LONG",
-            "BINFLOAT",
-            "FLOAT",
-            "BINUNICODE",
-            "SHORT_BINUNICODE",
-            "BINUNICODE8",
-            "UNICODE",
-            "BINBYTES",
-            "SHORT_BINBYTES",
-            "BINBYTES8",
-        ],
-        _Machine.push,
-    ),
-    **dict.fromkeys(
-        ["NONE", "NEWTRUE", "NEWFALSE", "MARK", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE", "EMPTY_SET"],
-        _Machine.constant,
-    ),
-    **dict.fromkeys(("TUPLE", "LIST", "DICT"), _Machine.gather),
+    **dict.fromkeys(("PROTO", "FRAME"), lambda machine, name, argument: None),
+    **dict.fromkeys(("BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG"), _Machine.push),
+    **dict.fromkeys(("BINFLOAT", "FLOAT", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"), _Machine.push),
+    **dict.fromkeys(("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"), _Machine.push),
+    **dict.fromkeys(_CONSTANTS, _Machine.constant),
+    **dict.fromkeys(_GATHERED, _Machine.gather),
     **dict.fromkeys(("TUPLE1", "TUPLE2", "TUPLE3"), _Machine.short_tuple),
     **dict.fromkeys(("APPEND", "APPENDS", "ADDITEMS", "SETITEM", "SETITEMS"), _Machine.extend),
     **dict.fromkeys(("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE"), _Machine.remember),

@@ -128,8 +128,8 @@ def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     The task may read </s> before a line. A model with another symbol for the beginning gets that
     symbol's vector there, and then its output layer has a table of its own.
     """
-    decoder = DECODERS[foreign.setting("model_type")](foreign)
-    found = vocabulary(foreign)
+    family = foreign.setting("model_type")
+    decoder, found = DECODERS[family](foreign), vocabulary(foreign)
     begins = found.order[2] != found.order[3]
     size = foreign.setting("word_embed_proj_dim", default=decoder["size"])
     length = min(WINDOW, foreign.setting("n_positions", "max_position_embeddings"))
@@ -141,9 +141,8 @@ def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
             "embedding": {
                 "size": size,
                 "dropout": foreign.setting("embd_pdrop", default=decoder["dropout"]),
-                "scaled": foreign.setting("model_type") in SCALED,
-                "tied": not begins
-                and bool(foreign.config.get("tie_word_embeddings", TIED[foreign.setting("model_type")])),
+                "scaled": family in SCALED,
+                "tied": not begins and bool(foreign.config.get("tie_word_embeddings", family in TIED)),
             },
         },
         "training": {"max_epochs": 3},
@@ -195,12 +194,8 @@ def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     return ImportPlan(recipe, with_mask(foreign), prefix="predictor.", tables=tables)
 
 
-TIED = (
-    {"gpt2": True, "opt": True, "gpt_neox": False}
-    | dict.fromkeys(llama.ARCHITECTURES, False)
-    | {"gemma": True}
-)
-"""Whether a decoder's output layer uses the embedding table, if config.json does not say."""
+TIED = ("gpt2", "opt", "gemma")
+"""Decoders whose output layer uses the embedding table, if config.json does not say."""
 
 SCALED = ("gemma",)
 """Decoders whose embeddings are multiplied by the root of their width."""

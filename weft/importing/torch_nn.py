@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from weft.errors import ConfigError
 from weft.importing.names import recurrent_encoder
@@ -62,12 +62,8 @@ def _recurrent(theirs: nn.RNNBase) -> Stack:
     if not theirs.bias:
         weights |= {name.replace("weight", "bias"): one.new_zeros(len(one)) for name, one in weights.items()}
     origins = recurrent_encoder("rnn", theirs.mode.lower(), len(sizes), both=theirs.bidirectional)
-    ours.load_state_dict(
-        {
-            name.removeprefix("encoder.stack."): origin.make(*(weights[one] for one in origin.names))
-            for name, origin in origins.items()
-        }
-    )
+    made = {name: origin.make(*(weights[one] for one in origin.names)) for name, origin in origins.items()}
+    ours.load_state_dict({name.removeprefix("encoder.stack."): one for name, one in made.items()})
     return ours
 
 
@@ -84,13 +80,11 @@ def _heads(theirs: nn.MultiheadAttention) -> MultiHead:
         query, rest = theirs.in_proj_weight[:size], theirs.in_proj_weight[size:]
     else:
         query, rest = theirs.q_proj_weight, torch.cat([theirs.k_proj_weight, theirs.v_proj_weight])
-    _copy(ours.query.weight, query)
-    _copy(ours.key_value.weight, rest)
-    _copy(ours.out.weight, theirs.out_proj.weight)
+    state = {"query.weight": query, "key_value.weight": rest, "out.weight": theirs.out_proj.weight}
     if has_bias:
-        _copy(ours.query.bias, theirs.in_proj_bias[:size])
-        _copy(ours.key_value.bias, theirs.in_proj_bias[size:])
-        _copy(ours.out.bias, theirs.out_proj.bias)
+        state |= {"query.bias": theirs.in_proj_bias[:size], "key_value.bias": theirs.in_proj_bias[size:]}
+        state["out.bias"] = theirs.out_proj.bias
+    ours.load_state_dict(state)
     return ours
 
 
@@ -122,15 +116,8 @@ def _encoder(theirs: nn.TransformerEncoder) -> TransformerEncoder:
         block.network_norm.load_state_dict(layer.norm2.state_dict())
     # torch's encoder has no embeddings, so there is no dropout before the first layer
     ours.dropout.share = 0.0
-    ours.last_norm = nn.Identity()
-    if theirs.norm is not None:
-        ours.last_norm = copy.deepcopy(theirs.norm)
+    ours.last_norm = nn.Identity() if theirs.norm is None else copy.deepcopy(theirs.norm)
     return ours
-
-
-def _copy(ours: Tensor, theirs: Tensor) -> None:
-    with torch.no_grad():
-        ours.copy_(theirs)
 
 
 def _like(ours: Any, theirs: nn.Module) -> Any:

@@ -40,11 +40,7 @@ class Contents(ABC):
 
     @abstractmethod
     def storage(self, at: Storage) -> Tensor:
-        """A storage as a flat tensor; always the same one, so that shared memory stays shared.
-
-        Raises:
-            NotPlainData: it is missing or has another size.
-        """
+        """A storage as a flat tensor; always the same one, so that shared memory stays shared."""
 
     def call(self, name: Name, args: tuple[Any, ...]) -> Any:
         """Do what the pickle would call."""
@@ -191,9 +187,6 @@ class OldFile(Contents):
 
     It is a sequence of pickles: a magic number, the version of the format, the machine, the contents, the
     names of the storages; then each storage after the count of its numbers.
-
-    Args:
-        file: at its beginning.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -4,7 +4,7 @@ Read next: ../text/imported.py, ../text/sentencepiece.py; runs.py, which saves t
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Checkpoint
@@ -34,8 +34,7 @@ def vocabulary(foreign: Checkpoint) -> RunVocabularies:
     """
     end = _end(foreign)
     start = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
-    size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
-    content, order = renumbered(foreign.path / FILE, size, pad=pad, start=start, end=end)
+    content, order = _content(foreign, start, end)
     last = {there: here for here, there in enumerate(order)}
     opening = [last[number] for number in before_text(foreign.path / FILE)]
     return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=False, opening=opening)}, order)
@@ -49,20 +48,17 @@ def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
     """
     end, path = _end(foreign), foreign.path / FILE
     usual = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
-    size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
     if not path.exists() and (foreign.path / "source.spm").exists():
-        pieces, order = read_numbers(
-            foreign.path / "vocab.json", size, pad=-1 if pad is None else pad, start=usual, end=end
-        )
-        models = [read_model(foreign.path / file) for file in ("source.spm", "target.spm")]
+        size, pad = foreign.setting("vocab_size"), foreign.setting("pad_token_id", default=-1)
+        pieces, order = read_numbers(foreign.path / "vocab.json", size, pad=pad, start=usual, end=end)
         each = [
-            SentencePieces(model, pieces, framed=framed)
-            for model, framed in zip(models, (True, False), strict=True)
+            SentencePieces(read_model(foreign.path / f"{side}.spm"), pieces, framed=side == "source")
+            for side in ("source", "target")
         ]
         return RunVocabularies(dict(zip(PAIR, each, strict=True)), order)
     around = frame(foreign, source, target, end)
     start = usual if around.start is None else around.start
-    content, order = renumbered(path, size, pad=pad, start=start, end=end)
+    content, order = _content(foreign, start, end)
     read = content if around.source is None else framed(content, *around.source)
     written = framed(content, around.target, []) if around.target else content
     texts = (
@@ -72,11 +68,17 @@ def of_pair(foreign: Checkpoint, source: str, target: str) -> RunVocabularies:
     return RunVocabularies(dict(zip(PAIR, texts, strict=True)), order, around.prefix)
 
 
+def _content(foreign: Checkpoint, start: int, end: int) -> tuple[dict[str, Any], list[int]]:
+    """The content of tokenizer.json, numbered like all vocabularies of Weft, and the order of its rows."""
+    size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
+    return renumbered(foreign.path / FILE, size, pad=pad, start=start, end=end)
+
+
 def _end(foreign: Checkpoint) -> int:
     end = foreign.setting("eos_token_id")
     if not isinstance(end, int):
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: eos_token_id: expected one number, got {str(end)[:60]}; "
+            f"{foreign.place}: eos_token_id: expected one number, got {str(end)[:60]}; "
             "keep only the one that ends a text"
         )
     return end
@@ -87,31 +89,26 @@ def with_mask(foreign: Checkpoint) -> RunVocabularies:
 
     The tokenizer's own symbols around a text become <sos> and <eos>.
     """
-    path, size, pad = (
-        foreign.path / FILE,
-        foreign.setting("vocab_size"),
-        foreign.config.get("pad_token_id"),
-    )
+    path = foreign.path / FILE
     around, numbers = numbers_of(path, MASKS)
     if len(around) != 2 or not numbers:
         raise CheckpointError(
             f"{path}: expected one symbol before a text, one after it, and one of {', '.join(MASKS)}, "
             f"got {len(around)} and {len(numbers)}; is it the tokenizer of a masked language model?"
         )
-    content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
+    content, order = _content(foreign, *around)
     order = [number for number in order if number != numbers[0]]
     return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=False)}, [*order, numbers[0]])
 
 
 def with_frame(foreign: Checkpoint) -> RunVocabularies:
     """The vocabulary of a classifier: texts are read with the tokenizer's own symbols around them."""
-    path, size = foreign.path / FILE, foreign.setting("vocab_size")
+    path = foreign.path / FILE
     around, _ = numbers_of(path, ())
     if len(around) != 2:
         raise CheckpointError(
             f"{path}: expected one symbol before a text and one after it, got {len(around)}; is it the "
             "tokenizer of a classifier?"
         )
-    pad = foreign.config.get("pad_token_id")
-    content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
+    content, order = _content(foreign, *around)
     return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=True)}, order)

@@ -17,14 +17,6 @@ class NaiveBayes:
     p(i | c) = (a + n_ic) / (a V + sum_i n_ic), where n_ic counts the texts of class c that contain i
     (binarised multinomial: an item counts once per text).
 
-    Args:
-        bags: the items of each training text.
-        labels: their classes.
-        alpha: a, added to every count.
-
-    Raises:
-        DataError: no texts, or not one label per text.
-
     Source: Wang & Manning 2012, section 2.1 (binarised MNB).
 
     Example:

@@ -230,12 +230,7 @@ class ComparedOutputs(NamedTuple):
 
 
 class DeferredOutputs:
-    """ComparedOutputs that are made once a metric reads them, as they are large or take time.
-
-    Args:
-        reads: as in ComparedOutputs.
-        make: makes them; called for each metric.
-    """
+    """ComparedOutputs that are made once a metric reads them, as they are large or take time."""
 
     def __init__(self, reads: ItemKind, make: Callable[[], ComparedOutputs]) -> None:
         self.reads = reads

@@ -20,13 +20,6 @@ class MostFrequentTag:
     same kind of letter (capital or not), or that of all rare words of that kind. Ties go to the tag seen
     first.
 
-    Args:
-        examples: words and tags of each sentence.
-        rare: a rare word occurs at most this often.
-
-    Raises:
-        DataError: there are no words.
-
     Example:
         >>> lowest = MostFrequentTag([(["the", "walking"], ["DET", "VERB"])])
         >>> lowest.tag(["the", "talking"])

@@ -52,14 +52,7 @@ def installed(tokenize: str) -> bool:
 
 
 class WordMetric(Metric, ABC):
-    """A metric that counts words.
-
-    Args:
-        tokenize: one of TOKENIZERS; "auto" chooses by the references.
-
-    Raises:
-        ConfigError: an unknown tokeniser, or one that is not installed.
-    """
+    """A metric that counts words."""
 
     def __init__(self, *, tokenize: str) -> None:
         if tokenize not in TOKENIZERS:

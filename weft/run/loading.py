@@ -136,7 +136,7 @@ FREE = ("dropout", "smoothing")
 """Words in the names of their settings that only training uses."""
 
 
-def described(recipe: Any) -> Any:
+def model_description(recipe: Any) -> Any:
     """What of a resolved recipe describes the model, as JSON, without paths: a project may move."""
     plain = json.loads(json.dumps({key: recipe[key] for key in DESCRIBED if key in recipe}, default=str))
     return _without_paths(plain)

@@ -18,14 +18,14 @@ SIZES = ("batch_tokens", "batch_frames", "batch_rows")
 COUNTS_UPDATES = ("max_updates", "validate_every", "log_every", "freeze_updates", "monitors")
 
 
-def for_gpu(recipe: Mapping[str, Any]) -> list[str]:
+def gpu_overrides(recipe: Mapping[str, Any]) -> list[str]:
     """Overrides that make the updates of a recipe large enough for a GPU; [] if they are.
 
     The batches of an update become one. The changed recipe needs no further change.
 
     Example:
         >>> training = {"accumulate": 2, "max_updates": 800, "optimiser": {"use": "adamw", "lr": 0.001}}
-        >>> for_gpu({"data": {"batch_tokens": 2000}, "training": training})[:3]
+        >>> gpu_overrides({"data": {"batch_tokens": 2000}, "training": training})[:3]
         ['training.accumulate=1', 'data.batch_tokens=16000', 'training.max_updates=200']
     """
     data, training = recipe["data"], recipe["training"]

@@ -14,8 +14,8 @@ from weft.config.shipped import data_source, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.scored import unread
 from weft.nn import devices
-from weft.run.loading import described, make_task, open_run
-from weft.run.scale import SIZES, for_gpu
+from weft.run.loading import make_task, model_description, open_run
+from weft.run.scale import SIZES, gpu_overrides
 from weft.store import digests, files, locks, run_format, weights
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -48,7 +48,7 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     checked = _checked(recipe, plugins)
     if checked.settings.scale != "gpu":
         return checked
-    changes = for_gpu(checked.plain)
+    changes = gpu_overrides(checked.plain)
     if not any(key in checked.plain["data"] for key in SIZES):
         why = f"the data of this task have none of {', '.join(SIZES)}, so its batches stay as they are"
         return checked._replace(note=f"training.scale: gpu: {why}")
@@ -64,7 +64,7 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
     task, plain = make_task(recipe, plugins=plugins)
     table, name = recipe.section("training", optional=True), plain["task"]
     settings, plain["training"] = built(table, TrainingSettings, plugins=plugins)
-    task.recipe = described(plain)
+    task.recipe = model_description(plain)
     if "loss" not in task.better and "metric" not in (table.value or {}):
         settings = replace(settings, metric=next(iter(task.better)))
         plain["training"]["metric"] = settings.metric
@@ -122,7 +122,7 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
             resumed = _has_checkpoints(path)
             if (path / "recipe.yaml").exists():
                 run_format.check_format(path)
-                old = completed(read_recipe(path / "recipe.yaml"), plugins)
+                old = with_defaults(read_recipe(path / "recipe.yaml"), plugins)
                 _check_same(path, checked, old, resumed=resumed)
                 checked = as_begun(path, checked, recipe)
             else:
@@ -226,7 +226,7 @@ def foreign(path: Path) -> bool:
     return not path.name.startswith(".") and path.name != "run.json"
 
 
-def completed(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:
+def with_defaults(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:
     """A recipe from before, in which a setting that was added in a later version of Weft has its default."""
     try:
         return check_recipe(recipe, plugins=plugins).plain

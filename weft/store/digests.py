@@ -60,12 +60,7 @@ def note(path: str | Path) -> None:
 
 
 class Fits(jsonfile.Schema):
-    """What weights belong to.
-
-    Args:
-        kept: digests of the files that the task keeps in the run, such as vocabularies, by name.
-        recipe: the sections of the recipe that describe the model.
-    """
+    """What weights belong to."""
 
     kept: dict[str, str] = jsonfile.field(default_factory=dict)
     recipe: dict[str, Any] = jsonfile.field(default_factory=dict)

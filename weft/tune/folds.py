@@ -25,24 +25,15 @@ from weft.tune.plan import QUIET
 
 
 class Folds(NamedTuple):
-    """A cross-validation that was checked.
-
-    recipe: file of the recipe.
-    given: the user's overrides.
-    number: of folds.
-    tested: the folds that are tested; by time all but the oldest.
-    repeats: number of times that everything is split.
-    folder: where the runs are.
-    plugins: packages that the recipe may name.
-    """
+    """A cross-validation that was checked."""
 
     recipe: Path
-    given: Sequence[str]
-    number: int
-    tested: Sequence[int]
-    repeats: int
-    folder: Path
-    plugins: Collection[str]
+    given: Sequence[str]  # the user's overrides
+    number: int  # of folds
+    tested: Sequence[int]  # the folds that are tested; by time all but the oldest
+    repeats: int  # number of times that everything is split
+    folder: Path  # where the runs are
+    plugins: Collection[str]  # packages that the recipe may name
 
     def run(self, repeat: int, fold: int) -> Path:
         """The run directory of a fold, both counted from 0: FOLDER/repeat-0/fold-3."""

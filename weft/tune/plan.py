@@ -9,7 +9,7 @@ from weft.config import Table, dump, parse, read_recipe
 from weft.config.recipe import at, difference
 from weft.config.shipped import find_recipe
 from weft.errors import ConfigError
-from weft.run.training import check_recipe, completed
+from weft.run.training import check_recipe, with_defaults
 from weft.store import files, jsonfile
 from weft.tasks.space import PER_TOKEN, Range
 from weft.tune import space as spaces
@@ -29,30 +29,18 @@ TEST = ("data", "test")
 
 
 class SearchPlan(NamedTuple):
-    """A search that was checked.
-
-    recipe: file of the recipe.
-    given: the user's overrides.
-    space: the settings to change.
-    decoding: search settings to try on the best trial's model, without training.
-    plain: the recipe with every default.
-    metric: the score that is searched for, on the validation data.
-    higher: whether higher is better.
-    folder: the study's folder.
-    trial_minutes: CPU minutes of a trial; 0 for what the recipe says.
-    plugins: packages that the recipe may name.
-    """
+    """A search that was checked."""
 
     recipe: Path
-    given: Sequence[str]
-    space: dict[str, Range]
-    plain: dict[str, Any]
-    metric: str
-    higher: bool
-    folder: Path
-    trial_minutes: float
-    plugins: Collection[str]
-    decoding: Mapping[str, Range] = MappingProxyType({})
+    given: Sequence[str]  # the user's overrides
+    space: dict[str, Range]  # the settings to change
+    plain: dict[str, Any]  # the recipe with every default
+    metric: str  # the score that is searched for, on the validation data
+    higher: bool  # whether higher is better
+    folder: Path  # of the study
+    trial_minutes: float  # CPU minutes of a trial; 0 for what the recipe says
+    plugins: Collection[str]  # packages that the recipe may name
+    decoding: Mapping[str, Range] = MappingProxyType({})  # tried on the best trial's model, without training
 
     def table(self, settings: dict[str, Any], *more: str, tested: bool = False) -> Table:
         """The recipe of a trial with these settings; without test data unless `tested`."""
@@ -149,7 +137,7 @@ def keep(ready: SearchPlan) -> None:
         old_space = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
         recipe = parse(dump(old.plain), str(path))
         assert isinstance(recipe, Table)
-        plain = completed(recipe, ready.plugins)
+        plain = with_defaults(recipe, ready.plugins)
         changed = difference(plain, ready.plain, "") or difference(old_space, space, "space").replace(
             "the recipe says", "now"
         )

@@ -14,7 +14,7 @@ from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run.card import write_card
-from weft.run.training import CheckedRecipe, begin_run, check_recipe, completed
+from weft.run.training import CheckedRecipe, begin_run, check_recipe, with_defaults
 from weft.store import files, jsonfile
 from weft.store.locks import lock
 from weft.train.loop import train
@@ -176,7 +176,7 @@ def _remove_other(study: Study, number: int, seed: int) -> None:
     plan, run = study.plan, study.plan.retrained(number, seed)
     if not files.is_file(run / "recipe.yaml"):
         return
-    old = completed(read_recipe(run / "recipe.yaml"), plan.plugins)
+    old = with_defaults(read_recipe(run / "recipe.yaml"), plan.plugins)
     if all(old != _checked(study, number, seed, tested=tested).plain for tested in (True, False)):
         run.with_suffix(".json").unlink(missing_ok=True)
         files.remove_directory(run)

@@ -29,18 +29,7 @@ LOCAL_SECONDS = 120
 
 
 class Study:
-    """The trials of a search.
-
-    Args:
-        plan: what is searched.
-        storage: address of a database; "" for a file in the study's folder.
-        name: of the study in that database.
-        seed: of the sampler.
-        halving: whether to stop bad trials early.
-
-    Raises:
-        ConfigError: Optuna is not installed, or the database does not answer.
-    """
+    """The trials of a search."""
 
     def __init__(self, plan: SearchPlan, storage: str, name: str, seed: int, *, halving: bool = True) -> None:
         self.plan = plan

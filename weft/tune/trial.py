@@ -29,15 +29,7 @@ class TrialEnded(Exception):
 
 
 class TrialReport(MetricsFile):
-    """Sends the scores of a training to the study, and ends it when it falls behind or time is up.
-
-    Args:
-        study: the study.
-        trial: the trial in it.
-        run: its run directory.
-        deadline: when the search ends, on `time.monotonic`.
-        say: receives progress lines.
-    """
+    """Sends the scores of a training to the study, and ends it when it falls behind or time is up."""
 
     def __init__(self, study: Study, trial: Any, run: Path, deadline: float, say: Say) -> None:
         super().__init__(run / "metrics.jsonl")

@@ -117,6 +117,16 @@ def test_normalised_text_has_no_space_at_its_ends(tmp_path: Path) -> None:
         assert side.encode("\u3000a  \ufb01le , and more .  ") == plain
 
 
+def test_an_encoder_reads_both_ways_if_nothing_is_said(checkpoint: Path, tmp_path: Path) -> None:
+    config = checkpoint / "config.yaml"
+    lines = config.read_text("utf-8").split("\n")
+    silent = [line for line in lines if "bidirectional: true" not in line.lower()]
+    assert len(silent) == len(lines) - 1
+    config.write_text("\n".join(silent), "utf-8")
+    import_run(checkpoint, tmp_path / "run")
+    assert "bidirectional: true" in (tmp_path / "run" / "recipe.yaml").read_text("utf-8")
+
+
 def refused(checkpoint: Path, said: str, **options: Any) -> None:
     with pytest.raises(WeftError, match=said):
         import_run(checkpoint, checkpoint.parent / "run", **options)

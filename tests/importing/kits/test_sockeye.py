@@ -7,18 +7,17 @@ Sockeye's log-probabilities and its greedy translations.
 import json
 import shutil
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from tests.importing.kits.shared import log_probabilities, translations
 from weft import cli
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
-from weft.tasks.seq2seq.encoding import collate_pairs
 
 MODELS = ("before", "ssru", "after")
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -50,22 +49,16 @@ def imported(path: Path, run: Path, **options: Any) -> str:
 
 
 @every_model
-@torch.no_grad()
 def test_each_token_has_sockeyes_probability(runs: Path, expected: dict[str, Any], name: str) -> None:
-    opened = open_run(runs / f"run-{name}", device="cpu")
-    source, target = opened.pipeline.source, opened.pipeline.target
-    for (read, written), want in zip(expected["pairs"], expected[name]["logp"], strict=True):
-        batch = collate_pairs([source.encode(read)], [target.encode(written)])
-        logp = opened.model.head(opened.model.features(batch))[0]
-        got = logp.gather(1, batch.target_out[0][:, None])[:, 0]
-        torch.testing.assert_close(got, torch.tensor(want), atol=1e-5, rtol=0)
+    found = log_probabilities(runs / f"run-{name}", *zip(*expected["pairs"], strict=True))
+    for got, want in zip(found, expected[name]["logp"], strict=True):
+        torch.testing.assert_close(torch.tensor(got), torch.tensor(want), atol=1e-5, rtol=0)
 
 
 @every_model
 def test_greedy_search_writes_what_sockeye_writes(runs: Path, expected: dict[str, Any], name: str) -> None:
-    opened = open_run(runs / f"run-{name}", device="cpu")
-    translator = opened.pipeline.translator(opened.model, replace(opened.pipeline.decoding, search="greedy"))
-    got = [found[0].text for found in translator.translate([read for read, _ in expected["pairs"]])]
+    sources = [read for read, _ in expected["pairs"]]
+    got = translations(runs / f"run-{name}", sources, {"search": "greedy"})
     for ours, theirs in zip(got, expected[name]["greedy"], strict=True):
         assert ours.startswith(theirs)  # where the limit ends both, ours may be one piece longer
         assert len(ours) - len(theirs) < 6

@@ -50,10 +50,8 @@ def import_model(path: str | Path) -> Generator | Labeller:
     foreign = read_checkpoint(Path(path))
     name = foreign.setting("model_type")
     if not isinstance(name, str) or name not in FAMILIES:
-        raise ConfigError(
-            f"{foreign.path / 'config.json'}: model_type: expected one of "
-            f"{', '.join(FAMILIES)}, got {str(name)[:60]}"
-        )
+        known = ", ".join(FAMILIES)
+        raise ConfigError(f"{foreign.place}: model_type: expected one of {known}, got {str(name)[:60]}")
     return built(foreign)
 
 
@@ -74,9 +72,8 @@ def guarded(foreign: Checkpoint) -> Iterator[None]:
     except WeftError as error:
         if str(foreign.path) in str(error):
             raise
-        raise type(error)(f"{foreign.path / 'config.json'}: {error}") from error
+        raise type(error)(f"{foreign.place}: {error}") from error
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
         why = " ".join(str(error).split())[:100]
-        raise CheckpointError(
-            f"{foreign.path / 'config.json'}: describes no such model ({why}); fetch it again"
-        ) from error
+        why = f"{foreign.place}: describes no such model ({why}); fetch it again"
+        raise CheckpointError(why) from error

@@ -3,13 +3,12 @@
 from typing import Any
 
 from weft.importing.checkpoint import Checkpoint, Origins, fill, prefixed
-from weft.importing.names import activation, is_tied, plain, tables, tensor, zeros
+from weft.importing.families.decoders import decoder_model
+from weft.importing.names import activation, plain, tensor, turned
 from weft.models import Generator
-from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.heads.categorical import Categorical
 
-SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
+TABLE, HEAD = "transformer.wte.weight", "lm_head.weight"
+SPARE = (".attn.bias", ".attn.masked_bias", HEAD)
 
 
 def gpt2(foreign: Checkpoint) -> Generator:
@@ -21,22 +20,13 @@ def gpt2(foreign: Checkpoint) -> Generator:
     foreign.need("scale_attn_weights", True)
     foreign.need("tie_word_embeddings", True)
     foreign.need("add_cross_attention", False)
-    size, tokens = foreign.setting("n_embd"), foreign.setting("vocab_size")
-    embed = Tokens(tokens, size, dropout=foreign.setting("embd_pdrop", default=0.1), scaled=False)
-    decoder = TransformerDecoder(size, None, **settings(foreign))
-    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
-    prefix = "transformer."
-    foreign = prefixed(foreign, prefix, "lm_head.")
-    table = f"{prefix}wte.weight"
-    is_tied(foreign, table, "lm_head.weight", default=True)
-    origins: Origins = {
-        **tables(table, table, table),
-        **zeros("head.bias", tokens),
-        **tensor("decoder.positions.table.weight", f"{prefix}wpe.weight"),
-        **plain("decoder.last_norm", f"{prefix}ln_f"),
-    }
-    for layer in range(len(decoder.blocks)):
-        origins |= _block(f"decoder.blocks.{layer}", f"{prefix}h.{layer}", size)
+    own, dropout = settings(foreign), foreign.setting("embd_pdrop", default=0.1)
+    foreign = prefixed(foreign, "transformer.", "lm_head.")
+    model, origins = decoder_model(foreign, own, TABLE, HEAD, dropout=dropout)
+    origins |= tensor("decoder.positions.table.weight", "transformer.wpe.weight")
+    origins |= plain("decoder.last_norm", "transformer.ln_f")
+    for layer in range(own["num_layers"]):
+        origins |= _block(f"decoder.blocks.{layer}", f"transformer.h.{layer}", own["size"])
     return fill(model, foreign, origins, spare=SPARE)
 
 
@@ -75,7 +65,4 @@ def _block(ours: str, theirs: str, size: int) -> Origins:
 
 
 def _product(ours: str, theirs: str) -> Origins:
-    return {
-        **tensor(f"{ours}.weight", f"{theirs}.weight", lambda w: w.T),
-        **tensor(f"{ours}.bias", f"{theirs}.bias"),
-    }
+    return plain(ours, theirs) | tensor(f"{ours}.weight", f"{theirs}.weight", turned)

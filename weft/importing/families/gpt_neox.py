@@ -7,14 +7,13 @@ import torch
 from torch import Tensor
 
 from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
-from weft.importing.families.rotations import decoder_of, paired, rotation
-from weft.importing.names import activation, architecture, is_tied, plain, tables, zeros
+from weft.importing.families.decoders import decoder_model
+from weft.importing.families.rotations import paired, rotation
+from weft.importing.names import activation, architecture, plain
 from weft.models import Generator
-from weft.nn.embed.tokens import Tokens
-from weft.nn.heads.categorical import Categorical
 
 TABLE, HEAD = "gpt_neox.embed_in.weight", "embed_out.weight"
-SPARE = (".attention.bias", ".attention.masked_bias", "rotary_emb.inv_freq")
+SPARE = (HEAD, ".attention.bias", ".attention.masked_bias", "rotary_emb.inv_freq")
 
 
 def gpt_neox(foreign: Checkpoint) -> Generator:
@@ -22,19 +21,11 @@ def gpt_neox(foreign: Checkpoint) -> Generator:
 
     Source: Black et al. 2022; Biderman et al. 2023 (Pythia).
     """
-    size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
     own = settings(foreign)
-    decoder = decoder_of(size, own)
-    embed = Tokens(tokens, size, scaled=False, dropout=own["dropout"])
     foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
-    tied = is_tied(foreign, TABLE, HEAD, default=False)
-    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: Origins = {
-        **tables(TABLE, TABLE, TABLE if tied else HEAD),
-        **zeros("head.bias", tokens),
-        **plain("decoder.last_norm", "gpt_neox.final_layer_norm"),
-    }
-    for layer in range(len(decoder.blocks)):
+    model, origins = decoder_model(foreign, own, TABLE, HEAD, dropout=own["dropout"], tied=False)
+    origins |= plain("decoder.last_norm", "gpt_neox.final_layer_norm")
+    for layer in range(own["num_layers"]):
         ours, theirs = f"decoder.blocks.{layer}", f"gpt_neox.layers.{layer}"
         origins |= _attention(f"{ours}.attention", f"{theirs}.attention", own)
         origins |= {
@@ -44,7 +35,7 @@ def gpt_neox(foreign: Checkpoint) -> Generator:
             **plain(f"{ours}.network.second", f"{theirs}.mlp.dense_4h_to_h"),
             **plain(f"{ours}.network_norm", f"{theirs}.post_attention_layernorm"),
         }
-    return fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
+    return fill(model, foreign, origins, spare=SPARE)
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:

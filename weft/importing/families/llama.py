@@ -10,11 +10,10 @@ import torch
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill, prefixed
-from weft.importing.families.rotations import decoder_of, paired, rotation
-from weft.importing.names import architecture, is_tied, tables, tensor, zeros
+from weft.importing.families.decoders import decoder_model
+from weft.importing.families.rotations import paired, rotation
+from weft.importing.names import architecture, joined, tensor, zeros
 from weft.models import Generator
-from weft.nn.embed.tokens import Tokens
-from weft.nn.heads.categorical import Categorical
 
 TABLE, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 ARCHITECTURES = {
@@ -43,24 +42,16 @@ def llama(foreign: Checkpoint) -> Generator:
     Source: Touvron et al. 2023; Jiang et al. 2023 (Mistral); Yang et al. 2024, 2025 (Qwen2, Qwen3); Gemma
     Team 2024.
     """
-    size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
-    own = settings(foreign)
-    decoder = decoder_of(size, own)
-    embed = Tokens(tokens, size, scaled=scaled(foreign))
+    own, is_gemma = settings(foreign), scaled(foreign)
     foreign = prefixed(foreign, "model.", "lm_head.")
-    tied = is_tied(foreign, TABLE, HEAD, default=scaled(foreign))
-    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
-    origins: Origins = {
-        **tables(TABLE, TABLE, TABLE if tied else HEAD),
-        **zeros("head.bias", tokens),
-        **tensor("decoder.last_norm.weight", "model.norm.weight"),
-    }
-    for layer in range(len(decoder.blocks)):
+    model, origins = decoder_model(foreign, own, TABLE, HEAD, scaled=is_gemma, tied=is_gemma)
+    origins |= tensor("decoder.last_norm.weight", "model.norm.weight")
+    for layer in range(own["num_layers"]):
         origins |= _block(f"decoder.blocks.{layer}", f"model.layers.{layer}", own, biases(foreign))
-    if scaled(foreign):
+    if is_gemma:
         for name in [name for name in origins if name.endswith("norm.weight")]:
             origins[name] = TensorOrigin(origins[name].names, lambda weight: 1 + weight)
-    return fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
+    return fill(model, foreign, origins, spare=("rotary_emb.inv_freq", HEAD))
 
 
 def settings(foreign: Checkpoint) -> dict[str, Any]:
@@ -73,9 +64,7 @@ def settings(foreign: Checkpoint) -> dict[str, Any]:
     with_biases, turning = biases(foreign), rotation(foreign)
     width = foreign.setting("head_dim", default=size // num_heads)
     if turning.share != 1:
-        raise ConfigError(
-            f"{foreign.path / 'config.json'}: partial_rotary_factor: expected 1, got {turning.share}"
-        )
+        raise ConfigError(f"{foreign.place}: partial_rotary_factor: expected 1, got {turning.share}")
     return {
         "size": size,
         "num_layers": foreign.setting("num_hidden_layers"),
@@ -127,7 +116,7 @@ def _check_window(foreign: Checkpoint) -> None:
         window = window if foreign.config.get("use_sliding_window", False) else None
     if window is not None and window < foreign.setting("max_position_embeddings"):
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: sliding_window: expected none, or one of at least "
+            f"{foreign.place}: sliding_window: expected none, or one of at least "
             f"max_position_embeddings, got {window}; attention to a window is not supported"
         )
 
@@ -151,21 +140,12 @@ def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> Origins:
         for name, letter in (("query", "q"), ("key", "k")):
             there = f"{attention}.{letter}_norm.weight"
             origins |= tensor(f"{ours}.attention.{name}_norm.weight", there, paired(1, width))
-    origins |= _linear(f"{ours}.attention.out", [f"{attention}.o_proj"], has.out, own, own["size"])
-    gate = [f"{network}.gate_proj", f"{network}.up_proj"]
-    origins |= _linear(f"{ours}.network.first", gate, has.network, own, 2 * own["inner"])
-    return origins | _linear(
-        f"{ours}.network.second", [f"{network}.down_proj"], has.network, own, own["size"]
-    )
-
-
-def _linear(ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int) -> Origins:
-    """Linear layers joined to one of ours; its bias is zero if only ours has one."""
-    parts = ["weight"] + ["bias"] * bias
-    origins = {
-        f"{ours}.{part}": TensorOrigin(
-            tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all)
-        )
-        for part in parts
-    }
-    return origins | (zeros(f"{ours}.bias", size) if own["bias"] and not bias else {})
+    for name, maps, bias, size in (
+        ("attention.out", [f"{attention}.o_proj"], has.out, own["size"]),
+        ("network.first", [f"{network}.gate_proj", f"{network}.up_proj"], has.network, 2 * own["inner"]),
+        ("network.second", [f"{network}.down_proj"], has.network, own["size"]),
+    ):
+        origins |= joined(f"{ours}.{name}", *maps, bias=bias)
+        if own["bias"] and not bias:  # only ours has one
+            origins |= zeros(f"{ours}.{name}.bias", size)
+    return origins

@@ -2,25 +2,13 @@
 
 from typing import Any
 
-from weft.importing.checkpoint import Checkpoint, Origins, fill, prefixed
-from weft.importing.names import (
-    FAIRSEQ,
-    activation,
-    architecture,
-    blocks,
-    is_tied,
-    plain,
-    tables,
-    tensor,
-    zeros,
-)
+from weft.importing.checkpoint import Checkpoint, fill, prefixed
+from weft.importing.families.decoders import decoder_model
+from weft.importing.names import FAIRSEQ, activation, architecture, blocks, plain, tensor, zeros
 from weft.models import Generator
-from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.heads.categorical import Categorical
 
 UNUSED = 2  # unused rows at the beginning of OPT's learned positions
-HEAD = "lm_head.weight"
+PREFIX, HEAD = "model.decoder", "lm_head.weight"
 
 
 def opt(foreign: Checkpoint) -> Generator:
@@ -28,29 +16,19 @@ def opt(foreign: Checkpoint) -> Generator:
 
     Source: Zhang et al. 2022.
     """
-    own, tokens = settings(foreign), foreign.setting("vocab_size")
-    size, width = own["size"], foreign.setting("word_embed_proj_dim", "hidden_size")
-    prefix, foreign = "model.decoder", prefixed(foreign, "model.", "lm_head.")
-    table = f"{prefix}.embed_tokens.weight"
-    embed = Tokens(tokens, width, scaled=False)
-    decoder = TransformerDecoder(width, None, **own)
     foreign.need("tie_word_embeddings", True)
-    is_tied(foreign, table, HEAD, default=True)
-    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
-    origins: Origins = {
-        **tables(table, table, table),
-        **zeros("head.bias", tokens),
-        **tensor(
-            "decoder.positions.table.weight", f"{prefix}.embed_positions.weight", lambda rows: rows[UNUSED:]
-        ),
-    }
+    own, width = settings(foreign), foreign.setting("word_embed_proj_dim", "hidden_size")
+    size, foreign = own["size"], prefixed(foreign, "model.", "lm_head.")
+    model, origins = decoder_model(foreign, own, f"{PREFIX}.embed_tokens.weight", HEAD, width=width)
+    table = "decoder.positions.table.weight"
+    origins |= tensor(table, f"{PREFIX}.embed_positions.weight", lambda rows: rows[UNUSED:])
     if width != size:
-        origins |= tensor("decoder.project.weight", f"{prefix}.project_in.weight")
+        origins |= tensor("decoder.project.weight", f"{PREFIX}.project_in.weight")
         origins |= zeros("decoder.project.bias", size)
-        origins |= tensor("head.project.weight", f"{prefix}.project_out.weight")
+        origins |= tensor("head.project.weight", f"{PREFIX}.project_out.weight")
     if own["norm"] == "before":
-        origins |= plain("decoder.last_norm", f"{prefix}.final_layer_norm")
-    origins |= blocks("decoder.blocks", f"{prefix}.layers", len(decoder.blocks), FAIRSEQ)
+        origins |= plain("decoder.last_norm", f"{PREFIX}.final_layer_norm")
+    origins |= blocks("decoder.blocks", f"{PREFIX}.layers", own["num_layers"], FAIRSEQ)
     return fill(model, foreign, origins, spare=(HEAD,))
 
 

@@ -9,9 +9,6 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Checkpoint
-from weft.nn.attention import Heads
-from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.distances import Scaling
 
 SCALINGS = ("default", "linear", "llama3", "yarn")
 """Values of rope_type that can be imported."""
@@ -31,14 +28,6 @@ class Rotation(NamedTuple):
         return {"positions": "rotary", "position_base": self.base, **more}
 
 
-def decoder_of(in_size: int, settings: dict[str, Any]) -> TransformerDecoder:
-    """A decoder from its settings as in a recipe."""
-    scaling = Scaling(**settings.get("position_scaling", {}))
-    return TransformerDecoder(
-        in_size, None, **settings | {"heads": Heads(**settings["heads"]), "position_scaling": scaling}
-    )
-
-
 def rotation(
     foreign: Checkpoint,
     *,
@@ -47,29 +36,29 @@ def rotation(
     usual: float = 1.0,
 ) -> Rotation:
     """The settings of rotary positions."""
-    place, table = f"{foreign.path / 'config.json'}: ", dict[str, Any]()
+    table: dict[str, Any] = {}
     kind: Any = "default"
     for one in (foreign.config.get(name) or {} for name in ("rope_parameters", "rope_scaling")):
         kind = one.get("rope_type", one.get("type", kind)) if isinstance(one, dict) else one
         if not isinstance(one, dict) or kind not in SCALINGS:
-            raise ConfigError(f"{place}rope_type: expected {' or '.join(SCALINGS)}, got {str(kind)[:40]}")
+            known = " or ".join(SCALINGS)
+            raise ConfigError(f"{foreign.place}: rope_type: expected {known}, got {str(kind)[:40]}")
         table |= one
 
     def number(name: str, default: Any, older: str = "") -> float:
         value = table.get(name, foreign.config.get(older or name))
         value = default if value is None else value
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-            raise ConfigError(f"{place}{name}: expected a positive number, got {str(value)[:40]}")
+            raise ConfigError(f"{foreign.place}: {name}: expected a positive number, got {str(value)[:40]}")
         return float(value)
 
     scaling: dict[str, Any] = {}
     if kind != "default":
-        scaling = {"kind": kind} | _scaling(
-            table, kind, foreign.config.get("max_position_embeddings"), number
-        )
+        most = foreign.config.get("max_position_embeddings")
+        scaling = {"kind": kind} | _scaling(table, kind, most, number)
     base = number("rope_theta", 10000.0, theta)
     if kind == "yarn" and base <= 1:
-        raise ConfigError(f"{place}rope_theta: expected a number above 1 for yarn, got {base:g}")
+        raise ConfigError(f"{foreign.place}: rope_theta: expected a number above 1 for yarn, got {base:g}")
     return Rotation(base, number("partial_rotary_factor", usual, share), scaling)
 
 

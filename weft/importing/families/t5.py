@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from weft.errors import CheckpointError
-from weft.importing.checkpoint import Checkpoint, Origins, TensorOrigin, fill
-from weft.importing.names import ACTIVATIONS, activation, architecture, tables, tensor, zeros
+from weft.importing.checkpoint import Checkpoint, Origins, fill
+from weft.importing.names import ACTIVATIONS, activation, architecture, joined, tables, tensor, zeros
 from weft.models import Generator
 from weft.nn.attention import Heads
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -26,6 +26,7 @@ NETWORKS: dict[str, Activation] = {
     "gated-silu": "swiglu",
 }
 SPARE = (
+    HEAD,
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",  # unused, in old files
@@ -44,12 +45,8 @@ def t5(foreign: Checkpoint) -> Generator:
     encoder = TransformerEncoder(size, **_parts(settings["encoder"]))
     decoder = TransformerDecoder(size, encoder, **_parts(settings["decoder"]))
     embed, tied = Tokens(tokens, size, scaled=False), is_tied(foreign)
-    model = Generator(
-        embed,
-        decoder,
-        Categorical(size, tokens, tied=embed.table if tied else None),
-        encoder=encoder,
-    )
+    head = Categorical(size, tokens, tied=embed.table if tied else None)
+    model = Generator(embed, decoder, head, encoder=encoder)
     output = size**-0.5 if _is_scaled(foreign) else 1.0
     origins: Origins = {
         **tables(TABLE, TABLE, TABLE if tied else HEAD),
@@ -59,14 +56,11 @@ def t5(foreign: Checkpoint) -> Generator:
         first = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         origins |= tensor(f"{side}.distance.table.weight", first)
         factor = output if side == "decoder" else 1.0
-        origins |= tensor(
-            f"{side}.last_norm.weight",
-            f"{side}.final_layer_norm.weight",
-            lambda gain, factor=factor: gain * factor,
-        )
+        last = f"{side}.final_layer_norm.weight"
+        origins |= tensor(f"{side}.last_norm.weight", last, lambda gain, factor=factor: gain * factor)
         for layer in range(len(blocks)):
             origins |= _block(f"{side}.blocks.{layer}", f"{side}.block.{layer}.layer", settings[side], side)
-    return fill(model, foreign, origins, spare=(*SPARE, *([HEAD] if tied else [])))
+    return fill(model, foreign, origins, spare=SPARE)
 
 
 def sides(foreign: Checkpoint) -> dict[str, dict[str, Any]]:
@@ -123,20 +117,18 @@ def _parts(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> Origins:
-    attention, network = f"{theirs}.0.SelfAttention", f"{theirs}.{1 if side == 'encoder' else 2}"
+    width, network = settings["heads"]["size"], f"{theirs}.{1 if side == 'encoder' else 2}"
     gated = settings["activation"] in ("geglu", "swiglu")
-    inputs = ("wi_0", "wi_1") if gated else ("wi",)
+    inputs = [f"{network}.DenseReluDense.{name}" for name in (("wi_0", "wi_1") if gated else ("wi",))]
     origins = {
-        **_attention(f"{ours}.attention", attention, settings["heads"]["size"]),
+        **_attention(f"{ours}.attention", f"{theirs}.0.SelfAttention", width),
         **tensor(f"{ours}.attention_norm.weight", f"{theirs}.0.layer_norm.weight"),
-        f"{ours}.network.first.weight": TensorOrigin(
-            tuple(f"{network}.DenseReluDense.{name}.weight" for name in inputs), lambda *all: torch.cat(all)
-        ),
+        **joined(f"{ours}.network.first", *inputs, bias=False),
         **tensor(f"{ours}.network.second.weight", f"{network}.DenseReluDense.wo.weight"),
         **tensor(f"{ours}.network_norm.weight", f"{network}.layer_norm.weight"),
     }
     if side == "decoder":
-        origins |= _attention(f"{ours}.look", f"{theirs}.1.EncDecAttention", settings["heads"]["size"])
+        origins |= _attention(f"{ours}.look", f"{theirs}.1.EncDecAttention", width)
         origins |= tensor(f"{ours}.look_norm.weight", f"{theirs}.1.layer_norm.weight")
     return origins
 
@@ -144,8 +136,6 @@ def _block(ours: str, theirs: str, settings: dict[str, Any], side: str) -> Origi
 def _attention(ours: str, theirs: str, width: int) -> Origins:
     return {
         **tensor(f"{ours}.query.weight", f"{theirs}.q.weight", lambda w: w * width**0.5),
-        f"{ours}.key_value.weight": TensorOrigin(
-            (f"{theirs}.k.weight", f"{theirs}.v.weight"), lambda k, v: torch.cat([k, v])
-        ),
+        **joined(f"{ours}.key_value", f"{theirs}.k", f"{theirs}.v", bias=False),
         **tensor(f"{ours}.out.weight", f"{theirs}.o.weight"),
     }

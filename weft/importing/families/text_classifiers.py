@@ -64,19 +64,16 @@ def classifier(foreign: Checkpoint) -> Labeller:
 
 def classes(foreign: Checkpoint) -> list[str]:
     """The names of the classes, in the order of their numbers."""
-    place, found = f"{foreign.path / 'config.json'}: ", foreign.config.get("id2label") or {}
-    kind = foreign.config.get("problem_type") or "single_label_classification"
-    if kind != "single_label_classification":
-        raise ConfigError(f"{place}problem_type: expected single_label_classification, got {str(kind)[:60]}")
-    rows = [
-        one
-        for name, one in foreign.tensors.items()
-        if name.endswith(f"{HEADS[foreign.setting('model_type')].output}.bias")
-    ]
+    place, found = foreign.place, foreign.config.get("id2label") or {}
+    usual = "single_label_classification"
+    if (kind := foreign.config.get("problem_type") or usual) != usual:
+        raise ConfigError(f"{place}: problem_type: expected {usual}, got {str(kind)[:60]}")
+    bias = f"{HEADS[foreign.setting('model_type')].output}.bias"
+    rows = [one for name, one in foreign.tensors.items() if name.endswith(bias)]
     count = len(rows[0]) if rows else len(found)
     names = [str(found.get(str(number), f"LABEL_{number}")) for number in range(count)]
     if count < 2 or len(set(names)) != count:
         raise ConfigError(
-            f"{place}id2label: expected at least two different classes, got {', '.join(names)[:80]}"
+            f"{place}: id2label: expected at least two different classes, got {', '.join(names)[:80]}"
         )
     return names

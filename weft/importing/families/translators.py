@@ -126,18 +126,14 @@ def _positions(foreign: Checkpoint, form: FamilyTraits, side: str) -> TensorOrig
         table = torch.cat([waves[:, 0::2], waves[:, 1::2]], 1).float()
         return TensorOrigin((), lambda: table)
     first = foreign.setting("pad_token_id") + 1  # of the positions that are used
-    table = shifted_waves(length, size, first, f"{foreign.path / 'config.json'}: d_model")
+    table = shifted_waves(length, size, first, f"{foreign.place}: d_model")
     return TensorOrigin((), lambda: table)
 
 
 def shifted_waves(
     length: int, size: int, first: int, place: str, *, log_base: float = math.log(10000)
 ) -> Tensor:
-    """fairseq's sinusoids [length, size] of the positions `first` on, all sines before all cosines.
-
-    Args:
-        length: number of positions.
-    """
+    """fairseq's sinusoids [length, size] of the positions `first` on, all sines before all cosines."""
     if size % 2 or size < 4:
         raise ConfigError(f"{place}: expected an even number of at least 4, got {size}")
     half = torch.arange(size // 2).float()

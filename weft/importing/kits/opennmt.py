@@ -111,28 +111,23 @@ TABLE = "{}.embeddings.make_embedding.emb_luts.0.weight"
 POSITIONS = "{}.embeddings.make_embedding.pe.pe"
 LONGEST = 1024  # learned positions that are taken over
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "gelu": "gelu", "silu": "swiglu"}
-SIDES = {
-    "encoder": SideNames(
-        "encoder.transformer",
-        "encoder.layer_norm",
-        "layer_norm",
-        "feed_forward.layer_norm",
-        "",
-        "feed_forward.w_1",
-        "feed_forward.w_2",
-        "feed_forward.w_3",
-    ),
-    "decoder": SideNames(
-        "decoder.transformer_layers",
-        "decoder.layer_norm",
-        "layer_norm_1",
-        "feed_forward.layer_norm",
-        "layer_norm_2",
-        "feed_forward.w_1",
-        "feed_forward.w_2",
-        "feed_forward.w_3",
-    ),
-}
+ENCODER = SideNames(
+    "encoder.transformer",
+    "encoder.layer_norm",
+    "layer_norm",
+    "feed_forward.layer_norm",
+    "",
+    "feed_forward.w_1",
+    "feed_forward.w_2",
+    "feed_forward.w_3",
+)
+DECODER = ENCODER._replace(
+    layers="decoder.transformer_layers",
+    last_norm="decoder.layer_norm",
+    attention_norm="layer_norm_1",
+    look_norm="layer_norm_2",
+)
+SIDES = {"encoder": ENCODER, "decoder": DECODER}
 WITHOUT: dict[str, tuple[Any, ...]] = {
     "model_task": ("seq2seq",),
     "data_task": ("seq2seq",),

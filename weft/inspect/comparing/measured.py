@@ -105,7 +105,7 @@ class RunFacts(NamedTuple):
     variant: str = ""  # runs of one variant differ only in their seed
 
 
-def measured(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunFacts:
+def measure_run(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunFacts:
     """Measure a run, or read its facts from `kept` if they belong to this model."""
     fingerprint = _fingerprint(opened, text)
     try:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Hypothesis, Inspection
@@ -34,15 +36,7 @@ def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: s
 
 
 class AlignmentView(View):
-    """Heat maps of attention over the source.
-
-    Args:
-        source: source pieces.
-        text: input text.
-        hypotheses: hypotheses with their attention.
-        column: meaning of a column.
-        row: meaning of a row.
-    """
+    """Heat maps of attention over the source."""
 
     title = "Alignment"
     order = 10
@@ -94,9 +88,8 @@ class AlignmentView(View):
         yield "hypothesis", "attention", "target position", "target", "source position", "source", "weight"
         for number, one in enumerate(self.hypotheses, 1):
             for look in one.looks:
-                for t, row in enumerate(look.weights.tolist()):
-                    for s, weight in enumerate(row):
-                        yield number, look.name, t + 1, one.pieces[t], s + 1, self.source[s], weight
+                for (t, s), weight in np.ndenumerate(look.weights):
+                    yield number, look.name, t + 1, one.pieces[t], s + 1, self.source[s], float(weight)
 
     def figure(self) -> "Figure":
         from weft.figures.alignment import heat_map

@@ -14,9 +14,10 @@ from torch.nn.utils import parametrize
 from weft.diagnose.gates import saturation
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
-from weft.figures.colours import GRID, INK, signed_colours, weight_colours
+from weft.figures.axes import blank
+from weft.figures.colours import INK
 from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.inspect.views.view import Block, Matrix, View, draw_matrix, matrix, said
 from weft.probe import probe
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
@@ -63,10 +64,18 @@ def steps_of(run: RecordedRun) -> int:
     return sum(call.x.shape[1] for call in run.calls)
 
 
-def labels_of(run: CellPlace, steps: int, subject: Inspection) -> list[str]:
-    """The labels of the positions that a cell read, in order."""
+def titled_runs(opened: LoadedRun, subject: Inspection) -> list[tuple[RecordedRun, str]]:
+    """The longest sequence of each cell, and the cell's title; none if nothing was read."""
+    if subject.batch is None:
+        return []
+    titles = titles_of(places(opened.model))
+    return [(run, titles[run.place.name]) for run in longest_runs(seen(opened.model, subject.batch))]
+
+
+def labels_of(part: str, steps: int, subject: Inspection) -> list[str]:
+    """The labels of the positions that a part of the model reads, in order."""
     sides = [subject.source, subject.target]
-    if "decoder" in run.name:
+    if "decoder" in part:
         sides.reverse()
     for side in sides:
         if len(side) == steps:
@@ -92,11 +101,7 @@ def recorded(steps: StepTrace) -> dict[str, np.ndarray]:
 
 
 class CellsView(View):
-    """Heat maps and lines of every cell.
-
-    Args:
-        layers: the cells.
-    """
+    """Heat maps and lines of every cell."""
 
     title = "Cells over time"
     order = 30
@@ -107,39 +112,24 @@ class CellsView(View):
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CellsView | None":
         """The view, if the model has recurrent cells."""
-        if subject.batch is None:
-            return None
+        layers = []
         with parametrize.cached():
-            runs = longest_runs(seen(opened.model, subject.batch))
-            traces = [trace(run) for run in runs]
-            titles = titles_of(places(opened.model))
-            layers = [
-                CellTrace(
-                    steps.place,
-                    titles[steps.place.name],
-                    labels_of(steps.place, len(steps.states), subject),
-                    recorded(steps),
-                )
-                for steps in traces
-            ]
+            for run, title in titled_runs(opened, subject):
+                labels = labels_of(run.place.name, steps_of(run), subject)
+                layers.append(CellTrace(run.place, title, labels, recorded(trace(run))))
         return cls(layers) if layers else None
 
-    def blocks(self) -> list[Block]:
-        """Heat maps, and shares of saturated gates."""
-        return self._blocks(None)
-
     def page(self) -> list[Block]:
-        """The same, with only the units that vary most."""
-        return self._blocks(UNITS)
+        """Only the units that vary most."""
+        return self.blocks(UNITS)
 
     def table(self) -> Iterable[Sequence[object]]:
         yield "cell", "layer", "backward", "quantity", "position", "label", "unit", "value"
         for one in self.layers:
             head = one.title, one.place.layer + 1, one.place.backward
             for name, values in one.values.items():
-                for t, row in enumerate(values.tolist()):
-                    for unit, value in enumerate(row):
-                        yield *head, name, t + 1, one.labels[t], unit, value
+                for (t, unit), value in np.ndenumerate(values):
+                    yield *head, name, t + 1, one.labels[t], unit, float(value)
 
     def figure(self) -> "Figure":
         """One column per cell, with a heat map for each of its quantities."""
@@ -147,18 +137,12 @@ class CellsView(View):
         columns = len(self.layers)
         figure = blank(8.4 if columns == 1 else 5.2 * columns, 1.7 * count + 0.8)
         for column, one in enumerate(self.layers):
-            for number, (name, values) in enumerate(one.values.items()):
+            for number, name in enumerate(one.values):
                 axes = figure.add_subplot(count, columns, number * columns + column + 1)
-                low, high = _scale(name, values)
-                units = _most_varying(values, UNITS)
-                colours = signed_colours() if low < 0 else weight_colours()
-                drawn = axes.imshow(values[:, units].T, aspect="auto", cmap=colours, vmin=low, vmax=high)
-                axes.set_ylabel(NAMES.get(name, name), fontsize=8, color=INK)
-                axes.set(xticks=[], yticks=[])
-                axes.spines[:].set_color(GRID)
-                if not number:
-                    axes.set_title(one.title, fontsize=12, color=INK)
-                figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
+                drawn = _heat(one, name, UNITS)
+                draw_matrix(axes, drawn)
+                axes.set_ylabel(drawn["name"], fontsize=8, color=INK)
+                axes.set_title("" if number else one.title, fontsize=12, color=INK)
             if len(one.labels) <= 60:
                 labels = [printable(label) for label in one.labels]
                 axes.set_xticks(
@@ -166,22 +150,11 @@ class CellsView(View):
                 )
         return figure
 
-    def _blocks(self, limit: int | None) -> list[Block]:
+    def blocks(self, limit: int | None = None) -> list[Block]:
+        """Heat maps, and shares of saturated gates."""
         groups, rows = [], []
         for one in self.layers:
-            items = []
-            for name, values in one.values.items():
-                units = _most_varying(values, limit)
-                low, high = _scale(name, values)
-                note = (
-                    f"the {len(units)} of {values.shape[1]} units that vary most"
-                    if len(units) < values.shape[1]
-                    else ""
-                )
-                names = [f"unit {unit}" for unit in units]
-                shown, called = values[:, units].T, NAMES.get(name, name)
-                items.append(matrix(called, shown, names, one.labels, low=low, high=high, note=note))
-            groups.append({"name": one.title, "items": items})
+            groups.append({"name": one.title, "items": [_heat(one, name, limit) for name in one.values]})
             rows += self._shares(one)
         blocks: list[Block] = [
             said(
@@ -201,11 +174,19 @@ class CellsView(View):
             if not name.endswith("_gate"):
                 continue
             gate = torch.from_numpy(values.copy())[None]
-            mask = torch.ones(gate.shape[:2], dtype=torch.bool)
-            shares = saturation(gate, mask)
+            shares = saturation(gate, torch.ones(gate.shape[:2], dtype=torch.bool))
             shut, opened = (f"{float(share.mean()):.1%}" for share in shares)
             rows.append([one.title, NAMES.get(name, name), shut, opened])
         return rows
+
+
+def _heat(one: CellTrace, name: str, limit: int | None) -> Matrix:
+    values = one.values[name]
+    units, (low, high) = _most_varying(values, limit), _scale(name, values)
+    few = len(units) < values.shape[1]
+    note = f"the {len(units)} of {values.shape[1]} units that vary most" if few else ""
+    rows, shown = [f"unit {unit}" for unit in units], values[:, units].T
+    return matrix(NAMES.get(name, name), shown, rows, one.labels, low=low, high=high, note=note)
 
 
 def _most_varying(values: np.ndarray, limit: int | None) -> np.ndarray:

@@ -3,19 +3,16 @@
 All values are from RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures during training.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.diagnose.recorded import places, titles_of
-from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
+from weft.inspect.views.view import Block, ChartsView, chart, series
 from weft.run import LoadedRun
 from weft.store import jsonfile
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Points = dict[str, list[tuple[float, float]]]
 
@@ -48,18 +45,11 @@ def read_curves(path: Path) -> dict[str, Points]:
     return found
 
 
-class CurvesView(View):
-    """Charts over updates.
-
-    Args:
-        charts: blocks with lines.
-    """
+class CurvesView(ChartsView):
+    """Charts over updates."""
 
     title = "Training"
     order = 90
-
-    def __init__(self, charts: Sequence[Block]) -> None:
-        self.charts = charts
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CurvesView | None":
@@ -67,15 +57,6 @@ class CurvesView(View):
         events, titles = read_curves(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
         charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)
         return cls(charts) if charts else None
-
-    def blocks(self) -> list[Block]:
-        return list(self.charts)
-
-    def table(self) -> Iterable[Sequence[object]]:
-        return rows_of_lines(self.charts)
-
-    def figure(self) -> "Figure":
-        return picture_of_lines(self.charts)
 
 
 def charts_of(
@@ -100,15 +81,8 @@ def charts_of(
             reaches.setdefault(cell, {})[int(what.removeprefix("reach_"))] = name
     for cell, lags in reaches.items():
         lines = _lines(monitor, {lags[lag]: f"lag {lag}" for lag in sorted(lags)})
-        charts.append(
-            chart(
-                f"Gradient reach of {titles.get(cell, cell)}",
-                "update",
-                "‖∂h(T)/∂h(T − lag)‖",
-                lines,
-                log=True,
-            )
-        )
+        title = f"Gradient reach of {titles.get(cell, cell)}"
+        charts.append(chart(title, "update", "‖∂h(T)/∂h(T − lag)‖", lines, log=True))
     for ending, title, y in (
         ("/sigma_max", "Largest singular value of W_hh", "σ_max"),
         ("/spectral_radius", "Spectral radius of W_hh", "ρ"),

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.figures.axes import blank
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.figures.wordmap import plane
-from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, ShownVectors
 from weft.wording import plural
@@ -60,11 +61,7 @@ def largest(alike: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
 
 
 class EmbeddingView(View):
-    """Two maps, similarities of the words, and tables of neighbours.
-
-    Args:
-        vectors: embeddings.
-    """
+    """Two maps, similarities of the words, and tables of neighbours."""
 
     title = "Embeddings"
     order = 60

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 class ForecastView(View):
-    """One series.
-
-    Args:
-        forecast: of it.
-    """
+    """One series."""
 
     title = "Forecast"
     order = 5

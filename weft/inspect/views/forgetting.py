@@ -11,15 +11,14 @@ import torch
 from torch.nn.utils import parametrize
 
 from weft.diagnose.forgetting import MemoryVerdict, forgetting, lasting, matrices_at, verdict_of
-from weft.diagnose.reach import seen
-from weft.diagnose.recorded import StepTrace, places, titles_of, trace
+from weft.diagnose.recorded import StepTrace, trace
+from weft.figures.axes import blank
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.inspect.views.cells import labels_of, longest_runs, steps_of
+from weft.inspect.views.cells import labels_of, steps_of, titled_runs
 from weft.inspect.views.view import (
     Block,
     View,
-    blank,
     capital,
     chart,
     draw_lines,
@@ -89,11 +88,7 @@ def layer_of(steps: StepTrace, title: str, labels: Sequence[str]) -> ForgettingC
 
 
 class ForgettingView(View):
-    """Verdicts, half-lives and heat maps of every cell with decays.
-
-    Args:
-        layers: the cells.
-    """
+    """Verdicts, half-lives and heat maps of every cell with decays."""
 
     title = "Forgetting"
     order = 35
@@ -104,24 +99,17 @@ class ForgettingView(View):
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "ForgettingView | None":
         """The view, if the model has cells with decays that read two positions or more."""
-        if subject.batch is None:
-            return None
         with parametrize.cached():
-            titles = titles_of(places(opened.model))
             found = [
-                layer_of(trace(run), titles[run.place.name], labels_of(run.place, steps_of(run), subject))
-                for run in longest_runs(seen(opened.model, subject.batch))
+                layer_of(trace(run), title, labels_of(run.place.name, steps_of(run), subject))
+                for run, title in titled_runs(opened, subject)
             ]
         layers = [one for one in found if one is not None]
         return cls(layers) if layers else None
 
-    def blocks(self) -> list[Block]:
-        """Sentences, half-lives, shares kept, decays, eigenvalues, matrices."""
-        return self._blocks(None)
-
     def page(self) -> list[Block]:
-        """The same, with some of the channels."""
-        return self._blocks(CHANNELS)
+        """Only some of the channels."""
+        return self.blocks(CHANNELS)
 
     def table(self) -> Iterable[Sequence[object]]:
         yield "cell", "quantity", "position", "channel", "value", "imaginary part"
@@ -152,7 +140,8 @@ class ForgettingView(View):
                 places[2].set_axis_off()
         return figure
 
-    def _blocks(self, limit: int | None) -> list[Block]:
+    def blocks(self, limit: int | None = None) -> list[Block]:
+        """Sentences, half-lives, shares kept, decays, eigenvalues, matrices."""
         blocks: list[Block] = [
             said(
                 "A cell multiplies what it keeps by a factor at every step. A half-life is the number of "
@@ -188,11 +177,9 @@ class ForgettingView(View):
 
 def _evenly(count: int, limit: int | None) -> np.ndarray:
     """At most `limit` of `count` places, evenly spaced, with the first and the last."""
-    return (
-        np.arange(count)
-        if limit is None or count <= limit
-        else np.linspace(0, count - 1, limit).round().astype(int)
-    )
+    if limit is None or count <= limit:
+        return np.arange(count)
+    return np.linspace(0, count - 1, limit).round().astype(int)
 
 
 def _slowest_first(one: ForgettingCurve) -> np.ndarray:
@@ -206,9 +193,8 @@ def _lives(layers: Sequence[ForgettingCurve]) -> Block:
         lives = one.half_lives[_slowest_first(one)]
         share = np.linspace(0, 1, len(lives)) if len(lives) > 1 else np.array([0.0])
         lines.append(series(one.title, share, np.where(np.isfinite(lives), lives, np.nan)))
-    return chart(
-        "Half-life of every channel, slowest first", "share of the channels", "steps", lines, log=True
-    )
+    title = "Half-life of every channel, slowest first"
+    return chart(title, "share of the channels", "steps", lines, log=True)
 
 
 def _quantiles(layers: Sequence[ForgettingCurve]) -> Block:

@@ -3,8 +3,7 @@
 Read next: ../../diagnose/reach.py, which measures it; ../../diagnose/bound.py; ../../diagnose/verdict.py.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -13,19 +12,16 @@ from torch.nn.utils import parametrize
 from weft.diagnose.bound import STEEPEST, bound
 from weft.diagnose.forgetting import output_reach
 from weft.diagnose.gates import gates
-from weft.diagnose.reach import LAGS, measured, seen
-from weft.diagnose.recorded import RecordedRun, StepTrace, places, titles_of, trace
+from weft.diagnose.reach import LAGS, measured_reach
+from weft.diagnose.recorded import RecordedRun, StepTrace, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
 from weft.diagnose.verdict import LITTLE, verdict
-from weft.inspect.views.cells import labels_of, longest_runs, steps_of
-from weft.inspect.views.view import Block, View, capital, chart, picture_of_lines, rows_of_lines, said, series
+from weft.inspect.views.cells import labels_of, steps_of, titled_runs
+from weft.inspect.views.view import Block, ChartsView, capital, chart, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 OPERATIONS = 4e10
 """Budget for all measurements of a page; if it is too small, only the last steps are measured."""
@@ -37,29 +33,22 @@ ABOVE = 1000.0
 """Bounds are drawn up to this multiple of the measured values, which stay readable."""
 
 
-class GradientsView(View):
-    """Lines for every layer.
-
-    Args:
-        charts: one block of lines per cell.
-        words: sentences about each.
-    """
+class GradientsView(ChartsView):
+    """Lines for every layer."""
 
     title = "Gradient reach"
     order = 40
 
     def __init__(self, charts: Sequence[Block], words: Sequence[list[str]]) -> None:
-        self.charts, self.words = charts, words
+        super().__init__(charts)
+        self.words = words
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "GradientsView | None":
         """The view, if the model has recurrent cells that read two positions or more."""
-        if subject.batch is None:
-            return None
         with parametrize.cached():
-            runs = [run for run in longest_runs(seen(opened.model, subject.batch)) if steps_of(run) > 1]
-            titles = titles_of(places(opened.model))
-            found = [_chart(run, subject, OPERATIONS / len(runs), titles[run.place.name]) for run in runs]
+            runs = [(run, title) for run, title in titled_runs(opened, subject) if steps_of(run) > 1]
+            found = [_chart(run, subject, OPERATIONS / len(runs), title) for run, title in runs]
         return cls([one for one, _ in found], [words for _, words in found]) if found else None
 
     def blocks(self) -> list[Block]:
@@ -78,23 +67,17 @@ class GradientsView(View):
             before.update(words)
         return blocks
 
-    def table(self) -> Iterable[Sequence[object]]:
-        return rows_of_lines(self.charts)
-
-    def figure(self) -> "Figure":
-        return picture_of_lines(self.charts)
-
 
 def _chart(run: RecordedRun, subject: Inspection, budget: float, name: str) -> tuple[Block, list[str]]:
     place, whole = run.place, steps_of(run)
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     most = max(LEAST, int(budget / (6.0 * place.cell.size * numbers + 20.0 * place.cell.size**3)))
     steps = trace(run, last=most if most < whole else None)
-    labels = labels_of(place, whole, subject)
+    labels = labels_of(place.name, whole, subject)
     count = len(steps.states)
     labels = labels[:count] if place.backward else labels[-count:]
     at = np.arange(count)
-    norms = measured(steps).norms[0].double().cpu().numpy()
+    norms = measured_reach(steps).norms[0].double().cpu().numpy()
     back = output_reach(steps).cpu().numpy()
     shares = back / (back.max() or 1.0)
     lines = [series("measured ‖∂h(T)/∂h(t)‖", at, norms)]

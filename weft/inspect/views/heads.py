@@ -7,9 +7,11 @@ import numpy as np
 import torch
 
 from weft.diagnose.attention import entropy
+from weft.figures.axes import blank
 from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.inspect.views.cells import labels_of
+from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import AttentionMap, Inspection, self_attention
 
@@ -23,12 +25,7 @@ MOST_NAMED = 32
 
 
 class HeadsView(View):
-    """Heat maps and entropies of heads.
-
-    Args:
-        heads: named "part, layer n, head m".
-        labels: the pieces that each head attends to.
-    """
+    """Heat maps and entropies of heads."""
 
     title = "Attention heads"
     order = 50
@@ -44,15 +41,7 @@ class HeadsView(View):
         heads = self_attention(opened.model, subject.batch)
         if not heads:
             return None
-        labels = []
-        for head in heads:
-            sides = [subject.source, subject.target]
-            if head.name.startswith("decoder"):
-                sides.reverse()
-            count = len(head.weights[0])
-            fits = next((side for side in sides if len(side) == count), None)
-            labels.append(list(fits) if fits is not None else [str(n + 1) for n in range(count)])
-        return cls(heads, labels)
+        return cls(heads, [labels_of(head.name, len(head.weights[0]), subject) for head in heads])
 
     def blocks(self) -> list[Block]:
         """Heat maps by layer, a table of entropies."""
@@ -70,27 +59,19 @@ class HeadsView(View):
             before = float(np.mean(np.diagonal(head.weights, -1))) if len(spread) > 1 else 0.0
             rows.append([layer, which, f"{spread.mean():.2f}", f"{share:.0%}", f"{own:.2f}", f"{before:.2f}"])
         groups = [{"name": layer, "items": items} for layer, items in layers.items()]
-        head_row = [
-            "layer",
-            "head",
-            "entropy, nats",
-            "of the maximum",
-            "weight on itself",
-            "weight on the previous",
-        ]
+        columns = ["layer", "head", "entropy, nats", "of the maximum", "weight on itself"]
         return [
             said("Each row is a query position, each column a key position that it attends to."),
             {"kind": "matrices", "pick": "layer", "each": "head", "groups": groups},
-            {"kind": "table", "head": head_row, "rows": rows},
+            {"kind": "table", "head": [*columns, "weight on the previous"], "rows": rows},
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
         """One row per weight."""
         yield "head", "query position", "query", "key position", "key", "weight"
         for head, names in zip(self.heads, self.labels, strict=True):
-            for t, row in enumerate(head.weights.tolist()):
-                for s, weight in enumerate(row):
-                    yield head.name, t + 1, names[t], s + 1, names[s], weight
+            for (t, s), weight in np.ndenumerate(head.weights):
+                yield head.name, t + 1, names[t], s + 1, names[s], float(weight)
 
     def figure(self) -> "Figure":
         """All heads, one row per layer."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from weft.figures.axes import blank
 from weft.figures.colours import INK, weight_colours
 from weft.figures.records import Heard
-from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
 
@@ -14,12 +15,7 @@ if TYPE_CHECKING:
 
 
 class HeardView(View):
-    """Frames of a recording.
-
-    Args:
-        heard: and where it was listened to.
-        text: that was written.
-    """
+    """Frames of a recording."""
 
     title = "Recording"
     order = 7

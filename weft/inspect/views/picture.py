@@ -22,11 +22,7 @@ DRAWN = 30
 
 
 class PictureView(View):
-    """A picture with weights laid over it.
-
-    Args:
-        picture: picture with its weights.
-    """
+    """A picture with weights laid over it."""
 
     title = "Picture"
     order = 8

@@ -26,12 +26,7 @@ HEADS = 4
 
 
 class PositionsView(View):
-    """Similarity of positions.
-
-    Args:
-        own: encodings of the model, as matrices [P, P].
-        others: other encodings, for comparison.
-    """
+    """Similarity of positions."""
 
     title = "Positions"
     order = 55
@@ -49,10 +44,8 @@ class PositionsView(View):
                 own.setdefault(str(found["name"]), found)
         if not own:
             return None
-        others = (Sinusoidal(64), Rotary(32), Alibi(HEADS))
-        return cls(
-            list(own.values()), [one for one in (_of(part, "compared") for part in others) if one is not None]
-        )
+        others = [_of(part, "compared") for part in (Sinusoidal(64), Rotary(32), Alibi(HEADS))]
+        return cls(list(own.values()), [one for one in others if one is not None])
 
     def blocks(self) -> list[Block]:
         """Matrices, and each as a line over distance."""
@@ -70,9 +63,8 @@ class PositionsView(View):
         """One row per pair of positions."""
         yield "encoding", "position", "other", "value"
         for one in [*self.own, *self.others]:
-            for t, row in enumerate(one["values"].tolist()):
-                for s, value in enumerate(row):
-                    yield one["name"], t, s, value
+            for (t, s), value in np.ndenumerate(one["values"]):
+                yield one["name"], t, s, float(value)
 
     def figure(self) -> "Figure":
         return picture_of_lines([self._lines()])

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 class QualityView(View):
-    """Scores by length.
-
-    Args:
-        name: of the run; title: of the test; length: what is counted, such as words said.
-        rows: from `by_length`.
-    """
+    """Scores by length."""
 
     title = "Quality by length"
     order = 80

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.axes import bar_axes, blank
+from weft.figures.colours import BARS, INK
 from weft.figures.letters import printable
-from weft.inspect.views.view import SLANTED, Block, View, blank, said
+from weft.inspect.views.view import SLANTED, Block, View, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, TokenChoice
 
@@ -16,12 +17,7 @@ if TYPE_CHECKING:
 
 
 class TokensView(View):
-    """Probabilities.
-
-    Args:
-        choices: choices, position by position.
-        what: what they are.
-    """
+    """Probabilities."""
 
     title = "Probabilities"
     order = 15
@@ -68,8 +64,5 @@ class TokensView(View):
         axes.set_xticks(range(len(names)), labels, fontsize=8, **SLANTED)
         axes.set_ylim(0, 1)
         axes.set_ylabel("probability", color=INK)
-        axes.grid(axis="y", color=GRID, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(colors=FAINT, labelcolor=INK, length=0)
+        bar_axes(axes)
         return figure

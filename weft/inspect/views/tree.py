@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from weft.figures.axes import blank, legend
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
-from weft.inspect.views.view import Block, View, blank, said
+from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
 from weft.tasks.inspection import Inspection, SearchTree
@@ -29,11 +30,7 @@ LONGEST = 12
 
 
 class TreeView(View):
-    """A recorded beam search of one input.
-
-    Args:
-        searched: the search.
-    """
+    """A recorded beam search of one input."""
 
     title = "Search tree"
     order = 20
@@ -58,23 +55,12 @@ class TreeView(View):
         by_slot = {
             (one.time, one.slot): number for number, one in enumerate(self.candidates) if one.slot >= 0
         }
-        steps: dict[int, list[int]] = {}
-        for (time, _), number in sorted(at.items()):
-            steps.setdefault(time, []).append(number)
-        found = []
-        for path in self.searched.paths:
-            ends = [
-                number
-                for number in steps.get(len(path), [])
-                if self.candidates[number].token == path[-1] and self.candidates[number].fate != "pruned"
-            ]
-            found.append(
-                next(
-                    (way for way in (self._way(end, by_slot) for end in ends) if self._tokens(way) == path),
-                    [],
-                )
-            )
-        return found
+        ways: dict[tuple[int, ...], list[int]] = {}  # by their tokens; the best one of equal ones
+        for _, number in sorted(at.items()):
+            if self.candidates[number].fate != "pruned":
+                way = self._way(number, by_slot)
+                ways.setdefault(tuple(self.candidates[one].token for one in way), way)
+        return [ways.get(tuple(path), []) for path in self.searched.paths]
 
     def blocks(self) -> list[Block]:
         columns = {
@@ -102,12 +88,7 @@ class TreeView(View):
                 "pieces": [self.searched.pieces[token] for token in kinds],
                 "paths": self.lit(),
                 "hypotheses": [
-                    {
-                        "text": self._text(one.tokens),
-                        "score": one.score,
-                        "logp": one.logp,
-                    }
-                    for one in replayed
+                    {"text": self._text(one.tokens), "score": one.score, "logp": one.logp} for one in replayed
                 ],
             },
         ]
@@ -157,15 +138,8 @@ class TreeView(View):
             axes.plot([], [], color=colour, linewidth=1.5, label=fate)[0] for fate, colour in fates.items()
         ]
         signs += axes.plot([], [], color=BARS[0], linewidth=3, label="best answer")
-        axes.legend(
-            handles=signs,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            ncols=len(signs),
-            frameon=False,
-            fontsize=9,
-            labelcolor=INK,
-        )
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": len(signs)}
+        legend(axes, fontsize=9, handles=signs, **place)
         return figure
 
     def _join(
@@ -209,6 +183,3 @@ class TreeView(View):
         pieces = [self.searched.pieces.get(token, "?") for token in tokens if token != end]
         marked = any(piece.startswith("▁") for piece in pieces)
         return "".join(pieces).replace("▁", " ").strip() if marked else " ".join(pieces)
-
-    def _tokens(self, way: Sequence[int]) -> list[int]:
-        return [self.candidates[number].token for number in way]

@@ -7,11 +7,12 @@ known view; ../page/html.py.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from weft.figures.colours import BARS, FAINT, GRID, INK, signed_colours, weight_colours
+from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.colours import BARS, GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
@@ -64,6 +65,28 @@ class View(ABC):
     def json(self) -> Any:
         """The blocks with all values, arrays as lists."""
         return plain(self.blocks())
+
+
+class ChartsView(View):
+    """Charts, one above the other."""
+
+    def __init__(self, charts: Sequence[Block]) -> None:
+        self.charts = charts
+
+    def blocks(self) -> list[Block]:
+        return list(self.charts)
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """The points of all lines."""
+        yield "chart", "series", "x", "y"
+        for block in self.charts:
+            for one in block["series"]:
+                for x, y in zip(one["x"].tolist(), one["y"].tolist(), strict=True):
+                    yield block["title"], one["name"], x, y
+
+    def figure(self) -> "Figure":
+        """The charts, more than four in two columns."""
+        return picture_of_lines(self.charts)
 
 
 def plain(value: Any) -> Any:
@@ -146,13 +169,6 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def blank(width: float, height: float, *, layout: Literal["constrained"] | None = "constrained") -> "Figure":
-    """An empty figure of this size in inches."""
-    from matplotlib.figure import Figure  # takes 0.3 s, and a page does not need it
-
-    return Figure(figsize=(width, height), dpi=100, facecolor="white", layout=layout)
-
-
 def draw_lines(axes: "Axes", block: Block) -> None:
     """Draw a block of lines on axes."""
     for band in block["bands"]:
@@ -191,14 +207,9 @@ def draw_lines(axes: "Axes", block: Block) -> None:
     axes.set_title(printable(block["title"]), fontsize=11, color=INK, parse_math=False)
     axes.set_xlabel(block["x"], color=INK)
     axes.set_ylabel(block["y"], color=INK)
-    axes.grid(color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors=FAINT, labelsize=8)
+    plain_axes(axes)
     if 0 < len(block["series"]) <= 12:
-        legend = axes.legend(frameon=False, fontsize=8, labelcolor=INK)
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        legend(axes)
 
 
 def draw_matrix(axes: "Axes", one: Matrix) -> None:
@@ -219,12 +230,3 @@ def picture_of_lines(blocks: Sequence[Block]) -> "Figure":
     for number, block in enumerate(blocks):
         draw_lines(figure.add_subplot(rows, columns, number + 1), block)
     return figure
-
-
-def rows_of_lines(blocks: Sequence[Block]) -> Iterable[Sequence[object]]:
-    """The points of all lines as a table."""
-    yield "chart", "series", "x", "y"
-    for block in blocks:
-        for one in block["series"]:
-            for x, y in zip(one["x"].tolist(), one["y"].tolist(), strict=True):
-                yield block["title"], one["name"], x, y

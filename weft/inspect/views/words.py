@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 class ColouredWords(View):
-    """A text with a number for each word, drawn darker the larger it is.
-
-    Args:
-        words, weights: words with their numbers, from 0.
-        sentence: what the numbers are.
-        caption: of the picture.
-    """
+    """A text with a number for each word, drawn darker the larger it is."""
 
     quantity: ClassVar[str]
     """What the numbers are called in the table."""
