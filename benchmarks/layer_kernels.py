@@ -25,6 +25,7 @@ from weft.nn.kernels.cells import compiled, steps
 from weft.nn.kernels.cells.form import LayerInput, Result
 from weft.nn.kernels.cells.layer import OPERATIONS
 from weft.nn.kernels.linear import WAYS as PRODUCTS
+from weft.nn.kernels.linear import available
 
 MODES = ("training", "use", "training bfloat16", "use bfloat16")
 ROUNDS, ENOUGH_SECONDS = 9, 0.3
@@ -113,13 +114,13 @@ def recurrent(asked: argparse.Namespace) -> None:
 def products() -> None:
     """The table of float32 products: forward, for the input's gradient and for the weight's."""
     print("\n| product (M, K, N) | chosen | ms | others by it |\n|---|---|---|---|")
-    can = [name for name, way in PRODUCTS.items() if way.why_not is None or not way.why_not()]
+    can = available()
     for rows, (inputs, outputs) in itertools.product((64, 256, 512, 1024, 2048), SHAPES):
         x, weight, dy = torch.ones(rows, inputs), torch.ones(outputs, inputs), torch.ones(rows, outputs)
         pairs: list[tuple[Tensor, Tensor]] = [(x, weight), (dy, weight.mT), (dy.mT, x.mT)]
         for a, b in pairs:
             with torch.no_grad():
-                found = measured({name: partial(PRODUCTS[name].run, a, b, None) for name in can})
+                found = measured({name: partial(PRODUCTS[name], a, b, None) for name in can})
             line(
                 f"({len(a)}, {a.shape[1]}, {len(b)})", choice.product(len(a), a.shape[1], len(b), can), found
             )

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import corpus
-from weft.data.memory_problems import adding
 from weft.models import Generator
 from weft.nn import Categorical, Decoder, RecurrentDecoder, RecurrentEncoder, ScaledScore, Tokens
 from weft.nn.cells import GRU
 from weft.nn.decoders.recurrent import Enters
+from weft.tasks.memory.problems import adding
 
 SOS, EOS, FIRST, WORDS = 0, 1, 2, 12
 """The invented language's two signs, its first word, and the number of its words without synonyms."""

@@ -43,11 +43,10 @@ ORDER = [
 LEAVES = {"inspect", "serve", "export", "importing", "tune"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
-ALLOWED["documents"] = GROUND
-ALLOWED["data"] = GROUND | {"documents"}
+ALLOWED["documents"] = GROUND | {"text", "data"}
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
 for _room in ("tasks", "train", "config", "run"):
-    ALLOWED[_room] = ALLOWED[_room] | SIDE | {"documents"}
+    ALLOWED[_room] = ALLOWED[_room] | SIDE
 ALLOWED["figures"] = GROUND | {"metrics"}
 for _room in ("tasks", "train", "config", "run"):
     ALLOWED[_room] = ALLOWED[_room] | {"figures"}

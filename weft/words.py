@@ -125,3 +125,13 @@ def folded(text: str) -> str:
         return text.lower()
     shaped = unicodedata.normalize("NFKC", _UNSEEN.sub("", text.translate(_QUOTES)))
     return unicodedata.normalize("NFKC", shaped.casefold())
+
+
+def base(code: str) -> str:
+    """A language code without script and region, in lower case.
+
+    Example:
+        >>> base("pt-BR"), base("zh_Hans"), base("EN")
+        ('pt', 'zh', 'en')
+    """
+    return code.replace("_", "-").partition("-")[0].lower()

@@ -126,7 +126,7 @@ def test_a_check_finds_what_is_wrong_in_a_memory_with_its_line(tmp_path: Path) -
 
 READ = """
 import re, sys
-from weft.documents.pairs import pairs
+from weft.data.pairs import pairs
 
 unit = b"<tu><tuv xml:lang='en'><seg>one</seg></tuv><tuv xml:lang='es'><seg>uno</seg></tuv></tu>\\n"
 parts = iter([b"<tmx><body>", *[unit] * int(sys.argv[1]), b"</body></tmx>"])

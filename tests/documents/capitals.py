@@ -3,9 +3,9 @@
 import numpy as np
 
 from weft.documents.files import Document, opened
-from weft.documents.links import Links
-from weft.documents.placeholders import missing, restored
-from weft.documents.segments import WrittenSentence
+from weft.text.links import Links
+from weft.text.placeholders import missing, restored
+from weft.text.segments import WrittenSentence
 from weft.words import spans as words
 
 

@@ -8,8 +8,8 @@ from tests.documents.capitals import shouted, translated
 from tests.slow import slow
 from weft.documents.files import opened
 from weft.documents.html import Html
-from weft.documents.sentences import DocumentPlan
 from weft.errors import DataError
+from weft.text.sentences import DocumentPlan
 
 for _name in ("lxml", "markdown_it"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")

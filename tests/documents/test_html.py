@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.documents.capitals import translated
 from weft.documents.html import Html, read_html_events
-from weft.documents.links import Links, attended, proportional
-from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import DocumentPlan
+from weft.text.links import Links, attended, proportional
+from weft.text.segments import WrittenSentence
+from weft.text.sentences import DocumentPlan
 from weft.words import spans as words
 
 TAGS = """<b> </b> <i> </i> </a> <p> </p> <br> <br/> <pre> </pre> <x-y> </x-y> <img/>"""

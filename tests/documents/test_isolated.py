@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
-from weft.documents.links import Links
-from weft.documents.segments import Sentence, WrittenSentence
 from weft.errors import ConfigError, DataError
+from weft.text.links import Links
+from weft.text.segments import Sentence, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "sentencex"):

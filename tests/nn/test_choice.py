@@ -8,13 +8,6 @@ import torch
 import weft.nn
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import Way, pick
-
-WAYS: tuple[Way[str], ...] = (
-    Way("quick", lambda n: "quick", lambda n: "it is odd" if n % 2 else ""),
-    Way("sharp", lambda n: "sharp", lambda n: "it is above 10" if n > 10 else ""),
-    Way("torch", lambda n: "torch", plain=True),
-)
 
 
 @pytest.fixture(autouse=True)
@@ -24,27 +17,28 @@ def _unforced(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"WEFT_{switch.upper()}", raising=False)
 
 
-def test_the_first_way_that_can_is_taken() -> None:
-    assert [pick("it", WAYS, (n,)).name for n in (2, 3, 11)] == ["quick", "sharp", "torch"]
+def odd(number: int) -> str:
+    return "it is odd" if number % 2 else ""
 
 
 def test_a_forced_way_is_taken_or_refused_with_its_reason() -> None:
-    assert pick("it", WAYS, (2,), asked="torch").name == "torch"
-    with pytest.raises(ConfigError, match=r"^it: cannot use quick: it is odd"):
-        pick("it", WAYS, (3,), asked="quick")
-    with pytest.raises(ConfigError, match=r"^it: cannot use fast: .*quick, sharp, torch"):
-        pick("it", WAYS, (3,), asked="fast")
+    assert [choice.runs_compiled("it", odd, number) for number in (2, 3)] == [True, False]
+    with choice.use(cells="torch"):
+        assert not choice.runs_compiled("it", odd, 2)
+    with choice.use(cells="native"), pytest.raises(ConfigError, match=r"^it: cannot use native: it is odd"):
+        choice.runs_compiled("it", odd, 3)
 
 
-def test_under_a_transform_a_plain_way_is_taken_even_if_another_is_forced() -> None:
-    names: list[str] = []
+def test_under_a_transform_torch_s_operations_run_even_if_another_way_is_forced() -> None:
+    found: list[bool] = []
 
     def inside(x: torch.Tensor) -> torch.Tensor:
-        names.append(pick("it", WAYS, (2,), asked="quick").name)
+        found.append(choice.runs_compiled("it", odd, 2))
         return x
 
-    torch.func.vmap(inside)(torch.zeros(3))
-    assert names == ["torch"]
+    with choice.use(cells="native"):
+        torch.func.vmap(inside)(torch.zeros(3))
+    assert found == [False]
 
 
 def test_fused_operations_follow_the_switch_of_the_cells_until_their_own_is_set(

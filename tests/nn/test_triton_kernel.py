@@ -103,5 +103,5 @@ def test_what_triton_cannot_do_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         cell = GRU(2, 5, normalised=True)
         cell(torch.zeros(2, 3, 2), cell.start(torch.zeros(2, 2)))
-    with pytest.raises(ConfigError, match="gru_before: "):
+    with pytest.raises(ConfigError, match="cells: "):
         call("gru_before", inputs("gru_before", (2, 3, 2, 5), torch.float32), None, "triton")

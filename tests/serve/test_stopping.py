@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.documents.segments import Sentence
 from weft.search import compiled as whole
 from weft.serve.batcher import ClientLeft
 from weft.serve.limits import ServerLimits
 from weft.serve.predicting import predicting
 from weft.serve.served import ServedRun
 from weft.serve.translation import translating
+from weft.text.segments import Sentence
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

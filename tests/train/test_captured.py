@@ -35,12 +35,12 @@ from weft.tasks.language.data import collate_lines
 from weft.tasks.masked.model import hide
 from weft.tasks.seq2seq.encoding import pad
 from weft.train.captured import CannotCapture, CapturedUpdates, why_not_captured
-from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD, AdamW
 from weft.train.position import BatchGroup, Position
 from weft.train.schedules import CosineSchedule
+from weft.train.update import NonFinite
 
 
 class TokenRows(NamedTuple):

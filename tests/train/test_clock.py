@@ -8,9 +8,9 @@ import pytest
 
 from tests.train.toy import Task, quiet, settings
 from tests.train.traces import terminate
-from weft.train import clock
-from weft.train.clock import Moment, TrainingClock
+from weft.train import monitors
 from weft.train.loop import train
+from weft.train.monitors import Moment, TrainingClock
 from weft.train.position import Position
 from weft.train.schedules import LinearSchedule
 
@@ -22,7 +22,7 @@ class Busy:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.wall = self.cpu = 1000.0
-        for module in ("clock", "training_state"):
+        for module in ("monitors", "training_state"):
             patch.setattr(f"weft.train.{module}.now", lambda: Moment(self.wall, self.cpu))
 
     def pass_batch(self, also: Any = None) -> Any:
@@ -85,7 +85,7 @@ def test_the_wall_clock_of_several_processes_is_the_first_ones_and_their_cpu_tim
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passed = iter([Moment(5.0, 50.0), Moment(7.0, 70.0), Moment(9.0, 51.5), Moment(11.0, 72.0)])
-    monkeypatch.setattr(clock, "now", lambda: next(passed))
+    monkeypatch.setattr(monitors, "now", lambda: next(passed))
     begin, chosen = Position(update=3, seconds=100.0, cpu_seconds=200.0), settings(max_cpu_minutes=9)
     first, second = TrainingClock(begin, chosen), TrainingClock(begin, chosen, first=False)
     assert first.spent() == Moment(104.0, 201.5)

@@ -9,11 +9,10 @@ import torch
 from tests.train.toy import Model, Task, settings
 from weft.nn.heads.head import Loss
 from weft.train.feeding import ConstantFeeding
-from weft.train.guard import NonFinite
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD
 from weft.train.position import BatchGroup, Position
-from weft.train.update import UpdateResult, Updates
+from weft.train.update import NonFinite, UpdateResult, Updates
 
 ROWS = np.array([3, 14, 15, 9, 2, 6, 5])
 

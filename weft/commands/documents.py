@@ -44,9 +44,9 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
         The sentences that could not be translated, with reasons; they stay as they are.
     """
     from weft.documents.files import opened as document_of
-    from weft.documents.sentences import DocumentPlan
     from weft.tasks.predictor import Remarks
     from weft.tasks.seq2seq.documents import translated
+    from weft.text.sentences import DocumentPlan
 
     file: Path = given["document"]
     source, target = _languages(opened, given["source"], given["target"])

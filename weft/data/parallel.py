@@ -18,9 +18,9 @@ from weft.data.held_out import is_held_out
 from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.lines import read_lines
 from weft.data.magic import not_text
+from weft.data.pairs import ENDINGS, pairs
 from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table
-from weft.documents.pairs import ENDINGS, pairs
 from weft.errors import DataError
 from weft.store.files import status
 from weft.wording import plural

@@ -14,11 +14,11 @@ from weft.data.files import bare, file_bytes
 from weft.data.guess import LABELS, TIMES, columns_of, sides_of
 from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.lines import raw_lines
+from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.quoting import drawn, mark_of
 from weft.data.report import Finding, placed
 from weft.data.tables import TableFile, is_table
-from weft.documents.pairs import languages
 from weft.errors import ConfigError, DataError
 
 _PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""Texts and files as sentences to translate, and the translations in their places. Start with segments.py."""
+"""Files as sentences to translate, and the translations in their places. Start with ../text/segments.py."""

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from weft.data.xml import parsed, written
 from weft.documents.archive import packed, unpacked
 from weft.documents.markup import MarkupTexts, Role, fill_element
-from weft.documents.segments import WrittenSentence
-from weft.documents.xml import parsed, written
 from weft.errors import DataError, library
+from weft.text.segments import WrittenSentence
 
 _PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 

@@ -1,6 +1,6 @@
 """Files as documents, by the ending of their name.
 
-Read next: html.py, a short one; archive.py and xml.py, what is refused.
+Read next: html.py, a short one; archive.py and ../data/xml.py, what is refused.
 """
 
 import codecs
@@ -10,17 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any, Protocol
 
+from weft.data.pairs import decoded
 from weft.documents.docx import Docx
 from weft.documents.html import Html
 from weft.documents.markdown import Markdown
 from weft.documents.odt import Odt
 from weft.documents.plain import Plain
 from weft.documents.po import Po
-from weft.documents.segments import Segment, WrittenSentence
 from weft.documents.srt import Srt
 from weft.documents.tmx import Tmx
 from weft.documents.xliff import Xliff
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
+from weft.text.segments import Segment, WrittenSentence
 
 _NO_PAGES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 """Encodings of Python that no page is written in; some cannot write every text again."""
@@ -113,28 +114,3 @@ def _charset(data: bytes) -> str:
         return "utf-8" if codecs.lookup(name).name.replace("_", "-") in _NO_PAGES else name
     except (LookupError, UnicodeError):
         return "utf-8"
-
-
-def decoded(data: bytes, name: str, encoding: str) -> str:
-    """The text of a file."""
-    try:
-        text = data.decode(encoding)
-    except UnicodeError as error:
-        place = error.start if isinstance(error, UnicodeDecodeError) else 0
-        raise DataError(
-            f"expected text in {encoding}, got the byte 0x{data[place : place + 1].hex()}; {_as_utf8(name)}",
-            path=name,
-            line=data.count(b"\n", 0, place) + 1,
-        ) from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError("expected text, got a NUL byte; save the file as UTF-8", path=name, line=line)
-    return text
-
-
-def _as_utf8(name: str) -> str:
-    """How to have a file in UTF-8; a catalogue also says its encoding inside."""
-    if PurePath(name).suffix.lower() not in (".po", ".pot"):
-        return "save the file as UTF-8"
-    other = PurePath(name).with_suffix(".utf8.po")
-    return f"convert it: msgconv -t UTF-8 {shlex.quote(name)} -o {shlex.quote(str(other))}"

@@ -1,7 +1,7 @@
 """HTML as segments: block elements separate them, inline elements are their marks.
 
 Whatever is not translated (tags, comments, scripts) stays as it is in the source, character by character.
-Python's html.parser finds the parts. Read next: moving.py; segments.py.
+Python's html.parser finds the parts. Read next: ../text/segments.py; ../text/moving.py.
 """
 
 import html
@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 from itertools import accumulate
 from typing import NamedTuple
 
-from weft.documents.moving import laid, with_tags
-from weft.documents.segments import Mark, Segment, Tags, WrittenSentence
+from weft.text.moving import laid, with_tags
+from weft.text.segments import InlineText, Segment, WrittenSentence
 
 
 def names(text: str) -> frozenset[str]:
@@ -38,10 +38,6 @@ RAISED = names("sub sup")
 
 CLOSED = names("noscript script style template")
 """Elements between sentences whose content is not translated."""
-
-DEEPEST = 50
-"""Inline elements inside each other, and ends of elements that are not open; the tags of further ones are
-points."""
 
 VOID = names(
     "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
@@ -72,7 +68,7 @@ class Html:
     r"""A page or a part of one.
 
     Example:
-        >>> from weft.documents.links import proportional
+        >>> from weft.text.links import proportional
         >>> page = Html("<p>Click the <b>Insert</b> tab.</p><!-- c -->")
         >>> [one.text for one in page.segments]
         ['Click the Insert tab.']
@@ -146,71 +142,6 @@ class Html:
         else:
             self._parts.append("".join(self._run.raw) + raw)
         self._run = InlineText()
-
-
-class _Open(NamedTuple):
-    """An inline element that is not closed yet."""
-
-    raw: str
-    name: str
-    begin: int
-    inner: list[Mark]
-
-
-class InlineText:
-    """The text of a segment as it is read, and the inline elements around its parts."""
-
-    def __init__(self) -> None:
-        self.raw: list[str] = []
-        self._texts: list[str] = []
-        self._length = 0
-        self._open = [_Open("", "", 0, [])]
-        self._around = 0  # elements around all of it that were opened earlier
-
-    def text(self, raw: str, text: str) -> None:
-        """Add text, and how it is written in the source."""
-        self.raw.append(raw)
-        self._texts.append(text)
-        self._length += len(text)
-
-    def point(self, raw: str) -> None:
-        """Add what is between words, such as an image."""
-        self.raw.append(raw)
-        self._open[-1].inner.append(Mark(self._length, self._length, Tags(raw)))
-
-    def open(self, raw: str, name: str) -> None:
-        """Begin an element."""
-        if len(self._open) > DEEPEST:
-            self.point(raw)
-            return
-        self.raw.append(raw)
-        self._open.append(_Open(raw, name, self._length, []))
-
-    def close(self, raw: str, name: str) -> None:
-        """Close the innermost element of this name, and those inside it that were left open."""
-        if name in [one.name for one in self._open]:
-            while self._open[-1].name != name:
-                self._close("")
-            self._close(raw)
-        elif len(self._open) == 1 and self._around < DEEPEST:  # opened in an earlier segment
-            self._around += 1
-            self._open.insert(0, _Open("", "", 0, []))
-            self._close(raw)
-        else:
-            self.point(raw)
-            return
-        self.raw.append(raw)
-
-    def ended(self) -> tuple[str, tuple[Mark, ...]]:
-        """The text and its marks; elements that continue in the next segment end here, without a tag."""
-        while len(self._open) > 1:
-            self._close("")
-        return "".join(self._texts), tuple(self._open[0].inner)
-
-    def _close(self, raw: str) -> None:
-        done = self._open.pop()
-        mark = Mark(done.begin, self._length, Tags(done.raw, raw), tuple(done.inner))
-        self._open[-1].inner.append(mark)
 
 
 def _one_line_end(gap: re.Match[str]) -> str:

@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.pairs import languages
 from weft.documents.files import Document, opened
-from weft.documents.links import Links
-from weft.documents.pairs import languages
-from weft.documents.segments import Segment, Sentence, WrittenSentence
-from weft.documents.sentences import DocumentPlan, base
 from weft.errors import ConfigError, DataError, WeftError
+from weft.text.links import Links
+from weft.text.segments import Segment, Sentence, WrittenSentence
+from weft.text.sentences import DocumentPlan
 from weft.wording import plural
+from weft.words import base
 
 _MIB = 2**20
 _ARCHIVES = (".docx", ".odt")  # their bytes are not lines

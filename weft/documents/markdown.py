@@ -1,7 +1,7 @@
 """Markdown as segments: paragraphs, headings and cells of tables. markdown-it-py reads it.
 
 Everything else (code, HTML, the signs before and after a paragraph) stays as it is in the source. A
-paragraph of several lines becomes one line. Read next: moving.py; html.py, the same for HTML.
+paragraph of several lines becomes one line. Read next: ../text/moving.py; html.py, the same for HTML.
 """
 
 import gc
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import regex
 
-from weft.documents.moving import laid, with_tags
-from weft.documents.segments import Mark, Segment, Tags, WrittenSentence
 from weft.errors import library
+from weft.text.moving import laid, with_tags
+from weft.text.segments import Mark, Segment, Tags, WrittenSentence
 
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from typing import Any, Literal
 
-from weft.documents.moving import Laid, laid
-from weft.documents.segments import Mark, Segment, WrittenSentence
+from weft.text.moving import Laid, laid
+from weft.text.segments import Mark, Segment, WrittenSentence
 
 Role = Literal["inline", "point", "break"]
 """An element inside a text: surrounds words, is between words, or separates texts. The content of the last

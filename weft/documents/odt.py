@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from weft.data.xml import parsed, written
 from weft.documents.archive import packed, unpacked
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.segments import WrittenSentence
-from weft.documents.xml import parsed, written
 from weft.errors import DataError
+from weft.text.segments import WrittenSentence
 
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _PARTS = ("content.xml", "styles.xml")  # headers and footers are in the second

@@ -1,9 +1,9 @@
-"""Plain text as segments: one for each line. Read next: segments.py."""
+"""Plain text as segments: one for each line. Read next: ../text/segments.py."""
 
 import re
 from collections.abc import Sequence
 
-from weft.documents.segments import Segment, WrittenSentence
+from weft.text.segments import Segment, WrittenSentence
 
 _END = re.compile(r"(\r\n|\n|\r)")
 

@@ -1,18 +1,13 @@
 """gettext catalogues (.po, .pot): entries without a translation as segments. Read next: plain.py."""
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from weft.documents.placeholders import differing
+from weft.data.pairs import entries
 from weft.documents.plain import Plain
-from weft.documents.segments import WrittenSentence
-from weft.errors import DataError, library
-
-_LINE = re.compile(r"\(line (\d+)\)|:(\d+):")
-_TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(?:[^"\\]|\\.)*"')
-"""A line with a text; polib accepts one without its end and drops the entry."""
+from weft.text.placeholders import differing
+from weft.text.segments import WrittenSentence
 
 
 class Po:
@@ -46,27 +41,6 @@ class Po:
                 one.flags.append("fuzzy")
         text = str(self._file).rstrip("\n") + "\n"
         return text if self._file.header else text.removeprefix("#\n")
-
-
-def entries(text: str, name: str) -> Any:
-    """The entries of a catalogue."""
-    polib = library("polib", "documents", name)
-    if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
-        raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)
-    for number, bare in enumerate(map(str.strip, text.split("\n")), 1):
-        if bare.startswith(("msg", '"')) and not _TEXT.fullmatch(bare):
-            raise DataError(
-                "expected msgid, msgstr or the like and a text in double quotes; correct the line",
-                path=name,
-                line=number,
-            )
-    try:
-        return polib.pofile(text)
-    except (OSError, ValueError, IndexError) as error:
-        found = _LINE.search(str(error))
-        line = int(next(filter(None, found.groups()))) if found else None
-        why = "expected gettext's entries (msgid, msgstr), got something else; correct the line"
-        raise DataError(why, path=name, line=line) from None
 
 
 def _done(entry: Any) -> bool:

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Sequence
 
 from weft.documents.html import Html
-from weft.documents.segments import Segment, WrittenSentence
 from weft.errors import DataError
+from weft.text.segments import Segment, WrittenSentence
 
 _CLOCK = r"\s*-?(\d+:)?\d\d?:\d\d?([,.]\d{1,3})?"
 _TIME = re.compile(rf"{_CLOCK}\s*-->{_CLOCK}(\s.*)?")

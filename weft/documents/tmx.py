@@ -2,23 +2,13 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from weft.data.pairs import LANGUAGE, Variants, variant
+from weft.data.xml import parsed, written
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import base
-from weft.documents.xml import parsed, written
 from weft.errors import DataError
-
-LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-
-
-class Variants(NamedTuple):
-    """A unit: the `seg` elements of both languages, or None."""
-
-    unit: Any
-    source: Any
-    target: Any
+from weft.text.segments import WrittenSentence
 
 
 class Tmx:
@@ -49,25 +39,6 @@ def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variant
         )
     for unit in root.iter("tu"):
         yield variant(unit, name, source, target)
-
-
-def variant(unit: Any, name: str, source: str, target: str) -> Variants:
-    """A unit; the code of a language also fits one with a region, but the same code fits better."""
-    found: dict[str, Any] = {}
-    for one in unit.iter("tuv"):
-        code, text = one.get(LANGUAGE) or one.get("lang"), one.find("seg")
-        if not code or text is None:
-            raise DataError(
-                "expected a tuv with xml:lang and seg, got one without; repair or remove it",
-                path=name,
-                line=one.sourceline,
-            )
-        for wanted in (source, target):
-            if code.lower().replace("_", "-") == wanted.lower().replace("_", "-"):
-                found[wanted] = text
-            elif base(code) == base(wanted):
-                found.setdefault(wanted, text)
-    return Variants(unit, found.get(source), found.get(target))
 
 
 def _added(one: Variants, target: str) -> Any:

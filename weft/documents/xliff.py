@@ -1,26 +1,18 @@
 """XLIFF 1.2 and 2: units without a translation as segments. Read next: markup.py."""
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
+from weft.data.pairs import Unit, units
+from weft.data.xml import parsed, written
 from weft.documents.markup import MarkupTexts, Role
-from weft.documents.placeholders import differing
-from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import base
-from weft.documents.xml import parsed, written
 from weft.errors import DataError
+from weft.text.placeholders import differing
+from weft.text.segments import WrittenSentence
+from weft.words import base
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
-
-
-class Unit(NamedTuple):
-    """A text and its translation."""
-
-    line: int
-    source: Any
-    target: Any  # None if it is missing
-    parent: Any
 
 
 class Xliff:
@@ -52,23 +44,6 @@ class Xliff:
                 if unit.parent.get("state") is not None:
                     unit.parent.set("state", "initial")
         return written(self._root)
-
-
-def units(root: Any, name: str) -> Iterator[Unit]:
-    """The units of a file."""
-    space, _, tag = root.tag.rpartition("}")
-    if tag != "xliff":
-        raise DataError(f"expected an element xliff, got {tag}", path=name, line=root.sourceline)
-    space = f"{space}}}" if space else ""
-    for parent in root.iter(f"{space}trans-unit", f"{space}segment"):
-        source = parent.find(f"{space}source")
-        if source is None:
-            raise DataError(
-                f"expected a source in the element {parent.tag.rpartition('}')[2]}, got none",
-                path=name,
-                line=parent.sourceline,
-            )
-        yield Unit(parent.sourceline, source, parent.find(f"{space}target"), parent)
 
 
 def _check(root: Any, name: str, source: str, target: str) -> None:

@@ -39,11 +39,11 @@ class Plan(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-def plan(mask: Tensor | None) -> Plan | None:
+def plan(mask: Tensor) -> Plan | None:
     """How to cut a batch; None if it is not worthwhile, not on the CPU, or a probe is open.
 
     Args:
-        mask: [B, T] bool, real positions first, or None.
+        mask: [B, T] bool, real positions first.
 
     Example:
         >>> import torch
@@ -51,7 +51,7 @@ def plan(mask: Tensor | None) -> Plan | None:
         >>> [(piece.begin, piece.end, piece.rows) for piece in plan(mask).pieces]
         [(0, 100, 3), (100, 900, 1)]
     """
-    if mask is None or mask.device.type != "cpu" or watching():
+    if mask.device.type != "cpu" or watching():
         return None
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would become part of the graph
         return None

@@ -6,6 +6,7 @@ torch.nn's interface; encoders/recurrent.py and decoders/recurrent.py, which use
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -154,20 +155,21 @@ class Stack(nn.Module):
         check_tensor("Stack", "x", x, ("rows", "steps", self.forwards[0].in_size))
         states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
         x, mask, places = settle(x, None if mask is None else read_mask(mask, x, "Stack"))
-        cuts = plan(mask)
+        cuts = None if mask is None else plan(mask)
+        run = partial(recomputed, _run) if self.training else _run
         finals = []
         for layer, cell in enumerate(self.forwards):
-            y, final = recomputed(_run, cell, x, states[layer], mask, cuts)
+            y, final = run(cell, x, states[layer], mask, cuts)
             if self.bidirectional:
                 back = self.backwards[layer]
                 reverse = x.flip(1) if mask is None else masks.reverse(x, mask)
-                z, final_back = recomputed(_run, back, reverse, back.start(x), mask, cuts)
+                z, final_back = run(back, reverse, back.start(x), mask, cuts)
                 z = z.flip(1) if mask is None else masks.reverse(z, mask)
                 y = self.joined(layer, y, z)
                 finals.append((final, final_back))
             else:
                 finals.append((final,))
-            y = self.dropout(y)
+            y = self.dropout(y) if self.training else y
             x = x + y if self.residual and layer else y
         if not isinstance(self.last_norm, nn.Identity):
             x = self.last_norm(x) if mask is None else self.last_norm(x) * mask[..., None]

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
-from weft.documents.segments import Sentence
 from weft.errors import WeftError
 from weft.serve.limits import Refusal, refusal_of_disk
+from weft.text.segments import Sentence
 from weft.wording import plural
 
 Stopped = Callable[[], bool]

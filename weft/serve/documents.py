@@ -20,12 +20,12 @@ from fastapi import Request, Response
 
 from weft.data.magic import check_document
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
-from weft.documents.segments import WrittenSentence
 from weft.errors import DataError
 from weft.serve.forms import Json, Upload, client_of, fields, typed
 from weft.serve.limits import Refusal
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.translation import AUTO, TranslationHandlers, notes_on
+from weft.text.segments import WrittenSentence
 from weft.wording import kind_of
 
 Found = TypeVar("Found")

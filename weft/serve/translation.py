@@ -1,7 +1,7 @@
 """LibreTranslate's interface: /translate, /languages, /detect, /frontend/settings, /suggest, /health.
 
 A text is translated sentence by sentence. Source: libretranslate.com/docs. Read next: documents.py, whole
-files; ../documents/segments.py.
+files; ../text/segments.py.
 """
 
 import asyncio
@@ -21,8 +21,6 @@ from fastapi import Depends, Request, Response
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
-from weft.documents.segments import Sentence, WrittenSentence
-from weft.documents.sentences import DocumentPlan, splitter
 from weft.errors import DataError
 from weft.models import Generator
 from weft.serve.batcher import BatchJob, Stopped, Work
@@ -35,6 +33,8 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
 from weft.tasks.seq2seq.translator import BestTexts, Translator
 from weft.text.language_names import NAMES
+from weft.text.segments import Sentence, WrittenSentence
+from weft.text.sentences import DocumentPlan, splitter
 
 AUTO = "auto"
 SETTLED_MILLISECONDS = 500  # how long LibreTranslate's page waits for another key before it translates

@@ -19,8 +19,6 @@ from weft.diagnose.attention import copied
 from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.documents.plain import Plain
-from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import DocumentPlan
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.probe import probe
@@ -39,6 +37,8 @@ from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.translator import SearchResult, Translator
+from weft.text.segments import WrittenSentence
+from weft.text.sentences import DocumentPlan
 from weft.text.vocabulary import EOS, SOS, Word
 
 STEPS = 1000  # of a search, whose attention can be moved

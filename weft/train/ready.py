@@ -18,12 +18,10 @@ from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import compiling, seeds, sharding, transfer
 from weft.train.checkpoints import About
-from weft.train.clock import TrainingClock
 from weft.train.data_files import DataFiles
 from weft.train.feeding import always_true, check_fits
-from weft.train.guard import Divergence
 from weft.train.history import History
-from weft.train.monitors import Monitors
+from weft.train.monitors import Monitors, TrainingClock
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Position
 from weft.train.resume import carried_state, resume
@@ -31,7 +29,7 @@ from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
 from weft.train.tuned import FrozenParts, apply, scales
-from weft.train.update import Updates
+from weft.train.update import Divergence, Updates
 from weft.wording import plural
 
 if TYPE_CHECKING:

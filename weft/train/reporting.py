@@ -1,7 +1,7 @@
 """Report progress to the screen, metrics.jsonl and TensorBoard.
 
 On a terminal the screen shows a bar, in a pipe or a log plain lines. Read next: trackers.py, which opens the
-reports; clock.py, which measures the times.
+reports; monitors.py, which measures the times.
 """
 
 import json

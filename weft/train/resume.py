@@ -13,11 +13,11 @@ from weft.store import weights
 from weft.store.digests import check_kept
 from weft.train import optimiser_state, sharding
 from weft.train.checkpoints import About, Checkpoints, LoadedCheckpoint
-from weft.train.guard import NonFinite
 from weft.train.history import History
 from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchOrder, Position
 from weft.train.settings import TrainingSettings
+from weft.train.update import NonFinite
 from weft.tree import State, leaves, tree_map
 
 

@@ -17,19 +17,17 @@ from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
 from weft.train import compiling, resume, seeds, sharding
 from weft.train.checkpoints import snapshot_of
-from weft.train.clock import Moment, TrainingClock, now
 from weft.train.finish import Outcome, finish, outcome, wanted
-from weft.train.guard import Divergence, NonFinite
 from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted
-from weft.train.monitors import Monitors
+from weft.train.monitors import Moment, Monitors, TrainingClock, now
 from weft.train.position import BatchGroup, BatchOrder, Position
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
-from weft.train.update import UpdateResult, Updates
+from weft.train.update import Divergence, NonFinite, UpdateResult, Updates
 from weft.tree import State
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.run.training import begin_run
-from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.reporting import MetricsFile, duration
+from weft.train.update import NonFinite
 from weft.tune import space as spaces
 from weft.tune.plan import QUIET
 from weft.tune.study import Study

@@ -58,7 +58,8 @@ class Tokens(nn.Module):
         """[B, S] int64 to [B, S, D]."""
         if self.unknown is not None:
             tokens = tokens.masked_fill(tokens >= self.table.num_embeddings, self.unknown)
-        return self.dropout(self.table(tokens) * self.scale)
+        x = self.table(tokens) * self.scale
+        return self.dropout(x) if self.training else x
 
     def vectors(self) -> Vectors:
         """The table and the scale; dropout apart, the vector of a token is its row times the scale."""

@@ -1,7 +1,7 @@
 """Which implementation ("way") computes an operation: the switches that force one, and the table of rules.
 
-An operation lists its ways in order of preference. At least one consists of torch operations and works for
-all inputs on any device, also where torch traces or transforms it. Where more than one can compute a call, a
+At least one way of an operation consists of torch operations and works for all inputs on any device; where
+torch traces or transforms the code, only such a way runs. Where more than one can compute a call, a
 fixed rule of shape, dtype and processor decides, never a clock: one recipe, seed and kind of processor give
 one model. The figures from which the limits were read are in docs/reference/kernels.md; `python
 benchmarks/layer_kernels.py` prints them for another processor. A forced way applies to the whole process,
@@ -18,16 +18,14 @@ import os
 import platform
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
 from weft.probe import traced
-
-Result = TypeVar("Result")
 
 Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "fla", "steps"]
 """Recurrent layers. auto: by the rule; native: Weft's compiled code; narrow: compiled code
@@ -48,6 +46,8 @@ SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get
 
 OLD_NAMES = {"written": "torch", "bptt": "torch"}
 """Ways of earlier versions, and what they mean now."""
+
+PLAIN = (Tensor, nn.Parameter)
 
 _forced: dict[str, str] = {}
 
@@ -99,47 +99,20 @@ def use(
         _forced.update(before)
 
 
-class Way(NamedTuple, Generic[Result]):
-    """One way to compute an operation.
-
-    name: its name in a switch.
-    run: computes the operation.
-    why_not: maps the arguments to the reason why this way cannot compute them, or "" if it can; None means
-        that it can compute anything.
-    plain: consists of torch operations, so torch can trace and transform it.
-    """
-
-    name: str
-    run: Callable[..., Result]
-    why_not: Callable[..., str] | None = None
-    plain: bool = False
+def runs_compiled(operation: str, why_not: Callable[..., str], *given: Any) -> bool:
+    """Whether compiled code computes a recurrence; an error if it is forced and cannot."""
+    asked = forced("cells")
+    if traced() or asked not in ("auto", "native", "tiles"):
+        return False
+    reason = why_not(*given)
+    if reason and asked != "auto":
+        raise refused(operation, "native", reason)
+    return not reason
 
 
-def pick(
-    operation: str,
-    ways: Sequence[Way[Result]],
-    given: tuple[Any, ...],
-    *,
-    asked: str = "auto",
-) -> Way[Result]:
-    """Choose the way to compute an operation, by the first rule that applies.
-
-    1. torch traces or transforms the code (torch.compile, torch.jit, torch.func): the first plain way
-       that can compute the arguments.
-    2. A switch forces a way: that way, or an error.
-    3. Otherwise the first that can compute the arguments.
-
-    Example:
-        >>> ways = [Way("half", lambda n: n // 2, lambda n: "it is odd" if n % 2 else ""),
-        ...         Way("plain", lambda n: n / 2, plain=True)]
-        >>> pick("halving", ways, (4,)).name, pick("halving", ways, (5,)).name
-        ('half', 'plain')
-    """
-    if traced():
-        return next(way for way in ways if way.plain and not _why_not(way, given))
-    if asked != "auto":
-        return _asked_way(operation, ways, given, asked)
-    return next(way for way in ways if way.why_not is None or not way.why_not(*given))
+def refused(operation: str, way: str, reason: str) -> ConfigError:
+    """The error for a forced way that cannot compute an operation."""
+    return ConfigError(f"{operation}: cannot use {way}: {reason}; force torch instead")
 
 
 def in_torch() -> bool:
@@ -162,20 +135,26 @@ def why_not_native(tensor: Tensor, source: str) -> str:
     return "" if found.library is not None else found.reason
 
 
-def _asked_way(
-    operation: str, ways: Sequence[Way[Result]], given: tuple[Any, ...], asked: str
-) -> Way[Result]:
-    way = next((way for way in ways if way.name == asked), None)
-    if way is None:
-        names = ", ".join(way.name for way in ways)
-        raise ConfigError(f"{operation}: cannot use {asked}: expected one of {names}; force torch instead")
-    if reason := _why_not(way, given):
-        raise ConfigError(f"{operation}: cannot use {asked}: {reason}; force torch instead")
-    return way
+HALF = (torch.bfloat16, torch.float16)
 
 
-def _why_not(way: Way[Result], given: tuple[Any, ...]) -> str:
-    return "" if way.why_not is None else way.why_not(*given)
+def why_not_layer(source: str, tensors: Sequence[Tensor | None], low: Sequence[torch.dtype] = ()) -> str:
+    """Why the compiled code of a source file cannot compute a layer of these tensors; "" if it can.
+
+    Args:
+        low: dtypes that are allowed under autocast, beside float32.
+    """
+    if native.loaded(source).library is None:
+        return native.loaded(source).reason
+    allowed = (torch.float32, *low) if low and torch.is_autocast_enabled("cpu") else (torch.float32,)
+    for tensor in tensors:
+        if tensor is None:
+            continue
+        if tensor.device.type != "cpu" or tensor.dtype not in allowed:
+            return f"compiled code computes in float32 on the CPU, not in {tensor.dtype} on {tensor.device}"
+        if type(tensor) not in PLAIN or not tensor.numel():
+            return "compiled code takes plain tensors that are not empty"
+    return ""
 
 
 def _asked(switch: str) -> str:

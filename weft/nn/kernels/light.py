@@ -12,19 +12,18 @@ Read next: ../cells/mingru.py; ../../native/light.cpp.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft import native
 from weft.native import pointer
 from weft.native.jobs import LIGHT, Light, LightBack
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import ROWS
-from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.choice import HALF, refused, runs_compiled, why_not_layer
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import exporting, traced
@@ -329,13 +328,13 @@ def light(
     """
     asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask
-    ways = [TRITON] if asked == "triton" else [NATIVE] if asked in ("auto", "native", "tiles") else []
-    ways += [TORCH, STEPS]
-    return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)
-
-
-ASKED = {"tiles": "native", "torch": "auto", "operation": "torch", "fla": "auto"}
-"""The ways that values of the switch "cells" mean here; "torch" allows every way that is not compiled."""
+    if asked in ("triton", "narrow") and not traced():
+        if reason := _why_not_triton(z) if asked == "triton" else "it multiplies no matrices":
+            raise refused(kind, asked, reason)
+        return _triton(*given)
+    if runs_compiled(kind, why_not_layer, "light", given[1:-1], HALF):
+        return _native(*given)
+    return by_torch(*given, loop=asked == "steps" and not traced())
 
 
 def _native(
@@ -347,20 +346,6 @@ def _native(
     return y, last
 
 
-def _why_not_native(_: str, *tensors: Tensor | None) -> str:
-    given = [tensor for tensor in tensors[:-1] if tensor is not None]
-    if native.loaded("light").library is None:
-        return native.loaded("light").reason
-    autocast = torch.is_autocast_enabled("cpu")  # only the product uses its dtype, as in the other cells
-    low = (torch.bfloat16, torch.float16) if autocast else ()
-    if any(t.device.type != "cpu" or t.dtype not in (torch.float32, *low) for t in given):
-        return (
-            f"the compiled cells compute in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
-        )
-    plain = all(type(t) in (Tensor, nn.Parameter) and t.numel() for t in given)
-    return "" if plain else "the compiled cells take plain tensors that are not empty"
-
-
 def _triton(
     kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
 ) -> Result:
@@ -369,13 +354,7 @@ def _triton(
     return run(kind, z, c, past, peep, mask, stepwise(kind, mask))
 
 
-def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:
+def _why_not_triton(z: Tensor) -> str:
     from weft.nn.kernels import triton  # if asked for
 
     return triton.why_not(z.device)
-
-
-NATIVE = Way("native", _native, _why_not_native)
-TRITON = Way("triton", _triton, _why_not_triton)
-TORCH = Way("torch", by_torch, plain=True)
-STEPS = Way("steps", partial(by_torch, loop=True), plain=True)

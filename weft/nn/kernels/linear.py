@@ -39,11 +39,9 @@ from weft import native
 from weft.native import jobs, pointer
 from weft.nn.border import check_tensor, explained
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import Way, pick
 from weft.nn.recompute import recomputes
 from weft.probe import traced
 
-PLAIN = (Tensor, nn.Parameter)
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
@@ -62,13 +60,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return F.linear(x, weight, bias)
     if held is not None:
         way = held.sums.made(("forward", x.numel()), lambda: _way(x, weight))
-        return _Product.apply(x, held.tensor, held.bias, way.run, held.sums)
+        return _Product.apply(x, held.tensor, held.bias, WAYS[way], held.sums)
     way = _way(x, weight)
-    if way.name == "torch":
-        return F.linear(x, weight, bias)
-    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return _Product.apply(x, weight, bias, way.run, None)
-    return way.run(x, weight, bias)
+    learns = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias))
+    if way != "torch" and learns:
+        return _Product.apply(x, weight, bias, WAYS[way], None)
+    return WAYS[way](x, weight, bias)
 
 
 class Linear(nn.Linear):
@@ -94,18 +91,29 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def _way(x: Tensor, weight: Tensor) -> Way[Tensor]:
+def _way(x: Tensor, weight: Tensor) -> str:
     """The forced way, or the one that the rule gives."""
+    if traced():
+        return "torch"
     asked = choice.forced("linear")
-    if asked != "auto" or traced():
-        return pick("linear", tuple(WAYS.values()), (), asked=asked)
+    if asked != "auto":
+        if reason := _why_not(asked):
+            raise choice.refused("linear", asked, reason)
+        return asked
     rows, inputs = x.numel() // x.shape[-1], x.shape[-1]
-    return WAYS[choice.product(rows, inputs, len(weight), _available())]
+    return choice.product(rows, inputs, len(weight), available())
 
 
 @functools.cache
-def _available() -> tuple[str, ...]:
-    return tuple(name for name, way in WAYS.items() if way.why_not is None or not way.why_not())
+def available() -> tuple[str, ...]:
+    """The ways to multiply on this machine."""
+    return tuple(way for way in WAYS if not _why_not(way))
+
+
+def _why_not(way: str) -> str:
+    if way == "tiles":
+        return "" if native.tiles() else native.loaded("tiles").reason
+    return "this torch has no such product" if way == "onednn" and onednn() is None else ""
 
 
 @functools.cache
@@ -139,7 +147,7 @@ def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         return False
     if not (x.dtype == weight.dtype == torch.float32 and x.dim() > 1 and weight.dim() == 2 and x.numel()):
         return False
-    if type(x) not in PLAIN or type(weight) not in PLAIN or x.shape[-1] != weight.shape[1]:
+    if type(x) not in choice.PLAIN or type(weight) not in choice.PLAIN or x.shape[-1] != weight.shape[1]:
         return False
     return bias is None or (bias.dtype == torch.float32 and bias.shape == weight.shape[:1])
 
@@ -170,7 +178,7 @@ class _Product(torch.autograd.Function):
             if ctx.needs_input_grad[0]:
                 key = "backward", rows.numel()  # choosing a way takes as long as a small product
                 way = ctx.sums.made(key, lambda: _way(rows, weight.mT))
-                dx = way.run(rows, weight.mT, None).view(x.shape)
+                dx = WAYS[way](rows, weight.mT, None).view(x.shape)
             return dx, None, None, None, None
         if ctx.needs_input_grad[0]:
             dx = _gradient_product(rows, weight.mT).view(x.shape)
@@ -182,7 +190,7 @@ class _Product(torch.autograd.Function):
 
 
 def _gradient_product(x: Tensor, weight: Tensor) -> Tensor:
-    product = _way(x, weight).run
+    product = WAYS[_way(x, weight)]
     if torch.is_grad_enabled():
         return _Product.apply(x, weight, None, product, None)
     return product(x, weight, None)
@@ -199,7 +207,7 @@ def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
     Args:
         dy: [N, O]; x: [N, I].
     """
-    if not _suits(dy.mT, x.mT, None) or _way(dy.mT, x.mT).name != "torch":
+    if not _suits(dy.mT, x.mT, None) or _way(dy.mT, x.mT) != "torch":
         return linear(dy.mT, x.mT)
     # MKL multiplies x^T dy at 70 to 87 GFLOP/s and dy^T x at 59 to 86 (Zen 3, five sizes of LSTMs)
     return F.linear(x.mT, dy.mT).mT.contiguous()
@@ -249,14 +257,7 @@ def _dense(x: Tensor) -> Tensor:
     return x if 1 in x.stride() else x.contiguous()
 
 
-WAYS = {
-    way.name: way
-    for way in (
-        Way("torch", F.linear, plain=True),
-        Way("onednn", _by_onednn, lambda: "" if onednn() else "this torch has no such product"),
-        Way("tiles", tiled, lambda: "" if native.tiles() else native.loaded("tiles").reason),
-    )
-}
+WAYS: dict[str, Product] = {"torch": F.linear, "onednn": _by_onednn, "tiles": tiled}
 
 Made = TypeVar("Made")
 WAITING_ROWS = 2048  # of the factors that wait for their product

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft import native
 from weft.native import jobs, pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.choice import runs_compiled, why_not_layer
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import traced
 
@@ -76,18 +76,6 @@ def compiled(terms: Terms, s: Tensor) -> Scan:
     wanted = torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in given)
     o, last = _Matrix.apply(wanted, *given)
     return o, last
-
-
-def why_not_compiled(*given: Tensor) -> str:
-    """Why compiled code cannot compute a recurrence of these tensors; "" if it can."""
-    if native.loaded("matrix").library is None:
-        return native.loaded("matrix").reason
-    if any(each.device.type != "cpu" or each.dtype is not torch.float32 for each in given):
-        return (
-            f"the compiled scan computes in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
-        )
-    plain = all(type(each) in (Tensor, nn.Parameter) and each.numel() for each in given)
-    return "" if plain else "the compiled scan takes plain tensors that are not empty"
 
 
 class _Matrix(torch.autograd.Function):
@@ -360,26 +348,14 @@ def all_steps(
     Returns:
         o [B, T, H, V], and the last state, both in float32 at least.
     """
-    forced = choice.forced("cells")
-    if forced == "fla" and dtype is not None and not traced():
+    if choice.forced("cells") == "fla" and dtype is not None and not traced():
         from weft.nn.kernels import flash_linear_attention as library  # on a GPU only, and if asked for
 
         if not library.why_not(asked, state, dtype):
             return library.run(asked, state, dtype)
     asked, state = widened(asked, state)
-    return pick("matrix", WAYS, (asked, state), asked=ASKED.get(forced, "chunks")).run(asked, state)
-
-
-WAYS: tuple[Way[tuple[Tensor, Tensor]], ...] = (
-    Way(
-        "native",
-        lambda asked, state: compiled(asked.terms(), state),
-        lambda asked, state: why_not_compiled(*asked, state),
-    ),
-    Way("chunks", lambda asked, state: asked.chunks(state), plain=True),
-)
-ASKED = {"auto": "auto", "native": "native", "tiles": "native"}
-"""The ways that values of the switch "cells" mean here; every other value means chunks."""
+    compilable = runs_compiled("matrix", why_not_layer, "matrix", (*asked, state))
+    return compiled(asked.terms(), state) if compilable else asked.chunks(state)
 
 
 def _carried(

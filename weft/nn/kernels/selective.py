@@ -9,12 +9,11 @@ Read next: ../cells/mamba.py; ../../native/selective.cpp.
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft import native
 from weft.native import jobs, pointer
-from weft.nn.kernels import choice
-from weft.nn.kernels.choice import Way, pick
+from weft.nn.kernels.choice import HALF, runs_compiled, why_not_layer
 from weft.nn.kernels.twin import twin_gradients
 
 CHUNK = 16
@@ -45,8 +44,7 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
         [1.0, 1.5]
     """
     given = u, dt, a, b, c, h
-    asked = choice.forced("cells")
-    return pick("selective", WAYS, given, asked=ASKED.get(asked, "steps")).run(*given)
+    return (_native if runs_compiled("selective", _why_not_native, *given) else by_steps)(*given)
 
 
 def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
@@ -72,22 +70,9 @@ def _native(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -
 
 
 def _why_not_native(*given: Tensor) -> str:
-    if native.loaded("selective").library is None:
-        return native.loaded("selective").reason
     if len(given[2]) > MOST:
-        return f"the compiled scan has at most {MOST} states a feature, not {len(given[2])}"
-    low = (torch.bfloat16, torch.float16) if torch.is_autocast_enabled("cpu") else ()
-    if any(each.device.type != "cpu" or each.dtype not in (torch.float32, *low) for each in given):
-        return (
-            f"the compiled scan computes in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
-        )
-    plain = all(type(each) in (Tensor, nn.Parameter) and each.numel() for each in given)
-    return "" if plain else "the compiled scan takes plain tensors that are not empty"
-
-
-WAYS = (Way("native", _native, _why_not_native), Way("steps", by_steps, plain=True))
-ASKED = {"auto": "auto", "native": "native", "tiles": "native"}
-"""The ways that values of the switch "cells" mean here; every other value means the loop."""
+        return f"compiled code has at most {MOST} states a feature, not {len(given[2])}"
+    return why_not_layer("selective", given, HALF)
 
 
 class _Selective(torch.autograd.Function):

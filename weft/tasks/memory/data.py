@@ -1,6 +1,6 @@
 """The memory problems as text, and a recipe's section `data`: problem, length, number of examples.
 
-The asked outputs are always the last ones. Read next: ../../data/memory_problems.py; predictor.py.
+The asked outputs are always the last ones. Read next: ../../tasks/memory/problems.py; predictor.py.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,10 @@ from typing import Literal
 import numpy as np
 import torch
 
-from weft.data.memory_problems import (
+from weft.errors import ConfigError
+from weft.setting_types import AtLeastOne, Whole, check_fields
+from weft.tasks.labels.base import LabelBatch
+from weft.tasks.memory.problems import (
     BLANK,
     GO,
     KEYS,
@@ -25,9 +28,6 @@ from weft.data.memory_problems import (
     selective,
     swaps,
 )
-from weft.errors import ConfigError
-from weft.setting_types import AtLeastOne, Whole, check_fields
-from weft.tasks.labels.base import LabelBatch
 
 LETTERS = "abcdefgh"
 """The symbols 0 .. 7 as text."""

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.memory_problems import SYMBOLS
 from weft.errors import ConfigError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
@@ -29,6 +28,7 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
+from weft.tasks.memory.problems import SYMBOLS
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../data/memory_problems.py, which makes the examples; data.py, predictor.py.
+Read next: ../../tasks/memory/problems.py, which makes the examples; data.py, predictor.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from weft.data.memory_problems import NUM_SIGNS
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.metric import ItemKind
@@ -31,6 +30,7 @@ from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
 from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
+from weft.tasks.memory.problems import NUM_SIGNS
 from weft.tasks.task import (
     EvaluationSettings,
     InspectionSettings,

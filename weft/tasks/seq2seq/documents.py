@@ -2,18 +2,18 @@
 
 A line becomes sentences and a line again; a document also needs the links between the words of a sentence and
 those of its translation, by the model's own attention.
-Read next: translator.py; ../../documents/sentences.py, which splits; ../../documents/links.py.
+Read next: translator.py; ../../text/sentences.py, which splits; ../../text/links.py.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from weft.documents.links import proportional
-from weft.documents.segments import Sentence, WrittenSentence
-from weft.documents.sentences import SplitText, split, splitter
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.predictor import Answer, Failure, Place, Predictor, Raw, succeeded
 from weft.tasks.seq2seq.translator import NOTHING, BestTexts, SearchResult, TranslationAnswer, Translator
+from weft.text.links import proportional
+from weft.text.segments import Sentence, WrittenSentence
+from weft.text.sentences import SplitText, split, splitter
 
 
 class SentenceTranslator(Predictor[str]):

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
-from weft.documents.placeholders import PORTABLE
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
@@ -21,6 +20,7 @@ from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.translator import as_searched
+from weft.text.placeholders import PORTABLE
 from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map

@@ -2,7 +2,7 @@
 
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
 wrong: text without letters, placeholders ("%s"), and characters that the vocabulary lacks.
-Read next: batch_search.py; ../../search/beam.py; ../../documents/placeholders.py; ../../figures/pharaoh.py,
+Read next: batch_search.py; ../../search/beam.py; ../../text/placeholders.py; ../../figures/pharaoh.py,
 which turns attention into pairs of words.
 """
 
@@ -20,9 +20,6 @@ import numpy as np
 import torch
 
 from weft.data.shortlist import Shortlist
-from weft.documents.links import Links, Span, attended, proportional
-from weft.documents.placeholders import differing, missing, restored, spans, tagged, untagged
-from weft.documents.segments import WrittenSentence
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator, SequencePair
@@ -36,6 +33,9 @@ from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.text.characters import Alphabet, named
+from weft.text.links import Links, Span, attended, proportional
+from weft.text.placeholders import differing, missing, restored, spans, tagged, untagged
+from weft.text.segments import WrittenSentence
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words
 

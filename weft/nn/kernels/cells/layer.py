@@ -17,10 +17,9 @@ from collections.abc import Mapping
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft import native
-from weft.errors import ConfigError
 from weft.native import jobs
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, operations, steps
@@ -31,9 +30,6 @@ from weft.probe import exporting, mapped, traced
 
 __all__ = ["LayerInput", "coupled", "elman", "gru", "lstm", "peephole", "run", "skips_padding"]
 
-PLAIN = (Tensor, nn.Parameter)
-FLOAT = (torch.float32,)
-LOW = (torch.float32, torch.bfloat16)  # what the compiled cells take under autocast
 COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "tiles": "tiles"}
 """The ways in compiled code, and the kind of products that each computes with."""
 
@@ -179,7 +175,7 @@ def run(cell: str, given: LayerInput) -> Result:
     if asked in ("auto", "torch", "fla"):
         way = _by_rule(cell, given, asked)
     elif reason := _why_not(asked, cell, given):
-        raise ConfigError(f"{cell}: cannot use {asked}: {reason}; force torch instead")
+        raise choice.refused(cell, asked, reason)
     else:
         way = asked
     if way in COMPILED:
@@ -227,8 +223,7 @@ def _why_not(way: str, cell: str, given: LayerInput) -> str:
         case "tiles":
             return why_not_native(cell, given) if native.tiles() else native.loaded("tiles").reason
         case "triton":
-            why = _why_not_triton(given.x)
-            return "Triton has no kernel for this cell" if cell == "coupled" else why
+            return "Triton has no kernel for this cell" if cell == "coupled" else ""
         case _:
             eager = cell != "gru_before" or (given.x.device.type == "cpu" and inspectable(given.x))
             return "" if cell in OPERATIONS and eager else "torch has no operation for this cell"
@@ -238,16 +233,7 @@ def why_not_native(cell: str, given: LayerInput) -> str:
     """Why the compiled cells cannot compute this layer; "" if they can."""
     if cell not in jobs.CELLS:
         return "this cell has no compiled code"
-    if native.loaded().library is None:
-        return native.loaded().reason
-    if given.x.device.type != "cpu":
-        return "the compiled cells run on the CPU"
-    allowed = LOW if torch.is_autocast_enabled("cpu") else FLOAT
-    if any(t is not None and t.dtype not in allowed for t in given[:-1]):
-        return f"the compiled cells compute in float32, not in {given.x.dtype}"
-    if any(t is not None and type(t) not in PLAIN for t in given[:-1]) or not given.x.numel():
-        return "the compiled cells take plain tensors that are not empty"
-    return ""
+    return choice.why_not_layer("cells", given[:-1], (torch.bfloat16,))
 
 
 def _why_not_narrow() -> str:
@@ -266,12 +252,6 @@ def by_triton(cell: str, given: LayerInput) -> Result:
     return triton_layer(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
 
 
-def _why_not_triton(x: Tensor) -> str:
-    from weft.nn.kernels import triton
-
-    return triton.why_not(x.device)
-
-
 def triton_asked() -> bool:
     """Whether `triton_layer` computes a form that nothing else has; otherwise the cell runs step by step."""
     return choice.forced("cells") == "triton" and not traced()
@@ -288,9 +268,11 @@ def triton_layer(
     mask: Tensor | None = None,
 ) -> Result:
     """A layer by Triton, also of a form that nothing else has: `run` of ../triton/layer.py."""
-    if reason := _why_not_triton(z):
-        raise ConfigError(f"cells: cannot use triton: {reason}; force torch instead")
-    from weft.nn.kernels.triton.layer import run as kernel  # on a GPU only, and if asked for
+    from weft.nn.kernels import triton  # on a GPU only, and if asked for
+
+    if reason := triton.why_not(z.device):
+        raise choice.refused("cells", "triton", reason)
+    from weft.nn.kernels.triton.layer import run as kernel
 
     return kernel(form, z, h, c, weight_h, extra, norms, mask)
 

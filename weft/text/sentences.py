@@ -7,10 +7,11 @@ Read next: segments.py.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.documents.links import together
-from weft.documents.placeholders import unbroken
-from weft.documents.segments import Segment, Sentence, WrittenSentence
 from weft.errors import library
+from weft.text.links import together
+from weft.text.placeholders import unbroken
+from weft.text.segments import Segment, Sentence, WrittenSentence
+from weft.words import base
 
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 """Languages that are written without a space between sentences."""
@@ -78,16 +79,6 @@ def split(text: str, language: str) -> SplitText:
 def splitter() -> Any:
     """The library that splits."""
     return library("sentencex", "documents", "splitting a text into sentences")
-
-
-def base(code: str) -> str:
-    """A language code without script and region, in lower case.
-
-    Example:
-        >>> base("pt-BR"), base("zh_Hans"), base("EN")
-        ('pt', 'zh', 'en')
-    """
-    return code.replace("_", "-").partition("-")[0].lower()
 
 
 class DocumentPlan:

@@ -1,7 +1,7 @@
 """Generated problems that need memory: adding, copying, recall of pairs, a state that inputs change.
 
 Each example depends only on (seed, number), so numbers identify examples in any batch and after any resume.
-Where nothing is asked the output is BLANK. Read next: ../tasks/memory/task.py.
+Where nothing is asked the output is BLANK. Read next: task.py.
 """
 
 from collections.abc import Sequence

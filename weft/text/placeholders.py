@@ -13,10 +13,9 @@ from functools import reduce
 import numpy as np
 import regex
 
-from weft.documents.html import InlineText
-from weft.documents.links import Links, Span
-from weft.documents.moving import laid, with_tags
-from weft.documents.segments import Mark, Segment, WrittenSentence
+from weft.text.links import Links, Span
+from weft.text.moving import laid, with_tags
+from weft.text.segments import InlineText, Mark, Segment, WrittenSentence
 
 _ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
 _TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*+)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
@@ -102,7 +101,7 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
     A part that no word of the translation stands for is put before the word that follows it.
 
     Example:
-        >>> from weft.documents.links import proportional
+        >>> from weft.text.links import proportional
         >>> found = WrittenSentence("Abra eso", proportional("Open %s", "Abra eso"))
         >>> restored("Open %s", found, [(5, 7)])
         'Abra %s'

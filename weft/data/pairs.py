@@ -1,26 +1,46 @@
 """Pairs of texts in translation memories (.tmx), catalogues (.po) and XLIFF, for training data.
 
 A memory is read unit by unit, so that it may be larger than the computer's memory.
-Read next: tmx.py; ../data/parallel.py, which uses it.
+Read next: parallel.py, which uses it; ../documents/tmx.py, which translates such files.
 """
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from weft.documents.files import decoded
-from weft.documents.po import entries
-from weft.documents.sentences import base
-from weft.documents.tmx import LANGUAGE, variant
-from weft.documents.xliff import units
-from weft.documents.xml import check_entities, damaged, parsed
+from weft.data.xml import check_entities, damaged, parsed
 from weft.errors import DataError, library
+from weft.words import base
+
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_LINE = re.compile(r"\(line (\d+)\)|:(\d+):")
+_TEXT = re.compile(r'(?:(?:msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s*)?"(?:[^"\\]|\\.)*"')
+"""A line with a text; polib accepts one without its end and drops the entry."""
 
 ENDINGS = (".tmx", ".po", ".xliff", ".xlf", ".sdlxliff", ".mxliff", ".mqxliff")
 """The endings of files that `pairs` reads."""
 
 _INLINE = ("hi", "g", "mrk", "pc")
 _WAITING = ("new", "needs-translation", "initial")
+
+
+class Variants(NamedTuple):
+    """A unit: the `seg` elements of both languages, or None."""
+
+    unit: Any
+    source: Any
+    target: Any
+
+
+class Unit(NamedTuple):
+    """A text and its translation."""
+
+    line: int
+    source: Any
+    target: Any  # None if it is missing
+    parent: Any
 
 
 class DocumentPair(NamedTuple):
@@ -174,3 +194,85 @@ def _languages(element: Any) -> tuple[str, str]:
 
 def _fits(given: tuple[str, str], wanted: tuple[str, str]) -> bool:
     return all(not one or base(one) == base(other) for one, other in zip(given, wanted, strict=True))
+
+
+def entries(text: str, name: str) -> Any:
+    """The entries of a catalogue."""
+    polib = library("polib", "documents", name)
+    if "msgid" not in text or "\n" not in text:  # polib would take a short text for the name of a file
+        raise DataError("expected entries with msgid, got none; give a gettext catalogue", path=name, line=1)
+    for number, bare in enumerate(map(str.strip, text.split("\n")), 1):
+        if bare.startswith(("msg", '"')) and not _TEXT.fullmatch(bare):
+            raise DataError(
+                "expected msgid, msgstr or the like and a text in double quotes; correct the line",
+                path=name,
+                line=number,
+            )
+    try:
+        return polib.pofile(text)
+    except (OSError, ValueError, IndexError) as error:
+        found = _LINE.search(str(error))
+        line = int(next(filter(None, found.groups()))) if found else None
+        why = "expected gettext's entries (msgid, msgstr), got something else; correct the line"
+        raise DataError(why, path=name, line=line) from None
+
+
+def variant(unit: Any, name: str, source: str, target: str) -> Variants:
+    """A unit; the code of a language also fits one with a region, but the same code fits better."""
+    found: dict[str, Any] = {}
+    for one in unit.iter("tuv"):
+        code, text = one.get(LANGUAGE) or one.get("lang"), one.find("seg")
+        if not code or text is None:
+            raise DataError(
+                "expected a tuv with xml:lang and seg, got one without; repair or remove it",
+                path=name,
+                line=one.sourceline,
+            )
+        for wanted in (source, target):
+            if code.lower().replace("_", "-") == wanted.lower().replace("_", "-"):
+                found[wanted] = text
+            elif base(code) == base(wanted):
+                found.setdefault(wanted, text)
+    return Variants(unit, found.get(source), found.get(target))
+
+
+def units(root: Any, name: str) -> Iterator[Unit]:
+    """The units of a file."""
+    space, _, tag = root.tag.rpartition("}")
+    if tag != "xliff":
+        raise DataError(f"expected an element xliff, got {tag}", path=name, line=root.sourceline)
+    space = f"{space}}}" if space else ""
+    for parent in root.iter(f"{space}trans-unit", f"{space}segment"):
+        source = parent.find(f"{space}source")
+        if source is None:
+            raise DataError(
+                f"expected a source in the element {parent.tag.rpartition('}')[2]}, got none",
+                path=name,
+                line=parent.sourceline,
+            )
+        yield Unit(parent.sourceline, source, parent.find(f"{space}target"), parent)
+
+
+def decoded(data: bytes, name: str, encoding: str) -> str:
+    """The text of a file."""
+    try:
+        text = data.decode(encoding)
+    except UnicodeError as error:
+        place = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise DataError(
+            f"expected text in {encoding}, got the byte 0x{data[place : place + 1].hex()}; {_as_utf8(name)}",
+            path=name,
+            line=data.count(b"\n", 0, place) + 1,
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise DataError("expected text, got a NUL byte; save the file as UTF-8", path=name, line=line)
+    return text
+
+
+def _as_utf8(name: str) -> str:
+    """How to have a file in UTF-8; a catalogue also says its encoding inside."""
+    if PurePath(name).suffix.lower() not in (".po", ".pot"):
+        return "save the file as UTF-8"
+    other = PurePath(name).with_suffix(".utf8.po")
+    return f"convert it: msgconv -t UTF-8 {shlex.quote(name)} -o {shlex.quote(str(other))}"

@@ -1,6 +1,6 @@
 """XML of strangers, read safely: no entities, no other files, errors with their line.
 
-Read next: markup.py.
+Read next: pairs.py; ../documents/markup.py.
 """
 
 from typing import Any

@@ -7,9 +7,9 @@ import pytest
 
 from tests.documents.capitals import translated
 from weft.documents.files import opened
-from weft.documents.links import Links
-from weft.documents.moving import laid
-from weft.documents.placeholders import (
+from weft.text.links import Links
+from weft.text.moving import laid
+from weft.text.placeholders import (
     PORTABLE,
     differing,
     missing,
@@ -20,7 +20,7 @@ from weft.documents.placeholders import (
     unbroken,
     untagged,
 )
-from weft.documents.segments import Mark, Segment, WrittenSentence
+from weft.text.segments import Mark, Segment, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "polib"):

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.documents.plain import Plain
-from weft.documents.segments import WrittenSentence
-from weft.documents.sentences import DocumentPlan, split
 from weft.errors import ConfigError
+from weft.text.segments import WrittenSentence
+from weft.text.sentences import DocumentPlan, split
 
 pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.documents.links import Links
-from weft.documents.segments import Mark, Segment, WrittenSentence
+from weft.text.links import Links
+from weft.text.segments import Mark, Segment, WrittenSentence
 
 _NEVER = 1e6  # against sums of weights of at most 1 each
 _begin, _end = itemgetter(0), itemgetter(1)
@@ -40,7 +40,7 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
     A point with white space on a side of it in the source has white space there in the translation too.
 
     Example:
-        >>> from weft.documents.links import proportional
+        >>> from weft.text.links import proportional
         >>> segment = Segment("the Insert tab", (Mark(4, 10, "b"),))
         >>> found = WrittenSentence("la Insertar tecla", proportional(segment.text, "la Insertar tecla"))
         >>> laid(segment, found)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.data.memory_problems import (
+from weft.tasks.memory.problems import (
     BLANK,
     GO,
     NUM_SIGNS,
