@@ -271,6 +271,7 @@ def test_charts_have_a_line_for_each_variant_and_a_band_for_its_seeds() -> None:
         for seed, row in enumerate(rows)
     ]
     (_, [length]), (_, [loss]) = charts(runs)
+    assert length["bands"][0]["x"].tolist() == [0.0]  # no input has another length
     assert (length["title"], length["x"], length["y"]) == ("CER by characters said", "characters said", "CER")
     assert [one["name"] for one in loss["series"]] == ["a", "b"] and len(loss["bands"]) == 1
     assert loss["series"][0]["x"].tolist() == [20.0, 30.0]  # where both seeds were validated

@@ -84,11 +84,12 @@ def _chart(
     """The mean of each variant as a line, and a band from its lowest to its highest seed."""
     curves = list(mean_curves(groups, points).items())
     lines = [series(name, one.x, one.mean, colour=n) for n, (name, one) in enumerate(curves)]
-    bands = [
-        {"name": f"{name}, lowest to highest", "x": one.x, "low": one.low, "high": one.high, "colour": n}
-        for n, (name, one) in enumerate(curves)
-        if not np.array_equal(one.low, one.high, equal_nan=True)
-    ]
+    bands = []
+    for n, (name, one) in enumerate(curves):
+        known = np.isfinite(one.mean)  # a length that no input has leaves a gap
+        ends = {"x": one.x[known], "low": one.low[known], "high": one.high[known]}
+        if (ends["low"] < ends["high"]).any():
+            bands.append({"name": f"{name}, lowest to highest", **ends, "colour": n})
     return chart(title, x, y, lines, bands=bands, **how)
 
 
