@@ -13,7 +13,7 @@ from tests.slow import leading
 from weft.commands.variants import asked, planned
 from weft.figures.picture import save
 from weft.inspect.comparing.measured import Evidence, RunFacts
-from weft.inspect.comparing.report import markdown
+from weft.inspect.comparing.report import charts, markdown, page
 from weft.inspect.comparing.tables import (
     figures,
     folder_name,
@@ -54,7 +54,14 @@ def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None
         for score in kept["scores"]:
             assert score["signature"] in told.replace("\\|", "|")
         assert kept["parameters"] > 0 and kept["saved_bytes"] > 0 and kept["reach"]
-    for part in ("BLEU", "parameters", "MiB", "## Significance", "## BLEU by length", "## Gradient reach"):
+    for part in (
+        "BLEU",
+        "parameters",
+        "MiB",
+        "## Significance",
+        "## BLEU by words in the source sentence",
+        "## Gradient reach",
+    ):
         assert part in told
     assert "default-src 'none'" in page and len(page) < 3_000_000
 
@@ -148,6 +155,7 @@ def run_of(
         cpu_seconds=None,
         scores=[score],
         by_length=[],
+        by_length_axes=["", ""],
         curves={},
         reach={},
         verdicts=[],
@@ -249,6 +257,33 @@ def test_the_summary_says_why_there_are_no_scores() -> None:
     bare = [one._replace(scores=[], evidence=None, tested=why) for one in runs]
     assert f"no scores, and no figure of them: {why}" in summary(bare, "t")
     assert "no scores" not in summary(runs, "t")
+
+
+def test_charts_have_a_line_for_each_variant_and_a_band_for_its_seeds() -> None:
+    values = {"a": ([1.0, 2.0, 6.0], [3.0, 4.0, 5.0]), "b": ([7.0, 8.0, 9.0],)}
+    runs = [
+        run_of(f"{name}{seed}", GOOD, variant=name)._replace(
+            curves={"loss": [[10.0, 20.0, 30.0][seed:], row[seed:]]},
+            by_length=[["1-10", 5, float(seed), 0, 0], ["11-", 0, None, None, None]],
+            by_length_axes=["characters said", "CER"],
+        )
+        for name, rows in values.items()
+        for seed, row in enumerate(rows)
+    ]
+    (_, [length]), (_, [loss]) = charts(runs)
+    assert length["bands"][0]["x"].tolist() == [0.0]  # no input has another length
+    assert (length["title"], length["x"], length["y"]) == ("CER by characters said", "characters said", "CER")
+    assert [one["name"] for one in loss["series"]] == ["a", "b"] and len(loss["bands"]) == 1
+    assert loss["series"][0]["x"].tolist() == [20.0, 30.0]  # where both seeds were validated
+    assert loss["series"][0]["y"].tolist() == [3.0, 5.5] and loss["series"][1]["y"].tolist() == [
+        7.0,
+        8.0,
+        9.0,
+    ]
+    assert [loss["bands"][0][end].tolist() for end in ("low", "high")] == [[2.0, 5.0], [4.0, 6.0]]
+    told = page(runs, "t")
+    assert "Last validation" in told and "## Last validation" in markdown(runs, "t")
+    assert "BLEU" not in markdown(runs, "t") and "## CER by characters said" in markdown(runs, "t")
 
 
 @pytest.mark.parametrize("count", leading([2, 1, 7]))

@@ -8,6 +8,7 @@ from matplotlib.colors import to_rgb
 from tests.search.test_trace import by_hand
 from weft.figures.colours import to_oklab
 from weft.figures.fonts import readable
+from weft.figures.letters import shortened
 from weft.inspect.views.tree import TreeView
 from weft.tasks.inspection import SearchTree
 
@@ -37,3 +38,16 @@ def test_lines_beside_the_best_answer_are_not_nearly_white() -> None:
     lightness = [to_oklab(np.array(to_rgb(line.get_color())))[0] for line in lines]
     assert max(lightness) < 0.75  # white is 1
     assert [line.get_linewidth() for line in lines] == [1.8, 0.8]
+
+
+def test_long_pieces_that_begin_alike_are_told_apart_in_picture_and_page() -> None:
+    names = {0: "administrator", 1: "administrations", 2: "<eos>"}
+    view = TreeView(SearchTree(by_hand(), names, [[0, 0], [0, 1]]))
+    seen = {text.get_text() for text in view.figure().axes[0].texts}
+    assert {"administ…tor", "administ…ons"} <= seen
+    assert view.blocks()[1]["labels"] == ["admini…tor", "admini…ons", "<eos>"]
+    assert shortened(["the-same-1-the-same", "the-same-2-the-same"], 8) == [
+        "the-same-1-the-same",
+        "the-same-2-the-same",
+    ]
+    assert shortened(["a" * 20, "a" * 20, "b"], 8) == ["a" * 7 + "…"] * 2 + ["b"]

@@ -66,22 +66,22 @@ def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
     return figure
 
 
-def curves_figure(
-    curves: Mapping[str, Mapping[str, Sequence[Sequence[Sequence[float]]]]], *, title: str
-) -> Figure:
-    """A panel for each validation score: for each variant its mean, and a band from lowest to highest."""
+def curves_figure(curves: Mapping[str, Mapping[str, Sequence[np.ndarray]]], *, title: str) -> Figure:
+    """A panel for each validation score: for each variant its mean, and a band from lowest to highest.
+
+    Args:
+        curves: of each score, for each variant places, means, lowest and highest values.
+    """
     if not curves:
         raise DataError("curves_figure: expected at least 1 curve, got 0")
     figure = blank(7.4, 0.4 + 2.6 * len(curves), dpi=120)
     rows = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
     for axes, (name, variants) in zip(rows, curves.items(), strict=True):
-        for number, (variant, runs) in enumerate(variants.items()):
-            x, values = _shared(runs)
+        for number, (variant, (x, mean, low, high)) in enumerate(variants.items()):
             colour, style = BARS[number % len(BARS)], STYLES[number // len(BARS) % len(STYLES)]
             mark = "o" if len(x) == 1 else None
-            axes.plot(x, values.mean(0), style, color=colour, marker=mark, label=printable(variant))
-            if len(runs) > 1:
-                axes.fill_between(x, values.min(0), values.max(0), color=colour, alpha=0.18, linewidth=0)
+            axes.plot(x, mean, style, color=colour, marker=mark, label=printable(variant))
+            axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
         axes.set_xlabel("update", fontsize=9, color=INK)
         axes.set_ylabel(f"validation {printable(name)}", fontsize=9, color=INK, parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -89,15 +89,6 @@ def curves_figure(
         _legend(axes)
     figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
     return figure
-
-
-def _shared(runs: Sequence[Sequence[Sequence[float]]]) -> tuple[np.ndarray, np.ndarray]:
-    """The updates [N] that all trainings of a variant were validated at, and their values [runs, N]."""
-    tables = [dict(zip(run[0], run[1], strict=True)) for run in runs]
-    shared = sorted(set.intersection(*(set(one) for one in tables))) if tables else []
-    return np.asarray(shared), np.asarray([[one[x] for x in shared] for one in tables]).reshape(
-        len(tables), -1
-    )
 
 
 def _plain(axes: Axes) -> None:

@@ -42,7 +42,7 @@ live.part('translator', (() => {
       const chosen = best[time] === rank, from = time ? [x(time - 1) + wide - 34, y(one.parent)] : [19, y(0)], goes = time + 1 < steps.length ? steps[time + 1].live.some((next) => next.parent === rank) : true;
       svg.append(shape('path', { d: `M${from[0]} ${from[1]}C${from[0] + 16} ${from[1]} ${x(time) + 6 - 16} ${y(rank)} ${x(time) + 6} ${y(rank)}`, fill: 'none', stroke: chosen ? 'var(--live-1)' : 'var(--pst-color-text-muted)', 'stroke-width': chosen ? 3 : 1, opacity: goes || chosen ? 1 : 0.45 }));
       const text = plain(one.piece);
-      svg.append(shape('text', { x: x(time) + 10, y: y(rank) + 4, 'font-size': 12.5, 'font-weight': chosen ? 700 : 400, opacity: goes || chosen ? 1 : 0.65 }, text.length > 7 ? `${text.slice(0, 6)}…` : text, shape('title', {}, say('{0}: {1} nats', one.line, number(one.sum, 2)))));
+      svg.append(shape('text', { x: x(time) + 10, y: y(rank) + 4, 'font-size': 12.5, 'font-weight': chosen ? 700 : 400, opacity: goes || chosen ? 1 : 0.65 }, text.length > 7 ? `${text.slice(0, 3)}…${text.slice(-3)}` : text, shape('title', {}, say('{0}: {1} nats', one.line, number(one.sum, 2)))));
     }));
     return svg;
   }

@@ -74,7 +74,7 @@ def evidence(items: Items | None) -> Evidence | None:
     )
 
 
-VERSION = 6
+VERSION = 7
 """Version of the stored facts; older ones are measured again."""
 
 
@@ -96,6 +96,7 @@ class RunFacts(NamedTuple):
     cpu_seconds: float | None
     scores: list[dict[str, Any]]  # Scored.json
     by_length: list[list[Any]]  # label, count, score, low, high
+    by_length_axes: list[str]  # what the labels count, such as words said, and the name of the score
     curves: dict[str, list[list[float]]]  # validation score by name: updates, values
     reach: dict[str, list[list[float]]]  # cell: lags, norms
     verdicts: list[str]
@@ -161,12 +162,14 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
     tested, proof = "the recipe names no test split (data.test)", None
     scores: list[dict[str, Any]] = []
     lengths: Sequence[LengthRow] = ()
+    axes = ["", ""]
     if split := scored_split(opened.task):
         try:
             evaluation = opened.pipeline.evaluate(model, split=split)
             tested = evaluation.title
             scores = list(as_json(evaluation.scores).values())
             lengths = evaluation.lengths
+            axes = [evaluation.length, next((row.score.name for row in lengths if row.score), "")]
             proof = evidence(evaluation.items)
         except WeftError as error:
             tested = f"not tested: {error}"
@@ -197,6 +200,7 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
         cpu_seconds=spent["cpu_seconds"],
         scores=scores,
         by_length=by_length,
+        by_length_axes=axes,
         curves={key: [[x for x, _ in points], [y for _, y in points]] for key, points in valid.items()},
         reach=reach,
         verdicts=verdicts,

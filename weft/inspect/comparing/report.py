@@ -4,12 +4,23 @@ Read next: variants.py, what is compared; measured.py, the source of the numbers
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from weft.inspect.comparing.budget import spent
 from weft.inspect.comparing.measured import RunFacts
-from weft.inspect.comparing.variants import VariantRuns, columns, gathered, significance
+from weft.inspect.comparing.variants import (
+    Points,
+    VariantRuns,
+    columns,
+    gathered,
+    mean_curves,
+    significance,
+    validated,
+)
 from weft.inspect.page.html import PageHead, document
 from weft.inspect.views.view import Block, chart, said, series
 from weft.version import __version__
@@ -33,32 +44,25 @@ TESTED = ["verdict", "metric", "difference from the best [95 %]", "p", "p (Holm)
 
 
 def charts(runs: Sequence[RunFacts]) -> list[Section]:
-    """Scores by length, learning curves and gradient reach, one line per run."""
-    found: list[Section] = []
+    """Scores by length, learning curves and gradient reach: a line for each variant, a band for its seeds."""
+    groups, found = gathered(runs), []
     lengths = [run for run in runs if any(row[2] is not None for row in run.by_length)]
     if lengths:
+        counted, score = lengths[0].by_length_axes
         labels = [row[0] for row in lengths[0].by_length]
-        lines = [
-            series(run.name, range(len(run.by_length)), [_or_nan(row[2]) for row in run.by_length])
-            for run in lengths
-        ]
-        found.append(
-            ("By length", [chart("BLEU by words in the source", "words", "BLEU", lines, labels=labels)])
-        )
+        title = f"{score} by {counted}"
+        found.append(("By length", [_chart(title, counted, score, groups, _by_length, labels=labels)]))
     names = dict.fromkeys(name for run in runs for name in run.curves)
     curves = [
-        chart(
-            f"Validation: {name}",
-            "update",
-            name,
-            [series(run.name, *run.curves[name]) for run in runs if name in run.curves],
-        )
-        for name in names
+        _chart(f"Validation: {name}", "update", name, groups, partial(validated, name)) for name in names
     ]
     if curves:
         found.append(("Learning curves", curves))
     cells = dict.fromkeys(_place(cell) for run in runs for cell in run.reach)
-    reach = [chart(place, "lag T - t", "‖∂h(T)/∂h(t)‖", _reaches(runs, place), log=True) for place in cells]
+    reach = [
+        _chart(place, "lag T - t", "‖∂h(T)/∂h(t)‖", groups, partial(_reach, place), log=True)
+        for place in cells
+    ]
     if reach:
         words = [said(f"{run.name}: {sentence}") for run in runs for sentence in run.verdicts]
         head = said(
@@ -69,18 +73,39 @@ def charts(runs: Sequence[RunFacts]) -> list[Section]:
     return found
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+def _chart(
+    title: str,
+    x: str,
+    y: str,
+    groups: Sequence[VariantRuns],
+    points: Callable[[RunFacts], Points | None],
+    **how: Any,
+) -> Block:
+    """The mean of each variant as a line, and a band from its lowest to its highest seed."""
+    curves = list(mean_curves(groups, points).items())
+    lines = [series(name, one.x, one.mean, colour=n) for n, (name, one) in enumerate(curves)]
+    bands = []
+    for n, (name, one) in enumerate(curves):
+        known = np.isfinite(one.mean)  # a length that no input has leaves a gap
+        ends = {"x": one.x[known], "low": one.low[known], "high": one.high[known]}
+        if (ends["low"] < ends["high"]).any():
+            bands.append({"name": f"{name}, lowest to highest", **ends, "colour": n})
+    return chart(title, x, y, lines, bands=bands, **how)
 
 
-def _reaches(runs: Sequence[RunFacts], place: str) -> list[Block]:
-    """A line for each run with a cell at this place."""
-    return [series(run.name, *run.reach[cell]) for run in runs for cell in run.reach if _place(cell) == place]
+def _by_length(run: RunFacts) -> Points | None:
+    values = [math.nan if row[2] is None else row[2] for row in run.by_length]
+    return (range(len(values)), values) if values else None
+
+
+def _reach(place: str, run: RunFacts) -> Points | None:
+    return next((points for cell, points in run.reach.items() if _place(cell) == place), None)
 
 
 def page(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as a self-contained HTML file; `budget` says what each variant could use."""
-    sections = [*_tables(runs, budget, "Blue: best in its column. "), *charts(runs), _signatures(runs)]
+    tables = [*_tables(runs, budget, "Blue: best in its column. "), *_last_validation(runs)]
+    sections = [*tables, *charts(runs), _signatures(runs)]
     facts = [("task", f"{runs[0].task}, {runs[0].about}"), ("runs", str(len(runs))), ("Weft", __version__)]
     return document(PageHead(title, facts), sections)
 
@@ -140,15 +165,21 @@ def _last_values(runs: Sequence[RunFacts]) -> list[Section]:
     found: list[Section] = []
     lengths = [run for run in runs if run.by_length]
     if lengths:
-        head = ["run", *(f"{row[0]} words (n = {row[1]})" for row in lengths[0].by_length)]
+        counted, score = lengths[0].by_length_axes
+        head = ["run", *(f"{row[0]} (n = {row[1]})" for row in lengths[0].by_length)]
         rows = [[run.name, *(_number(row[2]) for row in run.by_length)] for run in lengths]
-        found.append(("BLEU by length", [_table(head, rows)]))
-    names = dict.fromkeys(name for run in runs for name in run.curves)
-    if names:
-        rows = [[run.name, *(_last(run.curves.get(name)) for name in names)] for run in runs]
-        found.append(("Last validation", [_table(["run", *names], rows)]))
+        found.append((f"{score} by {counted}", [_table(head, rows)]))
+    found += _last_validation(runs)
     reach = [f"- {run.name}: {sentence}" for run in runs for sentence in run.verdicts]
     return [*found, ("Gradient reach", [said("\n".join(reach))])] if reach else found
+
+
+def _last_validation(runs: Sequence[RunFacts]) -> list[Section]:
+    """The table to choose a variant by."""
+    names = dict.fromkeys(name for run in runs for name in run.curves)
+    rows = [[run.name, *(_last(run.curves.get(name)) for name in names)] for run in runs]
+    words = said("Scores of the validation split, to choose by; a test split is looked at once, at the end.")
+    return [("Last validation", [words, _table(["run", *names], rows)])] if names else []
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Block:

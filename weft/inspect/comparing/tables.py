@@ -8,6 +8,7 @@ import io
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,15 @@ from weft.errors import ConfigError
 from weft.inspect.comparing.budget import SPENT
 from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.report import budgets
-from weft.inspect.comparing.variants import TableCell, TableColumn, columns, gathered, significance
+from weft.inspect.comparing.variants import (
+    TableCell,
+    TableColumn,
+    columns,
+    gathered,
+    mean_curves,
+    significance,
+    validated,
+)
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -128,10 +137,7 @@ def figures(runs: Sequence[RunFacts], title: str) -> "dict[str, Figure]":
         ]
         panels.append(ScorePanel(one.name, points, one.baselines))
     names = dict.fromkeys(name for run in runs for name in run.curves)
-    curves = {
-        name: {group.name: [run.curves[name] for run in group.runs if name in run.curves] for group in groups}
-        for name in names
-    }
+    curves = {name: mean_curves(groups, partial(validated, name)) for name in names}
     found = {"scores": scores_figure(panels, title=title)} if panels else {}
     return found | ({"curves": curves_figure(curves, title=title)} if curves else {})
 

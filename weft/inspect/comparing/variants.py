@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from weft.inspect.comparing.measured import RunFacts
 from weft.metrics.intervals import Difference, compare_repeated, holm, mean_over_runs
 from weft.metrics.metric import MetricScore
@@ -87,6 +89,38 @@ def gathered(runs: Sequence[RunFacts]) -> list[VariantRuns]:
     """The variants in order, each with its runs."""
     names = dict.fromkeys(run.variant or run.name for run in runs)
     return [VariantRuns(name, [run for run in runs if (run.variant or run.name) == name]) for name in names]
+
+
+class Curve(NamedTuple):
+    """The mean of a variant's curves, and their lowest and highest values, at the places that all have."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+Points = Sequence[Sequence[float]]
+"""Places and values of a curve."""
+
+
+def mean_curves(
+    groups: Sequence[VariantRuns], points: Callable[[RunFacts], Points | None]
+) -> dict[str, Curve]:
+    """The curve of each variant that has one."""
+    found = {}
+    for group in groups:
+        tables = [dict(zip(*one, strict=True)) for run in group.runs if (one := points(run)) is not None]
+        if tables:
+            x = sorted(set.intersection(*map(set, tables)))
+            values = np.array([[one[place] for place in x] for one in tables], dtype=float)
+            found[group.name] = Curve(np.array(x), values.mean(0), values.min(0), values.max(0))
+    return found
+
+
+def validated(name: str, run: RunFacts) -> Points | None:
+    """A validation score over the updates of a run."""
+    return run.curves.get(name)
 
 
 def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:

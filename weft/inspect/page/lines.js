@@ -48,6 +48,7 @@ weft.blocks.lines = (box, data) => {
     if (data.log) { y0 = Math.max(y0, y1 * 1e-12); if (y0 === y1) { y0 /= 3; y1 *= 3; } }
     else { const room = (y1 - y0 || Math.abs(y1) || 1) * 0.06; y0 -= room; y1 += room; }
     if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
+    const whole = points.every(p => Number.isInteger(p[0])); // updates and lags: no tick between two of them
     if (labelled) { x0 -= 0.4; x1 += 0.4; }
     const up = data.log ? Math.log : n => n;
     const px = x => left + (x - x0) / (x1 - x0) * (width - left - right);
@@ -65,7 +66,7 @@ weft.blocks.lines = (box, data) => {
         const shown = name.length > 14 ? name.slice(0, 13) + '…' : name;
         svg.append(weft.svg('text', {transform: `translate(${px(n) + 4},${top + inner + 12}) rotate(-55)`, 'text-anchor': 'end'}, shown));
       });
-    } else (data.dates ? weft.dates(x0, x1) : weft.ticks(x0, x1, false)).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, data.dates ? weft.date(x, x1 - x0) : short(x))));
+    } else (data.dates ? weft.dates(x0, x1) : weft.ticks(x0, x1, false).filter(x => !whole || Number.isInteger(x))).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, data.dates ? weft.date(x, x1 - x0) : short(x))));
     if (data.x) svg.append(weft.svg('text', {x: left + (width - left - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'faint'}, data.dates ? `${data.x}, ${weft.moment(x0)} to ${weft.moment(x1)}` : data.x));
     const inside = weft.svg('svg', {x: 0, y: top - 4, width, height: inner + 8, viewBox: `0 ${top - 4} ${width} ${inner + 8}`});
     svg.append(inside); // clips what leaves the chart

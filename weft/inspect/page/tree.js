@@ -44,8 +44,7 @@ weft.blocks.tree = (box, data) => {
     }
     const node = weft.svg('g', {transform: `translate(${x(n)},${y(n)})`});
     const frame = weft.svg('rect', {width: 80, height: 24, rx: 5});
-    const name = data.pieces[data.token[n]];
-    const text = weft.svg('text', {x: 40, y: 16.5, 'text-anchor': 'middle'}, name.length > 10 ? name.slice(0, 9) + '…' : name);
+    const text = weft.svg('text', {x: 40, y: 16.5, 'text-anchor': 'middle'}, data.labels[data.token[n]]);
     node.append(frame, text);
     node.addEventListener('mousemove', event => weft.tip(event, told(n)));
     node.addEventListener('mouseleave', event => weft.tip(event));

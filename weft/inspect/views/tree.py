@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from weft.figures.axes import blank, legend
 from weft.figures.colours import BARS, FAINT, INK
-from weft.figures.letters import printable
+from weft.figures.letters import printable, shortened
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
@@ -26,7 +26,7 @@ COLOURS = dict(
 
 
 LONGEST = 12
-"""Maximum characters of a piece in the picture."""
+"""Maximum characters of a piece in the picture, unless pieces would look the same."""
 
 
 class TreeView(View):
@@ -86,6 +86,7 @@ class TreeView(View):
                 "fates": list(FATES),
                 "token": [kinds.index(one.token) for one in self.candidates],
                 "pieces": [self.searched.pieces[token] for token in kinds],
+                "labels": shortened([self.searched.pieces[token] for token in kinds], 10),
                 "paths": self.lit(),
                 "hypotheses": [
                     {"text": self._text(one.tokens), "score": one.score, "logp": one.logp} for one in replayed
@@ -110,18 +111,17 @@ class TreeView(View):
         axes.spines[:].set_visible(False)
         texts: dict[tuple[int, int], Text] = {}
         best = {number for way in self.lit()[:1] for number in way}
+        labels = shortened([printable(self.searched.pieces[one.token]) for one in self.candidates], LONGEST)
         for number, one in enumerate(self.candidates):
             if one.time > 16:
                 continue
             box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": COLOURS[one.fate]}
             box["linewidth"] = 1.8 if number in best else 0.8  # type: ignore[assignment]
-            label = printable(self.searched.pieces[one.token])
-            label = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
             shade = FAINT if one.fate == "pruned" else INK
             texts[one.time, one.rank] = axes.text(
                 one.time - 0.52,
                 one.rank,
-                label,
+                labels[number],
                 ha="center",
                 va="center",
                 fontsize=8,
