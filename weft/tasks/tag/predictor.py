@@ -10,7 +10,6 @@ import copy
 import math
 import random
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -47,7 +46,17 @@ from weft.tasks.inspection import Inspection, choices_of, vectors_of
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
-from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, predicted
+from weft.tasks.predictor import (
+    Answer,
+    Failure,
+    Json,
+    NoAnswer,
+    ParsedInput,
+    Place,
+    PredictedAnswers,
+    Raw,
+    predicted,
+)
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
@@ -368,8 +377,7 @@ SHOWN = 8  # confusions
 class TagEvaluation(ClassEvaluation):
     """The scores of a tagger: accuracy, F1 of whole names if tags mark some, unknown words, macro F1.
 
-    `outputs` are the sentences as `weft predict` writes them, `seconds` those of the CPU, `names` the rows of
-    the types of names.
+    `outputs` are the sentences as `weft predict` writes them, `names` the rows of the types of names.
     """
 
     words: int
@@ -380,7 +388,7 @@ class TagEvaluation(ClassEvaluation):
     def details(self) -> list[str]:
         """Speed, confusions, each tag."""
         rate = self.words / max(self.seconds, 1e-9)
-        lines = [f"  {rate:,.0f} words per CPU second with probabilities, {self.seconds:.1f} s"]
+        lines = [f"  {rate:,.0f} words/s with probabilities, {self.seconds:.1f} s"]
         wrong = [
             (int(self.matrix[i, j]), self.labels[i], self.labels[j])
             for i, j in zip(*np.nonzero(self.matrix), strict=True)
@@ -398,18 +406,12 @@ class TagEvaluation(ClassEvaluation):
         return {**super().facts(), **names, "words": self.words}
 
 
-class TaggedSentences(NamedTuple):
-    """The tags that a model gives to sentences."""
-
-    tagged: list[SentenceTags | None]  # None for a sentence that it cannot read
-    wrong: list[str]  # place and reason of each of these
-
-
-def tags_at(tagger: WordTagger, sentences: Sequence[ConlluSentence], title: str) -> TaggedSentences:
+def tagged_at(
+    tagger: WordTagger, sentences: Sequence[ConlluSentence], title: str
+) -> PredictedAnswers[TagAnswer]:
     """The tags that prediction answers."""
     given = (ParsedInput(Place(title, one.first), one) for one in sentences)
-    found = predicted(tagger, given, TagAnswer).checked()
-    return TaggedSentences([None if one is None else one.tagged for one in found.answers], found.wrong)
+    return predicted(tagger, given, TagAnswer).checked()
 
 
 def evaluate(
@@ -421,9 +423,8 @@ def evaluate(
     train: Sequence[ConlluSentence] | None = None,
 ) -> TagEvaluation:
     """Tag and score; the words of a sentence that the model cannot read count as wrong, and it is named."""
-    begun = time.process_time()
-    tagged, wrong = tags_at(tagger, sentences, title)
-    seconds = time.process_time() - begun
+    found = tagged_at(tagger, sentences, title)
+    tagged = [None if one is None else one.tagged for one in found.answers]
     pairs = list(zip(tagged, sentences, strict=True))
     answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
     read = [(one, sentence) for one, sentence in pairs if one is not None]
@@ -434,7 +435,7 @@ def evaluate(
     sure = _sure(tagger.lexicon.tags, tagged, known, train)
     return TagEvaluation(
         title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
-        f"{unanswered(wrong)}",
+        f"{unanswered(found.wrong)}",
         outputs=[
             "\n".join(one.tagged([tag or "_" for tag in tags], column)) + "\n"
             for one, tags in zip(sentences, answers, strict=True)
@@ -453,8 +454,8 @@ def evaluate(
         ),
         words=len(flat[1]),
         unseen=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
-        seconds=seconds,
-        wrong=wrong,
+        seconds=found.seconds,
+        wrong=found.wrong,
         names=by_type(answers, known) if are_spans(flat[1]) else [],
     )
 

@@ -60,7 +60,7 @@ from weft.tasks.tag.predictor import (
     evaluate,
     export_tagger,
     inspect_words,
-    tags_at,
+    tagged_at,
     tags_of,
 )
 from weft.tasks.task import (
@@ -258,9 +258,9 @@ class TagTraining(Training):
         """
         assert isinstance(model, Labeller)
         valid, tagger = self._valid, WordTagger(model, self._lexicon, self._data.column)
-        tagged, wrong = tags_at(tagger, valid, "validation")
-        pairs = list(zip(tagged, valid, strict=True))
-        answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
+        found, wrong, _ = tagged_at(tagger, valid, "validation")
+        pairs = list(zip(found, valid, strict=True))
+        answers = [[""] * len(sentence.forms) if one is None else one.tagged.tags for one, sentence in pairs]
         read = [sentence for one, sentence in pairs if one is not None]
         references = [one.tags or [] for one in valid]
         tags, labels = tags_of(answers, references), ComparedOutputs(answers, references, reads="labels")
