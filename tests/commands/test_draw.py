@@ -26,7 +26,7 @@ def run() -> Path:
 
 
 def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, tmp_path: Path) -> None:
-    asked = b"a red circle at the top\n\nsomething never seen\n"
+    asked = b"a red circle at the top\nred\nsomething never seen\n"
     answer = weft("predict", run, "--pictures", tmp_path / "plots", stdin=asked)
     assert answer.code == 0, answer.err
     assert len(answer.lines) == 3

@@ -54,7 +54,7 @@ def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_pat
         "29 sentences",
         "unknown words",
         "baseline: most frequent tag and ending",
-        "words per CPU second",
+        "words/s",
     ):
         assert shown in answer.out
     found = json.loads(figures.read_text())
