@@ -66,9 +66,8 @@ Found = Answer | str
 
 def why(error: object) -> str:
     """A refusal without the place of its input."""
-    return re.sub(
-        r"^(\S+:\d+|inputs?(\[\d+\])?|standard input(:\d+)?|the series|\S+\.(png|wav|txt)): ", "", str(error)
-    )
+    place = r"(\S+:\d+|inputs?(\[\d+\])?|standard input(:\d+)?|the series|\S+\.(png|wav|txt)): "
+    return re.sub(f"^({place})+", "", str(error))
 
 
 @cache
