@@ -62,4 +62,4 @@ def test_too_few_values_do_not_stop_the_others(tmp_path: Path) -> None:
     text = "1 2 3\n1 x\n" + "1 " * 12 + "\n"
     done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 3 and [len(one.split()) for one in done.stdout.splitlines()] == [0, 0, 4]
-    assert "line 1: expected at least 12 values, got 3" in done.stderr and "line 2: " in done.stderr
+    assert "line 1: expected at least 12 rows, got 3" in done.stderr and "line 2: " in done.stderr

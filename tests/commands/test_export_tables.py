@@ -157,7 +157,7 @@ def test_times_are_converted_to_the_zone_of_the_training(frequency: str, tmp_pat
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (lambda text: "\n".join(text.splitlines()[:9]), "expected at least 12 values, got 8"),
+        (lambda text: "\n".join(text.splitlines()[:9]), "expected at least 12 rows, got 8"),
         (lambda text: text.rpartition("2024")[0], "expected k1 for the 5 rows to forecast"),
         (lambda text: text.replace("when,y", "when,z"), "expected a column 'y'"),
         (lambda text: text.replace("2024-02-22", "2024-02-23"), "sort the rows"),

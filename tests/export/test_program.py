@@ -57,7 +57,7 @@ def test_what_is_wrong_is_a_sentence(tmp_path: Path) -> None:
     assert missing.returncode == 2 and b"none.txt: No such file or directory" in missing.stderr
     short = run(program, stdin=b"1 2\n1 2 3\n")
     assert short.returncode == 3 and short.stdout.splitlines() == [b"", b"1 2 3"]
-    assert b"line 1: expected at least 3 values" in short.stderr
+    assert b"line 1: expected at least 3 rows" in short.stderr
 
 
 def test_each_program_defines_a_name_once_and_needs_no_weft() -> None:

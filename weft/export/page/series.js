@@ -23,7 +23,7 @@ class Scaled {
   }
 
   check(raw, called = '') {
-    if (raw.length < this.about.lookback || !raw.some(Number.isFinite)) throw new Error(`${called}Expected at least ${this.about.lookback} values, got ${raw.length}; give a longer past.`);
+    if (raw.length < this.about.lookback || !raw.some(Number.isFinite)) throw new Error(`${called}Expected at least ${this.about.lookback} rows, got ${raw.length}; give a longer past.`);
     if (raw.some((value) => Math.abs(value) >= 1e30)) throw new Error(`${called}Expected finite numbers below 1e30.`);
   }
 

@@ -19,7 +19,7 @@ class Scaled:
     def check(self, raw: np.ndarray, called: str = "") -> None:
         """Refuse a series that is too short or has no numbers."""
         if len(raw) < self.about["lookback"] or not np.isfinite(raw).any():
-            wanted = f"{called}expected at least {self.about['lookback']} values"
+            wanted = f"{called}expected at least {self.about['lookback']} rows"
             raise ValueError(f"{wanted}, got {len(raw)}; give a longer past")
         if np.nanmax(np.abs(raw)) >= 1e30:
             raise ValueError(f"{called}expected finite numbers below 1e30")

@@ -216,8 +216,12 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
             table = received(content, forecaster.data, str(place), forecaster.about)
             asked = SeriesInput(forecaster.chosen(table, self._only))
+        return self._checked(asked, place)
+
+    def _checked(self, asked: SeriesInput, place: Place) -> SeriesInput:
+        """The same, if every series can be forecast."""
         for one in asked.series:
-            if why := forecaster.why_not(one):
+            if why := self.forecaster.why_not(one._replace(name="") if asked.plain else one):
                 raise place.refuse(why)
         return asked
 
@@ -329,7 +333,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         if not self.is_one(raw):
             return self.predict_all(raw)
         series = self.forecaster.of_values(raw, name, known, past)
-        return self.value(next(self.answers([SeriesInput([series], plain=True)])))
+        asked = self._checked(SeriesInput([series], plain=True), Place("input"))
+        return self.value(next(self.answers([asked])))
 
     def _table(self, raw: Any) -> "pd.DataFrame":
         import pandas as pd
