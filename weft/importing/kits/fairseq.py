@@ -29,7 +29,7 @@ from weft.importing.names import (
     blocks,
     plain,
     recurrent,
-    recurrent_encoder,
+    recurrent_part,
     tables,
     tensor,
     turned,
@@ -211,7 +211,9 @@ def lstm(found: ToolkitModel) -> ToolkitTranslator:
     hidden = settings.number("decoder_hidden_size", size)
     attends = str(settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
     origins = tables(SOURCE, TARGET, TARGET if tied else "decoder.fc_out.weight") | _logits(found, tied)
-    origins |= recurrent_encoder("encoder.lstm", "lstm", layers, both=both)
+    leaving = settings.number("encoder_dropout_out", dropout)
+    encoder, more = recurrent_part("encoder.lstm", "lstm", width, layers, both=both, dropout=leaving)
+    origins |= more
     for layer in range(layers):
         origins |= recurrent(f"decoder.stack.forwards.{layer}", f"decoder.layers.{layer}", "lstm")
         if (1 + both) * width != hidden:
@@ -224,13 +226,7 @@ def lstm(found: ToolkitModel) -> ToolkitTranslator:
             **zeros("decoder.readout.0.bias", hidden),
         }
     model = {
-        "encoder": {
-            "use": "recurrent",
-            "cell": "lstm",
-            "sizes": [width] * layers,
-            "bidirectional": both,
-            "dropout": settings.number("encoder_dropout_out", dropout),
-        },
+        "encoder": encoder,
         "decoder": {
             "use": "recurrent",
             "cell": "lstm",
