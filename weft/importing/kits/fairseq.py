@@ -78,10 +78,10 @@ def _same(settings: ToolkitSettings, name: str, usual: float) -> Any:
 def check_fairseq(found: ToolkitModel) -> None:
     """Refuse settings that Weft's parts cannot express."""
     found.settings.choice("task", "translation")
-    for name in filter(found.settings.flag, OFF):
-        raise ConfigError(
-            f"{found.place}: {name}: expected none, got {found.settings.get(name)}, which Weft cannot express"
-        )
+    for name in OFF:
+        if found.settings.flag(name):
+            said = str(found.settings.get(name))[:60]
+            raise ConfigError(f"{found.place}: {name}: expected none, got {said}, which Weft cannot express")
     if any(".adaptive_softmax." in each for each in found.state):
         raise ConfigError(
             f"{found.place}: adaptive_softmax_cutoff: expected a plain softmax, got an adaptive one, "
