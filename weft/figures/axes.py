@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, Literal
 
 from weft.figures.colours import FAINT, GRID, INK
+from weft.figures.letters import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,6 +34,12 @@ def bar_axes(axes: "Axes", values: Literal["x", "y"] = "y") -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)
     axes.tick_params(colors=INK, length=0)
+
+
+def name_point(axes: "Axes", name: str, place: tuple[float, float], **how: Any) -> None:
+    """Write a name beside a point."""
+    shown = axes.annotate(printable(name), place, (3, 3), textcoords="offset points", parse_math=False)
+    shown.set(fontsize=8, **how)
 
 
 def legend(target: "Axes | Figure", *entries: Any, fontsize: float = 8, **how: Any) -> None:

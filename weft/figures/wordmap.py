@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.figures.axes import blank, plain_axes
+from weft.figures.axes import blank, name_point, plain_axes
 from weft.figures.colours import BARS, INK
 
 if TYPE_CHECKING:
@@ -49,16 +49,7 @@ def word_map(words: Sequence[str], vectors: np.ndarray, *, title: str, marked: i
     colours = [BARS[1] if number < marked else BARS[0] for number in range(len(words))]
     axes.scatter(places[:, 0], places[:, 1], s=9, color=colours)
     for number, (word, place) in enumerate(zip(words, places, strict=True)):
-        axes.annotate(
-            word,
-            place,
-            xytext=(3, 2),
-            textcoords="offset points",
-            fontsize=8,
-            color=INK,
-            fontweight="bold" if number < marked else "normal",
-            parse_math=False,
-        )
+        name_point(axes, word, place, color=INK, fontweight="bold" if number < marked else "normal")
     axes.set_xlabel(f"principal components of unit vectors, {100 * share:.0f} % of their variance", color=INK)
     axes.margins(0.12)
     plain_axes(axes, labelsize=7)

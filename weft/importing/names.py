@@ -171,6 +171,18 @@ def recurrent_encoder(theirs: str, kind: str, count: int, *, both: bool) -> Orig
     return origins
 
 
+def recurrent_part(theirs: str, kind: str, size: int, count: int, *, both: bool, dropout: Any) -> MappedPart:
+    """A recurrent encoder whose layers have one size."""
+    settings = {
+        "use": "recurrent",
+        "cell": kind,
+        "sizes": [size] * count,
+        "bidirectional": both,
+        "dropout": dropout,
+    }
+    return settings, recurrent_encoder(theirs, kind, count, both=both)
+
+
 def architecture(foreign: Checkpoint, known: str, *, bare: str = "") -> None:
     """Check that the checkpoint has the output layer that is imported; an old one may not say."""
     found = foreign.config.get("architectures")

@@ -29,7 +29,7 @@ from weft.importing.names import (
     blocks,
     plain,
     recurrent,
-    recurrent_encoder,
+    recurrent_part,
     tables,
     tensor,
     turned,
@@ -78,10 +78,10 @@ def _same(settings: ToolkitSettings, name: str, usual: float) -> Any:
 def check_fairseq(found: ToolkitModel) -> None:
     """Refuse settings that Weft's parts cannot express."""
     found.settings.choice("task", "translation")
-    for name in filter(found.settings.flag, OFF):
-        raise ConfigError(
-            f"{found.place}: {name}: expected none, got {found.settings.get(name)}, which Weft cannot express"
-        )
+    for name in OFF:
+        if found.settings.flag(name):
+            said = str(found.settings.get(name))[:60]
+            raise ConfigError(f"{found.place}: {name}: expected none, got {said}, which Weft cannot express")
     if any(".adaptive_softmax." in each for each in found.state):
         raise ConfigError(
             f"{found.place}: adaptive_softmax_cutoff: expected a plain softmax, got an adaptive one, "
@@ -211,7 +211,9 @@ def lstm(found: ToolkitModel) -> ToolkitTranslator:
     hidden = settings.number("decoder_hidden_size", size)
     attends = str(settings.get("decoder_attention", "1")).strip().lower() not in ("0", "false", "none")
     origins = tables(SOURCE, TARGET, TARGET if tied else "decoder.fc_out.weight") | _logits(found, tied)
-    origins |= recurrent_encoder("encoder.lstm", "lstm", layers, both=both)
+    leaving = settings.number("encoder_dropout_out", dropout)
+    encoder, more = recurrent_part("encoder.lstm", "lstm", width, layers, both=both, dropout=leaving)
+    origins |= more
     for layer in range(layers):
         origins |= recurrent(f"decoder.stack.forwards.{layer}", f"decoder.layers.{layer}", "lstm")
         if (1 + both) * width != hidden:
@@ -224,13 +226,7 @@ def lstm(found: ToolkitModel) -> ToolkitTranslator:
             **zeros("decoder.readout.0.bias", hidden),
         }
     model = {
-        "encoder": {
-            "use": "recurrent",
-            "cell": "lstm",
-            "sizes": [width] * layers,
-            "bidirectional": both,
-            "dropout": settings.number("encoder_dropout_out", dropout),
-        },
+        "encoder": encoder,
         "decoder": {
             "use": "recurrent",
             "cell": "lstm",

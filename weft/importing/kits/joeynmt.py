@@ -24,7 +24,7 @@ from weft.importing.names import (
     blocks,
     plain,
     recurrent,
-    recurrent_encoder,
+    recurrent_part,
     tables,
     tensor,
     zeros,
@@ -81,15 +81,8 @@ def embedding_of(model: ToolkitModel) -> dict[str, Any]:
 
 def _encoder(model: ToolkitModel, side: str) -> MappedPart:
     section, size, depth, kind = _recurrence(model, side)
-    both = section.flag("bidirectional", True)
-    settings = {
-        "use": "recurrent",
-        "cell": kind,
-        "sizes": [size] * depth,
-        "bidirectional": both,
-        "dropout": section.number("dropout", 0.0),
-    }
-    return settings, recurrent_encoder("encoder.rnn", kind, depth, both=both)
+    both, dropout = section.flag("bidirectional", True), section.number("dropout", 0.0)
+    return recurrent_part("encoder.rnn", kind, size, depth, both=both, dropout=dropout)
 
 
 def _decoder(model: ToolkitModel, side: str) -> MappedPart:

@@ -23,7 +23,7 @@ from weft.importing.kits.kit import CheckpointHints, Kit
 from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
 from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, TransformerSide
 from weft.importing.kits.reading import ToolkitSettings, table, tensors
-from weft.importing.names import MappedPart, plain, recurrent, recurrent_encoder, tensor, zeros
+from weft.importing.names import MappedPart, plain, recurrent, recurrent_part, tensor, zeros
 from weft.importing.writing import RunParts
 from weft.nn.positions import Positions
 from weft.nn.transformer import Activation
@@ -249,14 +249,8 @@ def encoder(model: OpenNMTModel) -> MappedPart:
     kind = _kind(model.options)
     both = model.options.choice("encoder_type", "rnn", "brnn") == "brnn"
     layers = _count(model, "encoder.rnn.weight_hh_l{}")
-    settings = {
-        "use": "recurrent",
-        "cell": kind,
-        "sizes": [model.tensors["encoder.rnn.weight_hh_l0"].shape[-1]] * layers,
-        "bidirectional": both,
-        "dropout": model.dropout,
-    }
-    return settings, recurrent_encoder("encoder.rnn", kind, layers, both=both)
+    size = model.tensors["encoder.rnn.weight_hh_l0"].shape[-1]
+    return recurrent_part("encoder.rnn", kind, size, layers, both=both, dropout=model.dropout)
 
 
 def decoder(model: OpenNMTModel) -> MappedPart:

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.figures.axes import blank
+from weft.figures.axes import blank, name_point
 from weft.figures.colours import BARS, FAINT, INK
-from weft.figures.letters import printable
 from weft.figures.wordmap import plane
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
@@ -182,16 +181,7 @@ class EmbeddingView(View):
         for row, (x, y) in zip(self.shown, self.flat.tolist(), strict=True):
             ours = row in given
             axes.plot(x, y, "o", color=BARS[0] if ours else FAINT, markersize=4 if ours else 2.5)
-            word = printable(self.vectors.names[row])
-            axes.annotate(
-                word,
-                (x, y),
-                (3, 3),
-                textcoords="offset points",
-                fontsize=8,
-                color=INK if ours else FAINT,
-                parse_math=False,
-            )
+            name_point(axes, self.vectors.names[row], (x, y), color=INK if ours else FAINT)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         axes.set_title(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.figures.axes import blank
-from weft.figures.colours import INK, weight_colours
+from weft.figures.colours import INK
 from weft.figures.records import Heard
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
@@ -59,17 +59,13 @@ class HeardView(View):
 
     def figure(self) -> "Figure":
         """Spectrogram, characters and attention."""
-        if self.heard.pieces:
-            from weft.figures.recording import heard_figure
+        from weft.figures.recording import heard_figure, spectrogram
 
+        if self.heard.pieces:
             return heard_figure(self.heard, title=self.text)
         figure = blank(8, 3)
         axes = figure.subplots()
-        seconds = len(self.heard.frames) * self.heard.hop
-        extent = (0, seconds, 0, self.heard.frames.shape[1])
-        loud = self.heard.frames.T - self.heard.frames.min()
-        drawn = axes.imshow(loud, origin="lower", aspect="auto", extent=extent, cmap=weight_colours())
-        figure.colorbar(drawn, ax=axes, pad=0.01)
-        axes.set(xlabel="seconds", ylabel="mel bands")
+        spectrogram(axes, self.heard)
+        axes.set(xlabel="seconds")
         axes.set_title(self.text, color=INK, fontsize=10, parse_math=False)
         return figure

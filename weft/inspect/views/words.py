@@ -1,4 +1,4 @@
-"""The weight of each word in a decision about the whole text. Read next: copied.py."""
+"""The weight of each word in a decision about the whole text, or its share that was copied."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -55,3 +55,27 @@ class WordsView(ColouredWords):
             return None
         words, weights, kind = subject.weights
         return cls(words, weights, f"The weight of each word: {kind}.", f"{subject.answer} ({kind})")
+
+
+COPIED = (
+    "Each word of the best answer, coloured by the share of its probability that is copied from the source: "
+    "dark words were copied, white ones were generated from the vocabulary. Alignment shows where they come "
+    "from."
+)
+CAPTION = "Share of each word's probability that is copied from the source, in per cent"
+
+
+class CopiedView(ColouredWords):
+    """The best answer with its end symbol, darker where it was copied: from 0 (generated) to 1 (copied)."""
+
+    title = "Copied words"
+    order = 11
+    quantity = "share copied"
+    top = 1.0
+
+    @classmethod
+    def collect(cls, opened: LoadedRun, subject: Inspection) -> "CopiedView | None":
+        """The view, if the model can copy."""
+        if subject.copied is None:
+            return None
+        return cls(subject.hypotheses[0].pieces, subject.copied, COPIED, CAPTION)
