@@ -88,6 +88,8 @@ class Cell(Explained, nn.Module, ABC):
             ShapeError: sizes or dtypes do not match the cell or each other.
         """
         mask = self.check(x, state, mask)
+        if mask is None:
+            return self.run(x, state, None)
         x, mask, places = settle(x, mask)
         y, state = self.run(x, state, mask)
         return restore(y, places), state

@@ -150,7 +150,7 @@ def why_not_layer(source: str, tensors: Sequence[Tensor | None], low: Sequence[t
     for tensor in tensors:
         if tensor is None:
             continue
-        if tensor.device.type != "cpu" or tensor.dtype not in allowed:
+        if not tensor.is_cpu or tensor.dtype not in allowed:
             return f"compiled code computes in float32 on the CPU, not in {tensor.dtype} on {tensor.device}"
         if type(tensor) not in PLAIN or not tensor.numel():
             return "compiled code takes plain tensors that are not empty"

@@ -194,7 +194,7 @@ def skips_padding(x: Tensor) -> bool:
 
 def _by_rule(cell: str, given: LayerInput, asked: str) -> str:
     x, mask = given.x, given.mask
-    can = [] if _why_not("operation", cell, given) else ["operation"]
+    can = ["operation"] if _has_operation(cell, x) else []
     if asked != "auto" or why_not_native(cell, given):
         return can[0] if can else "steps"
     can.append("native")
@@ -225,8 +225,11 @@ def _why_not(way: str, cell: str, given: LayerInput) -> str:
         case "triton":
             return "Triton has no kernel for this cell" if cell == "coupled" else ""
         case _:
-            eager = cell != "gru_before" or (given.x.device.type == "cpu" and inspectable(given.x))
-            return "" if cell in OPERATIONS and eager else "torch has no operation for this cell"
+            return "" if _has_operation(cell, given.x) else "torch has no operation for this cell"
+
+
+def _has_operation(cell: str, x: Tensor) -> bool:
+    return cell in OPERATIONS and (cell != "gru_before" or (x.is_cpu and inspectable(x)))
 
 
 def why_not_native(cell: str, given: LayerInput) -> str:
