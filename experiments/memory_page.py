@@ -59,7 +59,8 @@ means {solved:g} of the answers:
 - predicted no: **agrees** if the interval lies below {solved:g}, **contradicted** if above;
 - an interval around {solved:g}, or fewer than {fewest} seeds: **undecided**.
 
-With many 95 % intervals, expect some to be wrong.
+Verdicts are by single 95 % intervals, not corrected for their number (as Holm's method does): where nothing differs, one in twenty still
+gets a verdict.
 
 """
 

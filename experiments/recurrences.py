@@ -148,8 +148,9 @@ both directions. No learning rate was tuned, and all cells have the same one. Pr
 thread, shared with other work; float32.
 
 ± is the 95 % interval of the mean over seeds (Student's t). **Bold**: its paired difference from `lstm`
-excludes 0 in its favour; *italics*: against it; otherwise no verdict. With many 95 % intervals, expect some
-to be wrong. These budgets are small: a ranking holds only for them. "CPU s" is the mean time of a training
+excludes 0 in its favour; *italics*: against it; otherwise no verdict. Verdicts are by single intervals, not
+corrected for their number (as Holm's method does): where nothing differs, one in twenty still gets a verdict.
+These budgets are small: a ranking holds only for them. "CPU s" is the mean time of a training
 in the first four columns; other work on the machine makes it longer, never the scores different. The runs
 are in `docs/pictures/memory/recurrences.jsonl`, those of the memory problems in `runs.jsonl` beside it.
 

@@ -57,3 +57,6 @@ def test_commits_after_the_rule_are_judged_and_neither_older_ones_nor_merges(
     git("commit", "-q", "--allow-empty", "-m", "search: refused")
     assert commits.main([]) == 1
     assert "expected an imperative" in capsys.readouterr().out
+    (tmp_path / "tests" / "commits.py").write_text("another rule")
+    git("commit", "-q", "-a", "-m", "the rule anew")
+    assert commits.main([]) == 0  # what was written before it is not judged by it

@@ -3,15 +3,13 @@
 The counts are sacrebleu's; only the final formula is written here, over arrays. Read next: meteor.py.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import sacrebleu
 
-from weft.metrics.metric import Metric
+from weft.metrics.metric import SacrebleuMetric
 
 
-class Chrf(Metric):
+class Chrf(SacrebleuMetric):
     """Corpus chrF, 0..100.
 
     F = (1 + β²) P R / (β² P + R), where P and R are the mean precision and recall over the orders that occur;
@@ -33,15 +31,8 @@ class Chrf(Metric):
     def __init__(self, *, word_order: int = 0, lowercase: bool = False) -> None:
         self._counter = sacrebleu.CHRF(word_order=word_order, lowercase=lowercase)
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """[N, 3 x orders]: for each order, n-grams of the hypothesis, of the reference, and shared."""
-        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
-        return np.array(rows, dtype=np.float64)
-
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 3 x orders] to [...]."""
+        """[..., 3 x orders] to [...]: of each order, n-grams of the output, of the reference, and shared."""
         ours, theirs, common = totals[..., 0::3], totals[..., 1::3], totals[..., 2::3]
         counted = (ours > 0) & (theirs > 0)
         orders = np.maximum(counted.sum(-1), 1)
@@ -50,7 +41,3 @@ class Chrf(Metric):
         weight = self._counter.beta**2
         bottom = weight * precision + recall
         return 100 * (1 + weight) * precision * recall / np.where(bottom > 0, bottom, 1)
-
-    def signature(self) -> str:
-        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
-        return str(self._counter.get_signature())

@@ -7,6 +7,7 @@ Read next: f1.py, which has its own file; probabilities.py, scores of how sure a
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ class LabelMetric(Metric):
 
     def fitted(self, references: Sequence[Label], *outputs: Sequence[Label]) -> Self:
         """A copy that knows the classes: those of the references by frequency, then others by name."""
-        found = self._copied()
+        found = copy(self)
         found.classes = classes_of(references, *outputs)
         return found
 
@@ -54,11 +55,6 @@ class LabelMetric(Metric):
     @abstractmethod
     def of_counts(self, right: np.ndarray, answered: np.ndarray, there: np.ndarray) -> np.ndarray:
         """The value [...] of the counts [..., C] of each class."""
-
-    def _copied(self) -> Self:
-        found = type(self).__new__(type(self))
-        vars(found).update(vars(self))
-        return found
 
 
 class Mcc(LabelMetric):

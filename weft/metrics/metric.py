@@ -182,6 +182,22 @@ class Metric(ABC):
         return MetricScore(self.name, value, self.signature(), len(statistics), self.higher_is_better)
 
 
+class SacrebleuMetric(Metric):
+    """Base of metrics that sacrebleu counts, by its own object `_counter`."""
+
+    _counter: Any
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
+        return np.array(rows, dtype=np.float64)
+
+    def signature(self) -> str:
+        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
+        return str(self._counter.get_signature())
+
+
 def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> None:
     """Check that hypotheses, references and sources can be compared item by item.
 

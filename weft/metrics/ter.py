@@ -3,15 +3,13 @@
 A shift of several words is one edit. Read next: wer.py, without shifts.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import sacrebleu
 
-from weft.metrics.metric import Metric
+from weft.metrics.metric import SacrebleuMetric
 
 
-class Ter(Metric):
+class Ter(SacrebleuMetric):
     """100 x edits / words of the references, over all lines; 0 is best.
 
     Args:
@@ -44,18 +42,7 @@ class Ter(Metric):
             case_sensitive=case_sensitive,
         )
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """[N, 2]: edits and words of the reference."""
-        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
-        return np.array(rows, dtype=np.float64)
-
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 2] to [...]; a reference without words makes every edit count as 100."""
+        """[..., edits and words] to [...]; a reference without words makes every edit count as 100."""
         edits, words = totals[..., 0], totals[..., 1]
         return 100 * np.where(words > 0, edits / np.maximum(words, 1), edits > 0)
-
-    def signature(self) -> str:
-        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
-        return str(self._counter.get_signature())
