@@ -131,10 +131,12 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     trusted = _packages(plugins)
     steps = _steps(run, checked.task, trusted)
-    lines = [
-        f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); "
-        f"the best model, {best}, is in {run}: {scores}"
-    ]
+    ended = (
+        f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); the best model, {best}"
+    )
+    if outcome.reason == "solved":
+        ended = "solved without updates; the model"
+    lines = [f"{ended}, is in {run}: {scores}"]
     if why := degenerate(outcome.samples):
         lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
     lines += ["next:", *(line for what, step in steps.items() for line in (f"  # {what}", f"  {step}"))]

@@ -415,6 +415,7 @@ class Training(ABC):
 
     Attributes:
         streams: as in Task: whether a batch continues from the state after the previous one.
+        solved: whether `Pipeline.model` gives the best weights already, so that no update is made.
 
     Example:
         >>> from weft.tasks.memory.data import MemoryData
@@ -428,6 +429,7 @@ class Training(ABC):
     """
 
     streams: bool = False
+    solved: bool = False
 
     @abstractmethod
     def plan(self, seed: int) -> BatchOrder:

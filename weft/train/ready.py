@@ -126,7 +126,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,
-        saved=position.update or -position.validates(settings),
+        saved=position.update or -(training.solved or position.validates(settings)),
         captured=_captured(session, training, criterion, optimiser),
     )
 

@@ -81,6 +81,8 @@ class TrainingState:
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
+        if self.training.solved:
+            return "solved"
         settings = self.session.settings
         patience = settings.patience and self.history.waited() >= settings.patience
         return self.position.end(settings) or ("patience" if patience else "")

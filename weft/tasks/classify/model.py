@@ -84,6 +84,10 @@ class Bag:
         naive_bayes: begin as naive Bayes and scale by its log-ratios (Wang & Manning 2012), instead of
             plain logistic regression from zero.
         alpha: added to the counts of naive Bayes.
+        solve: find the best weights on all texts at once, in seconds, instead of training by updates; most
+            settings of the section training have no effect then.
+        penalty: of `solve`: half of it times the sum of the squared weights is added to the loss; null
+            chooses it on the validation texts.
     """
 
     ngrams: AtLeastOne = 2
@@ -95,9 +99,13 @@ class Bag:
     weight: Literal["presence", "count", "frequency", "tfidf"] = "presence"
     naive_bayes: bool = False
     alpha: Positive = 1.0
+    solve: bool = False
+    penalty: Positive | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.penalty is not None and not self.solve:
+            raise ConfigError("penalty: requires solve: true; add it, or leave penalty out")
         if self.letters is not None and not 2 <= self.letters[0] <= self.letters[1]:
             raise ConfigError(
                 "letters: expected the shortest (at least 2) and the longest letter n-gram, such as [2, 5], "

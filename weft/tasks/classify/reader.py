@@ -22,6 +22,7 @@ from weft.nn.embed.weighted import idf
 from weft.store import jsonfile
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.model import USUAL, Bag
+from weft.tasks.classify.solver import Design
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.loading import load_vocabulary
@@ -302,12 +303,26 @@ class LabelReader:
     ) -> LabelBatch:
         """A batch of the tokens of texts, their labels, the texts themselves, and their known subclasses."""
         source, mask = self.source(rows, texts)
+        return LabelBatch(source, mask, self.aims(labels, finer), len(rows))
+
+    def aims(self, labels: Sequence[str], finer: Sequence[str] = ()) -> Tensor:
+        """What the head's loss reads: numbers of classes, or of known subclasses as in SubclassHead.loss."""
         target = self.targets(labels)
-        if self.finer:  # see SubclassHead.loss
-            pairs = zip(labels, finer or [""] * len(labels), strict=True)
-            known = torch.tensor([self._subclass.get(pair, -1) for pair in pairs])
-            target = torch.where(known < 0, len(self.finer) + target, known)
-        return LabelBatch(source, mask, target, len(rows))
+        if not self.finer:
+            return target
+        pairs = zip(labels, finer or [""] * len(labels), strict=True)
+        known = torch.tensor([self._subclass.get(pair, -1) for pair in pairs])
+        return torch.where(known < 0, len(self.finer) + target, known)
+
+    def design(
+        self, rows: Sequence[Sequence[int]], labels: Sequence[str], texts: Sequence[str], finer: Sequence[str]
+    ) -> Design:
+        """The same as one sparse matrix, for a solver."""
+        assert self.items is not None
+        found = (self.counted(row, text) for row, text in zip(rows, texts, strict=True))
+        counted = [Counter(dict(sorted(counts.items()))) for counts in found]
+        weights = [self.items.weighed(counts) for counts in counted]
+        return Design.of([list(one) for one in counted], weights, self.aims(labels, finer), self.num_items)
 
     def save(self, run: Path) -> None:
         """Write classes and items into the run, beside the vocabulary."""

@@ -44,6 +44,7 @@ from weft.tasks.classify.evaluation import (
 from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
+from weft.tasks.classify.solver import solve
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.export import ModelExport
@@ -71,6 +72,7 @@ from weft.tasks.task import (
     Split,
     Training,
     named_rows,
+    silent,
 )
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
@@ -169,6 +171,7 @@ class ClassifyTraining(Training):
         reader: numbers of tokens and classes.
         train, valid: labelled texts.
         most: positions of the model; longer training texts are left out. None for no limit.
+        progress: told which penalty a linear model has.
     """
 
     def __init__(
@@ -178,6 +181,7 @@ class ClassifyTraining(Training):
         train: LabelledTexts,
         valid: LabelledTexts,
         most: int | None = None,
+        progress: Progress = silent,
     ) -> None:
         rows = reader.encode(train.texts)
         fit = [n for n, row in enumerate(rows) if most is None or len(row) <= most]
@@ -187,6 +191,22 @@ class ClassifyTraining(Training):
         self._data = data
         self._reader = reader
         self._valid = valid
+        self._progress = progress
+        bag = None if reader.items is None else reader.items.bag
+        self.solved = bag is not None and bag.solve
+
+    def solve(self, model: Labeller) -> None:
+        """Fill a linear model with its best weights, if the recipe asks for it."""
+        reader, train = self._reader, self.train
+        if not self.solved or reader.items is None:
+            return
+        several = reader.separator is not None
+        numbers = [n for n, one in enumerate(self._valid.labels) if several or reader.number(one) >= 0]
+        valid = self._valid.at(numbers)
+        parts = ((self.rows, train), (reader.encode(valid.texts), valid))
+        learnt, choosing = (reader.design(rows, one.labels, one.texts, one.finer) for rows, one in parts)
+        found = solve(model, learnt, choosing, reader.items.bag.penalty)
+        self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def plan(self, seed: int) -> Batches:
         """Batches of texts of similar length."""
@@ -284,6 +304,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         if self.training is not None:
             with torch.no_grad():
                 begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
+            self.training.solve(model)
         return model
 
     def rows(self) -> Mapping[str, Sequence[str]]:
@@ -529,7 +550,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
                 "the beginning"
             )
         limit = most_positions(self.small_model())
-        training = ClassifyTraining(self.data, reader, train, valid, limit)
+        training = ClassifyTraining(self.data, reader, train, valid, limit, progress)
         if not training.rows:
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"

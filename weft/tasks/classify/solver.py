@@ -1,0 +1,152 @@
+"""Find the weights of a linear model on all texts at once: no learning rate, no epochs, one penalty.
+
+    min over W, b:   Σ_n loss(W x_n + b, y_n)  +  penalty / 2 · ‖W‖²
+
+The loss is that of the head, which is convex here, so that L-BFGS finds the only minimum. The penalty is
+chosen on validation texts, from strong to weak, each beginning at the weights of the one before.
+Read next: model.py, `Bag`; ../../nn/embed/grams.py, the table that keeps W.
+"""
+
+import warnings
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.models import Labeller
+from weft.nn.embed.grams import GramTable
+
+PENALTIES = tuple(4.0**power for power in range(3, -7, -1))
+"""Those tried if the recipe names none, the strongest first."""
+
+WORSE = 2
+"""Weaker penalties are not tried after so many in a row that were no better."""
+
+STEPS = 300
+"""Maximum steps of L-BFGS for one penalty."""
+
+HISTORY = 10
+"""Steps that L-BFGS remembers, each as large as the weights twice."""
+
+FLAT = 1e-5
+"""Largest derivative of the mean loss at a minimum."""
+
+
+class Design(NamedTuple):
+    """Texts as a linear model reads them."""
+
+    items: Tensor  # [N, V] sparse: the weight of each item in each text
+    target: Tensor  # [N] or [N, C], as the head reads it
+
+    @classmethod
+    def of(
+        cls, numbers: Sequence[Sequence[int]], weights: Sequence[np.ndarray], target: Tensor, num_items: int
+    ) -> "Design":
+        """From the numbers and the weights of the items of each text."""
+        ends = np.cumsum([0, *map(len, numbers)])
+        columns = np.concatenate([np.array(row, dtype=np.int64) for row in numbers])
+        values = np.concatenate(weights).astype(np.float64)
+        shape = len(numbers), num_items
+        rows, places, weighed = (torch.from_numpy(one) for one in (ends, columns, values))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state", UserWarning)
+            items = torch.sparse_csr_tensor(rows, places, weighed, shape, check_invariants=True)
+        return cls(items, target)
+
+
+class Solution(NamedTuple):
+    """The penalty of the weights that were found."""
+
+    penalty: float
+    tried: dict[float, float]  # the mean loss of the validation texts for each penalty; empty if one is given
+
+    def __str__(self) -> str:
+        chosen = f"penalty {self.penalty:g}"
+        return f"{chosen}, the best of {len(self.tried)} on the validation texts" if self.tried else chosen
+
+
+def solve(model: Labeller, train: Design, valid: Design, penalty: float | None = None) -> Solution:
+    """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
+
+    Args:
+        model: a GramTable and a head whose only parameter is the bias.
+        valid: the texts that choose the penalty if none is given.
+
+    Source: Nocedal 1980 (L-BFGS); Fan et al. 2008, "LIBLINEAR", whose C is 1 / penalty.
+    """
+    problem = _Problem(model, train)
+    if penalty is not None:
+        problem.minimise(penalty)
+        problem.keep()
+        return Solution(penalty, {})
+    losses = dict[float, float]()
+    for one in PENALTIES:
+        problem.minimise(one)
+        losses[one] = problem.loss(valid)
+        best = min(losses, key=losses.__getitem__)
+        if best == one:
+            problem.keep()
+        elif list(losses).index(best) + WORSE < len(losses):
+            break
+    return Solution(best, losses)
+
+
+class _Problem:
+    """The weights and the bias of a linear model in float64, and the loss of its training texts."""
+
+    def __init__(self, model: Labeller, train: Design) -> None:
+        assert isinstance(model.embed, GramTable)
+        self.table, self.model_head = model.embed, model.head
+        self.head = deepcopy(model.head).double().train()
+        self.bias = self.head.get_parameter("bias")
+        self.weight = self.table.weight.detach().double().requires_grad_()
+        ratios = self.table.ratios
+        self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").double()
+        self.train = train
+        self.transposed = train.items.to_sparse_coo().t().coalesce().to_sparse_csr()
+
+    def minimise(self, penalty: float) -> None:
+        """Go from the present weights to those with the lowest loss."""
+        count = len(self.train.target)
+        optimiser = torch.optim.LBFGS(
+            [self.weight, self.bias],
+            max_iter=STEPS,
+            history_size=HISTORY,
+            tolerance_grad=FLAT,
+            line_search_fn="strong_wolfe",
+        )
+
+        def closure() -> Tensor:
+            sums = self._sums(self.train).requires_grad_()
+            with torch.enable_grad():
+                loss = self._loss(sums, self.train) / count
+            of_sums, self.bias.grad = torch.autograd.grad(loss, [sums, self.bias])
+            self.weight.grad = (self.transposed @ of_sums) * self.ratios + self.weight * (penalty / count)
+            return loss.detach() + self.weight.square().sum() * (penalty / count / 2)
+
+        optimiser.step(closure)
+
+    def loss(self, texts: Design) -> float:
+        """The mean loss of other texts."""
+        self.head.eval()
+        with torch.no_grad():
+            found = self._loss(self._sums(texts), texts) / len(texts.target)
+        self.head.train()
+        return float(found)
+
+    def keep(self) -> None:
+        """Copy the weights into the model."""
+        with torch.no_grad():
+            self.table.weight.copy_(self.weight)
+            self.model_head.get_parameter("bias").copy_(self.bias)
+
+    def _sums(self, texts: Design) -> Tensor:
+        with torch.no_grad():
+            return texts.items @ (self.weight * self.ratios)
+
+    def _loss(self, sums: Tensor, texts: Design) -> Tensor:
+        mask = torch.ones(len(sums), 1, dtype=torch.bool)
+        return self.head.loss(sums[:, None], texts.target[:, None], mask).total
