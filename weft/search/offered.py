@@ -245,9 +245,13 @@ class Decoding(SearchSettings):
     """The search settings for translations and what else is written for a source: a section `decoding`."""
 
     max_ratio: Annotated[float, Bounds(ge=0, le=1_000)] = setting(
-        2.0, "At most max_ratio * (source tokens) + max_extra tokens are written.", programs=GRAPHS
+        2.0,
+        "At most max_ratio * (source tokens) + max_extra tokens are written.",
+        programs={**GRAPHS, "ctranslate2": None, "huggingface": (0.0,)},
     )
-    max_extra: OneOrMore = setting(10, "See max_ratio.", programs=GRAPHS)
+    max_extra: OneOrMore = setting(
+        10, "See max_ratio.", programs={**GRAPHS, "ctranslate2": None, "huggingface": None}
+    )
     stop: Stop = setting(
         "best",
         "When a plain beam search ends, once as many hypotheses as the beam is wide have ended.",

@@ -259,7 +259,7 @@ class Captioner(predictor.Predictor[Picture]):
             pixels = [one if isinstance(one, np.ndarray) else self.read(Path(one)) for one in part]
             x, mask = source(np.stack(pixels), self.front.places)
             found = self.search(x.to(device), mask.to(device), None, chance)
-            yield from results(found, repeat(self.vocabulary))
+            yield from results(found, repeat(self.vocabulary), self.decoding)
 
     def look(self, picture: np.ndarray, tokens: list[int]) -> np.ndarray:
         """The decoder's attention for each token of a caption, [T, *grid].

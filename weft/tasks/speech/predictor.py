@@ -211,7 +211,8 @@ class Transcriber(predictor.Predictor[np.ndarray]):
                 numbers = order[at : at + self.decoding.batch_rows]
                 frames, mask = pad_frames([window[n] for n in numbers])
                 found = self.search(frames.to(self.device), mask.to(self.device), None, chance)
-                texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=True))
+                written = results(found, repeat(self.vocabulary), self.decoding)
+                texts.update(zip(numbers, written, strict=True))
             yield from (texts[n] for n in range(len(window)))
 
     def align(self, frames: np.ndarray, tokens: Sequence[int]) -> Heard:
