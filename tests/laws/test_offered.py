@@ -20,6 +20,7 @@ from tests.export import pages, runs
 from tests.shared import shared_run
 from tests.slow import slow
 from weft.errors import ConfigError
+from weft.export.formats import ctranslate2, huggingface
 from weft.export.formats.argos import Argos
 from weft.export.formats.ctranslate2 import CTranslate2
 from weft.export.formats.huggingface import HuggingFace
@@ -333,6 +334,26 @@ def test_a_page_that_samples_one_token_is_greedy(
     how = (Decoding if kind == "translator" else ProseDecoding)(search="sample", top_k=1, seed=4)
     found = in_page(given, how, graphs(given), tmp_path, FEW)
     assert found == given.in_torch(replace(how, search="greedy"))
+
+
+def told(case: Case, to: str) -> bool:
+    """Whether an engine is told of a setting, or the person who calls it, in the folder's README."""
+    by_hand = to == "ctranslate2" and case.offer.name in ("max_ratio", "max_extra", "max_tokens")
+    if by_hand or case.offer.name in SILENT or case.offer.default is True:
+        return True
+    if to == "argos":
+        return case.drawn  # another search, which is refused
+    options = {"ctranslate2": ctranslate2.options, "huggingface": huggingface.options}[to]
+    return bool(options(case.settings()) != options(case.before()))
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "argos", "huggingface"])
+def test_an_engine_is_told_what_it_honours(to: str) -> None:
+    own = {"search", "beam", "length_penalty"} if to == "argos" else set()
+    same = {"stop", "max_lines"} | ({"max_tokens"} if to == "argos" else set())  # what it does anyway
+    every = [one.values[0] for one in (*TRANSLATING, *CONTINUING)]
+    silent = [one for one in every if one.honours(to) and not told(one, to)]
+    assert {one.offer.name for one in silent} <= own | same
 
 
 ENGINE_SETTINGS = ("beam", "length_penalty", "search", "stop", "no_repeat_ngram", "min_length")

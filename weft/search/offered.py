@@ -97,7 +97,12 @@ def options(kind: type) -> dict[str, Offer]:
 
 @dataclass(frozen=True, kw_only=True)
 class Narrowing:
-    """How a distribution is narrowed before a token is drawn, in this order (filters.py)."""
+    """How a distribution is narrowed before a token is drawn, in this order (filters.py).
+
+    Example:
+        >>> Narrowing(top_k=9) == Narrowing(temperature=1.0, top_k=9, top_p=1.0, min_p=0.0, typical_p=1.0)
+        True
+    """
 
     temperature: Temperature = setting(
         1.0,
