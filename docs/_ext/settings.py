@@ -27,6 +27,7 @@ from sphinx.util.nodes import nested_parse_with_titles
 import weft.tasks
 from weft import rooms
 from weft.config import described, kinds
+from weft.search.offered import offers
 from weft.tasks.task import Task
 
 
@@ -174,8 +175,9 @@ def shown(default: Any) -> str:
 
 
 def told(kind: type) -> dict[str, str]:
-    """The meaning of each argument, from the docstrings of a class and of those that it extends."""
-    found: dict[str, str] = {}
+    """The meaning of each argument: of settings of a search as declared, of others from docstrings."""
+    declared = offers(kind).values() if dataclasses.is_dataclass(kind) else ()
+    found = {one.name: f"{one.help} {one.more}".strip() for one in declared}
     for one in reversed(kind.__mro__):
         text = inspect.cleandoc(one.__dict__.get("__doc__") or "")
         for block in blocks(text.split("\n")):

@@ -82,7 +82,7 @@ def language(
                 "decoder": SIDE | (decoder or {}),
                 "embedding": {"size": 12, **(embedding or {})},
             },
-            "decoding": {"beam": 3, "length_penalty": 0.6, **(decoding or {})},
+            "decoding": {"search": "beam", "beam": 3, "length_penalty": 0.6, **(decoding or {})},
         },
         end,
     )

@@ -171,7 +171,7 @@ def mistake(reply: Reply) -> dict[str, Any]:
 
 
 def test_unknown_parameters_are_refused_by_name(address: str) -> None:
-    for name in ("top_k", "min_p", "max_completion_tokens"):
+    for name in ("top_a", "suffixes", "max_completion_tokens"):
         reply = post(f"{address}/v1/completions", {"prompt": "the", name: 1})
         found = mistake(reply)
         assert reply.status == 400 and (found["param"], found["code"]) == (name, "unknown_parameter")

@@ -4,12 +4,16 @@ from weft.search.beam import beam_search as beam_search
 from weft.search.coverage import coverage_penalty as coverage_penalty
 from weft.search.diverse import diverse_search as diverse_search
 from weft.search.filters import ban as ban
+from weft.search.filters import min_p as min_p
+from weft.search.filters import narrow as narrow
 from weft.search.filters import temperature as temperature
 from weft.search.filters import top_k as top_k
 from weft.search.filters import top_p as top_p
+from weft.search.filters import typical_p as typical_p
 from weft.search.greedy import greedy_search as greedy_search
 from weft.search.hypotheses import Hypotheses as Hypotheses
 from weft.search.hypotheses import to_lists as to_lists
+from weft.search.offered import Narrowing as Narrowing
 from weft.search.rules import least_length as least_length
 from weft.search.rules import no_repeat as no_repeat
 from weft.search.rules import prefix as prefix

@@ -49,8 +49,8 @@ def merge_ended(table: FinishedHypotheses, new: FinishedHypotheses) -> FinishedH
 
 
 def append_cut(table: FinishedHypotheses, cut: FinishedHypotheses) -> FinishedHypotheses:
-    """Fill empty slots with hypotheses that were cut; they rank last, whatever their score."""
-    joined = _join(table, cut)
+    """Fill empty slots with hypotheses that were cut, by score; they rank last, whatever their score."""
+    joined = _join(table, _pick(cut, cut.score, cut.score.shape[1]))  # a penalty may change their order
     return _pick(joined, (joined.score > -INFINITY).to(torch.uint8), table.score.shape[1])
 
 

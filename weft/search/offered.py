@@ -97,7 +97,12 @@ def options(kind: type) -> dict[str, Offer]:
 
 @dataclass(frozen=True, kw_only=True)
 class Narrowing:
-    """How a distribution is narrowed before a token is drawn, in this order (filters.py)."""
+    """How a distribution is narrowed before a token is drawn, in this order (filters.py).
+
+    Example:
+        >>> Narrowing(top_k=9) == Narrowing(temperature=1.0, top_k=9, top_p=1.0, min_p=0.0, typical_p=1.0)
+        True
+    """
 
     temperature: Temperature = setting(
         1.0,
@@ -245,9 +250,13 @@ class Decoding(SearchSettings):
     """The search settings for translations and what else is written for a source: a section `decoding`."""
 
     max_ratio: Annotated[float, Bounds(ge=0, le=1_000)] = setting(
-        2.0, "At most max_ratio * (source tokens) + max_extra tokens are written.", programs=GRAPHS
+        2.0,
+        "At most max_ratio * (source tokens) + max_extra tokens are written.",
+        programs={**GRAPHS, "ctranslate2": None, "huggingface": (0.0,)},
     )
-    max_extra: OneOrMore = setting(10, "See max_ratio.", programs=GRAPHS)
+    max_extra: OneOrMore = setting(
+        10, "See max_ratio.", programs={**GRAPHS, "ctranslate2": None, "huggingface": None}
+    )
     stop: Stop = setting(
         "best",
         "When a plain beam search ends, once as many hypotheses as the beam is wide have ended.",

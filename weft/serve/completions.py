@@ -15,6 +15,7 @@ from typing import Any
 from fastapi import Request, Response
 
 from weft.errors import DataError
+from weft.search.offered import Narrowing, offers
 from weft.serve.batcher import BatchJob, Emit, Stopped, StreamWork, Work
 from weft.serve.continuing import Ask, ContinuationSoFar, How, Token, go_on, size_of, writer_of
 from weft.serve.forms import Json, answered, client_of, of_openai, streamed
@@ -99,7 +100,10 @@ class Completions:
         how = How(
             max_tokens=given.max_tokens,
             temperature=given.temperature,
-            top_p=max(given.top_p, 1e-6),
+            narrowing=Narrowing(
+                **{name: getattr(given, name) for name in offers(Narrowing)}
+                | {"temperature": 1.0, "top_p": max(given.top_p, 1e-6)}
+            ),
             stop=() if given.stop is None else tuple(limits.texts(given.stop, "stop")),
             ends=writer.ends,
             logprobs=given.logprobs or 0,

@@ -6,15 +6,15 @@ the same loop without output between the steps; completions.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from weft.search import filters
-from weft.search.candidates import best_candidates
-from weft.search.sampling import invert
+from weft.search.candidates import best_tokens
+from weft.search.filters import invert, narrow
+from weft.search.offered import Narrowing
 from weft.serve.batcher import ClientLeft, Stopped
 from weft.serve.served import ServedRun
 from weft.tasks.abilities import Continuer, Continues, Expected
@@ -38,7 +38,7 @@ class How:
     Args:
         max_tokens: maximum number of new tokens.
         temperature: 0 takes the most probable token.
-        top_p: as in search/filters.py.
+        narrowing: what else is drawn from; its temperature is not used.
         seed: seed of the row's random generator.
         ends: number of </s> after which the text ends.
         stop: strings before which the text ends.
@@ -48,7 +48,7 @@ class How:
 
     max_tokens: int
     temperature: float = 1.0
-    top_p: float = 1.0
+    narrowing: Narrowing = field(default_factory=Narrowing)
     seed: int = 1
     ends: int = 1
     stop: tuple[str, ...] = ()
@@ -201,11 +201,9 @@ def _together(writer: Continuer, rows: list[ContinuationSoFar], stopped: Stopped
 
 
 def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
-    kept = filters.ban(logp.double(), BANNED)
     if not how.temperature:
-        zero = torch.zeros(1, 1, dtype=torch.float64, device=logp.device)
-        return int(best_candidates(kept, zero, 1).token)
-    kept = filters.top_p(filters.temperature(kept, how.temperature), how.top_p)
+        return int(best_tokens(logp, BANNED)[1])
+    kept = narrow(logp.double(), replace(how.narrowing, temperature=how.temperature), BANNED)
     uniform = torch.rand(1, 1, generator=chance, dtype=torch.float64).to(logp.device)
     return int(invert(kept.softmax(1), uniform))
 

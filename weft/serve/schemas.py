@@ -7,12 +7,15 @@ error for each of a million would take gigabytes. `title` completes the sentence
 Read next: forms.py; openapi.py.
 """
 
-from typing import Annotated, Any, Literal, NotRequired
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, NotRequired, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from weft.search.offered import Narrowing, offers
 from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS
 
 Text = Annotated[str, Field(min_length=1)]
@@ -154,7 +157,24 @@ class Streaming(Fields):
     include_usage: bool = False
 
 
-class Complete(Fields):
+MOST = 1_000_000
+"""Of a number that has no limit of its own."""
+
+
+def _narrowing() -> Iterator[tuple[str, Any]]:
+    """The fields about sampling, as search/offered.py declares them, with the ranges of OpenAI's own."""
+    for name, one in offers(Narrowing).items():
+        kind, bounds = get_args(one.kind)
+        limits = {"le": MOST} | {key: value for key, value in asdict(bounds).items() if value is not None}
+        yield name, (Annotated[kind, Field(**limits, description=one.help)], one.default)
+    yield "temperature", (Temperature, 1.0)
+    yield "top_p", (Annotated[float, Field(ge=0, le=1)], 1.0)
+
+
+_Narrowed: Any = create_model("_Narrowed", __base__=Fields, **dict(_narrowing()))
+
+
+class Complete(_Narrowed):  # type: ignore[misc]
     """Prompts to continue; a seed is by default that of the run."""
 
     model_config = ConfigDict(extra="forbid")
@@ -162,8 +182,6 @@ class Complete(Fields):
     model: str | None = None
     prompt: Prompt = ""
     max_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 16
-    temperature: Temperature = 1.0
-    top_p: Annotated[float, Field(ge=0, le=1)] = 1.0
     n: Beam = 1
     best_of: Annotated[Beam | None, Field(description="Equal to n, or left out.")] = None
     stop: Stops = None

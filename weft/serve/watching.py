@@ -187,7 +187,7 @@ def _translate_each(
 ) -> None:
     """Translate sentences and report the text so far after each of them."""
     text, beam = given["sentences"], given["beam"]
-    decoding = replace(own, search="beam", beam=beam, nbest=1, diverse=1, require=())
+    decoding = replace(own, search="beam", beam=beam, nbest=1, mbr=0, diverse=1, require=())
     model: Any = without(run, given["edits"])
     used = translator(run, given["target"], decoding, stopped, model)
     found: list[str] = []
@@ -219,6 +219,7 @@ def _translate(
         search="beam",
         beam=beam,
         nbest=beam,
+        mbr=0,
         diverse=1,
         require=(),
         coverage=0.0,

@@ -87,7 +87,12 @@ class Argos(Format):
             for file in sorted(path for path in inside.rglob("*") if path.is_file()):
                 packed.write(file, file.relative_to(folder))
         size = self.result(folder).stat().st_size
-        return [f"package: {size / 1e6:.2f} MB", f"SentencePiece: {count} texts give Weft's tokens", *lines]
+        return [
+            f"package: {size / 1e6:.2f} MB",
+            f"SentencePiece: {count} texts give Weft's tokens",
+            *lines,
+            *check_search(opened, TO, OWN),
+        ]
 
     def result(self, folder: Path) -> Path:
         return folder / "package.argosmodel"

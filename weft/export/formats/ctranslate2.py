@@ -52,7 +52,11 @@ class CTranslate2(Format):
         pieces = (names(found.source, "ctranslate2"), names(found.target, "ctranslate2"))
         lines = write_model(opened, found, folder, pieces, texts, int8=bool(int8))
         (folder / "README.md").write_text(_readme(opened, found, list(sides)) + measured(lines), "utf-8")
-        return [f"tokenizer.json: {count} texts give Weft's tokens", *lines]
+        return [
+            f"tokenizer.json: {count} texts give Weft's tokens",
+            *lines,
+            *check_search(opened, "ctranslate2"),
+        ]
 
 
 class Engine:
@@ -203,7 +207,7 @@ def _typed(found: TransformerNetwork) -> str:
 
 def _readme(opened: LoadedRun, found: TransformerNetwork, files: list[str]) -> str:
     """How to use the model."""
-    limit = getattr(found.how, "max_tokens", 100)
+    limit = min(getattr(found.how, "max_tokens", 100), found.length // 2)
     ratio, more = getattr(found.how, "max_ratio", 2.0), getattr(found.how, "max_extra", 10)
     if found.encoder is None:
         return f"""# A language model for CTranslate2

@@ -80,6 +80,7 @@ class HuggingFace(Format):
             f"{kind}: model.safetensors {size / 1e6:.2f} MB",
             f"AutoTokenizer: {count} texts give Weft's tokens",
             *lines,
+            *check_search(opened, TO),
         ]
 
 
@@ -256,10 +257,10 @@ def options(how: SearchSettings) -> dict[str, Any]:
     """The run's search as settings of `generate`."""
     found: dict[str, Any] = {"num_beams": how.beam if how.search == "beam" else 1, "do_sample": False}
     if how.search == "beam":
-        found |= {"length_penalty": how.length_penalty, "early_stopping": EARLY[getattr(how, "stop", "best")]}
+        stop = how.stop if isinstance(how, Decoding) else "best"
+        found |= {"length_penalty": how.length_penalty, "early_stopping": EARLY[stop]}
     if how.search == "sample":
-        drawn = {one.name: getattr(how, one.name) for one in offers(Narrowing).values()}
-        found |= {"do_sample": True, "num_return_sequences": how.nbest, **drawn}
+        found |= {"do_sample": True, **{name: getattr(how, name) for name in offers(Narrowing)}}
     if isinstance(how, Decoding):
         found |= {"no_repeat_ngram_size": how.no_repeat_ngram} if how.no_repeat_ngram else {}
         found |= {"min_new_tokens": how.min_length} if how.min_length else {}

@@ -146,7 +146,7 @@ class SourceWriter extends Writer {
   // Hypotheses for the inputs of `start`, the best first; length is that of the source.
   async write(source, length, { beam, signal, onstep, inside, ...more } = {}, names = []) {
     const how = this.about.decoding, { eos: end, max_output: most } = this.about, gates = [];
-    let limit = Math.ceil(how.max_ratio * length) + how.max_extra;
+    let limit = Math.max(Math.ceil(how.max_ratio * length) + how.max_extra, how.min_length + 1);
     if (most !== null) limit = Math.min(limit, most - (this.about.prompted ? length : 0));
     if (limit < 1) throw new Error(`The input has ${length} pieces, which leave no room for an answer; shorten it.`);
     const state = this.start.run(source, inside ? (seen) => gates.push(seen) : undefined), { length_penalty: alpha, normalisation, coverage, stop, no_repeat_ngram: noRepeat, min_length: shortest } = how;
@@ -164,7 +164,7 @@ export class Rewriter extends SourceWriter {
     super(content);
     this.source = this.about.target === this.about.source ? this.target : new Vocabulary(content.file(this.about.source));
     this.directions = Object.keys(this.about.directions ?? {});
-    this.kept = this.about.kept ? new Kept(this.about.kept, this.source, this.about.keeps_parts) : null;
+    this.kept = this.about.kept && this.about.decoding.verbatim ? new Kept(this.about.kept, this.source, this.about.keeps_parts) : null;
   }
 
   // The numbers of a text, and the names of unknown pieces that may be copied.

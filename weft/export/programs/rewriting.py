@@ -27,7 +27,7 @@ class Rewriter(SourceWriter):
 
         Text without letters is its own translation; `note` says what another one lacks of its source.
         """
-        self.note, kept = "", self.kept
+        self.note, kept = "", self.kept if self.about["decoding"]["verbatim"] else None
         if kept and kept.whole(text):
             return text if text.strip() else ""
         tokens, names = self.read(kept.readable(text) if kept else text, source, target)

@@ -119,7 +119,7 @@ class SourceWriter(Writer):
         """The best token sequence for a source, and its score."""
         how = self.about["decoding"]
         width = beam or (how["beam"] if how["search"] == "beam" else 1)
-        limit = math.ceil(how["max_ratio"] * length) + how["max_extra"]
+        limit = max(math.ceil(how["max_ratio"] * length) + how["max_extra"], how["min_length"] + 1)
         if self.about["max_output"] is not None:
             limit = min(limit, self.about["max_output"] - length * self.about["prompted"])
         if limit < 1:

@@ -196,7 +196,7 @@ class Captioner(predictor.Predictor[Picture]):
             part = inputs[at : at + self.decoding.batch_rows]
             x, mask = source(np.stack([one.pixels for one in part]), self.front.places)
             found = self.search(x.to(device), mask.to(device), None, self._random)
-            for one, texts in zip(part, results(found, repeat(self.vocabulary)), strict=False):
+            for one, texts in zip(part, results(found, repeat(self.vocabulary), self.decoding), strict=False):
                 yield CaptionAnswer(self, one, texts)
 
     def unanswered(self, given: ParsedInput[Picture], why: Failure) -> Answer:

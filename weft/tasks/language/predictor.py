@@ -22,6 +22,7 @@ from weft.search.offered import written
 from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
+from weft.tasks.consensus import least_risk
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
@@ -209,10 +210,14 @@ class TextWriter(Predictor[str]):
 
         def continued(numbers: Sequence[int]) -> list[list[GeneratedText]]:
             written = self._search([rows[n] for n in numbers], generator)
-            return [
+            every = [
                 [self._written(some[n], rows[n], *one) for one in row]
                 for n, row in zip(numbers, written, strict=True)
             ]
+            if not self.decoding.mbr:
+                return every
+            best = (least_risk([one.added for one in row], self.decoding.nbest) for row in every)
+            return [[row[place] for place in places] for row, places in zip(every, best, strict=True)]
 
         for numbers in lengths.values():
             size = min(self.decoding.batch_rows, most_rows(self.decoding.width(), self._most))

@@ -160,7 +160,7 @@ def export_rewriter(
             "cut": cut,
             "source": names[0],
             "target": names[1],
-            "kept": PORTABLE if keeps != "nothing" and decoding.verbatim else None,
+            "kept": PORTABLE if keeps != "nothing" else None,
             "keeps_parts": keeps == "parts",
             **more,
         },

@@ -63,7 +63,7 @@ def plain_beam(how: Decoding) -> Decoding:
     """
     beam = max(2, how.beam) if how.search == "beam" else 5
     return replace(
-        how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=(), shortlist=0
+        how, search="beam", beam=beam, nbest=beam, mbr=0, coverage=0.0, diverse=1, require=(), shortlist=0
     )
 
 

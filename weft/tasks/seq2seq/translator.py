@@ -27,6 +27,7 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
+from weft.tasks.consensus import least_risk
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
 from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
@@ -155,7 +156,7 @@ def as_searched(answer: Answer) -> str:
     """The best text of an answer as the model wrote it, before it was completed from its source."""
     assert isinstance(answer, BestTexts)
     best = answer.found[0]
-    return best.searched or best.text  # type: ignore[no-any-return]
+    return best.text if best.searched is None else best.searched  # type: ignore[no-any-return]
 
 
 class SearchResult(NamedTuple):
@@ -166,19 +167,25 @@ class SearchResult(NamedTuple):
     logp: float  # nats
     tokens: list[int]  # as the model wrote them; none for a copy of the source
     lost: str = ""  # what is wrong with its placeholders
-    searched: str = ""  # the text as the model wrote it, if it was completed
+    searched: str | None = None  # the text as the model wrote it, if it was completed
 
 
 NOTHING = SearchResult("", -math.inf, -math.inf, [])
 """Fills up the answers if there are fewer hypotheses than `nbest`."""
 
 
-def results(found: Hypotheses, vocabularies: Iterable[Vocabulary]) -> Iterator[list[SearchResult]]:
+def results(
+    found: Hypotheses, vocabularies: Iterable[Vocabulary], how: Decoding
+) -> Iterator[list[SearchResult]]:
     """The hypotheses for each source as texts, best first; each source has a vocabulary of its own."""
     rows = zip(to_lists(found, EOS), found.score.tolist(), found.logp.tolist(), vocabularies, strict=False)
     for hypotheses, scores, logps, vocabulary in rows:
         every = zip(hypotheses, scores, logps, strict=False)
-        yield [SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every]
+        texts = [
+            SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every
+        ]
+        best = least_risk([one.text for one in texts], how.nbest) if how.mbr else range(len(texts))
+        yield [texts[place] for place in best]
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
@@ -446,7 +453,8 @@ class Translator(Predictor[str]):
     ) -> Iterator[list[SearchResult]]:
         """The n best translations of the lines of these numbers, which contain the terms."""
         found = self.search([sources[n] for n in numbers], generator=generator, terms=terms)
-        return results(found, (self.target.extended(self.source.copyable(lines[n])) for n in numbers))
+        known = (self.target.extended(self.source.copyable(lines[n])) for n in numbers)
+        return results(found, known, self.decoding)
 
     def search(
         self,

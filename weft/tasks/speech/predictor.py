@@ -183,7 +183,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             numbers = order[at : at + self.decoding.batch_rows]
             frames, mask = pad_frames([inputs[n] for n in numbers])
             found = self.search(frames.to(self.device), mask.to(self.device), None, self._random)
-            texts.update(zip(numbers, results(found, repeat(self.vocabulary)), strict=False))
+            texts.update(zip(numbers, results(found, repeat(self.vocabulary), self.decoding), strict=False))
         for number, one in enumerate(inputs):
             yield TranscriptAnswer(self, one, texts[number])
 
