@@ -88,7 +88,9 @@ def test_what_a_required_word_displaces_is_named(trained: Path, monkeypatch: pyt
 
 def test_python_warns(trained: Path) -> None:
     translator = package.load(trained, device="cpu")
-    with pytest.warns(UserWarning, match="the vocabulary lacks 🙂; the answers copy them"):
+    with pytest.warns(
+        UserWarning, match="the vocabulary lacks 🙂, in 1 input, the first input; the answers copy them"
+    ):
         assert translator.predict("alpha 🙂").split()[-1] == "🙂"
     assert translator.predict("2026-11-26") == "2026-11-26"
 

@@ -39,7 +39,8 @@ def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], c
     chosen = {
         key: value for key, value in found.items() if key in known and key not in (*kind.asks, "sample")
     }
-    chosen["search"] = search_of(found)
+    asked = search_of(found).items()  # a task may have an nbest that is none of a search
+    chosen["search"] = {key: value for key, value in asked if key == "search" or key in kind.asks}
     if "ensemble" in chosen:
         chosen["ensemble"] = members(opened.path, chosen["ensemble"], given["device"], given["plugins"])
     return kind(**chosen, progress=_told)

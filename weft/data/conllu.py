@@ -127,15 +127,20 @@ def each_input(
 
 def _plain(lines: Iterable[str | DataError], *, words: bool) -> Iterator[ConlluSentence | DataError]:
     """A sentence on each line; or a word, and an empty line after each sentence."""
-    held: list[str] = []
+    held, wrong = list[str](), None  # a sentence with a bad line has one error
     for number, line in enumerate(chain(lines, [""]), 1):
-        if isinstance(line, DataError):
+        if isinstance(line, DataError) and words:
+            wrong = wrong or line
+        elif isinstance(line, DataError):
             yield line
-            continue
-        first, found = (number - len(held), held) if words else (number, line.split())
-        if found and not (words and line.strip()):
-            yield ConlluSentence(found, first, list(range(len(found))), found, None)
-        held = [*held, line.strip()] if words and line.strip() else []
+        elif words and line.strip():
+            held.append(line.strip())
+        elif wrong:
+            yield wrong
+            held, wrong = [], None
+        elif found := held or line.split():
+            yield ConlluSentence(found, number - len(held), list(range(len(found))), found, None)
+            held = []
 
 
 def _each(

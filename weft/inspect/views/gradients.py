@@ -39,7 +39,7 @@ class GradientsView(ChartsView):
     title = "Gradient reach"
     order = 40
 
-    def __init__(self, charts: Sequence[Block], words: Sequence[list[str]]) -> None:
+    def __init__(self, charts: Sequence[Block], *, words: Sequence[list[str]]) -> None:
         super().__init__(charts)
         self.words = words
 
@@ -49,7 +49,7 @@ class GradientsView(ChartsView):
         with parametrize.cached():
             runs = [(run, title) for run, title in titled_runs(opened, subject) if steps_of(run) > 1]
             found = [_chart(run, subject, OPERATIONS / len(runs), title) for run, title in runs]
-        return cls([one for one, _ in found], [words for _, words in found]) if found else None
+        return cls([one for one, _ in found], words=[words for _, words in found]) if found else None
 
     def blocks(self) -> list[Block]:
         """A chart and sentences for each cell."""
