@@ -246,9 +246,6 @@ def evaluate(
 
     Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
     each with as many origins as the horizon has steps.
-
-    Args:
-        trained: the windows of the run's own data; None if they cannot be read.
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
