@@ -36,7 +36,7 @@ def by_weft(run: Path, beam: int, precision: str) -> Search:
     changes = [f"decoding.beam={beam}", f"decoding.precision={precision}", f"decoding.batch_rows={ROWS}"]
     opened = open_run(run, device="cpu", changes=changes)
     predictor = opened.pipeline.predictor(opened.model)
-    return lambda lines: [str(text) for text in predictor.texts(lines)]
+    return lambda lines: [one.found[0].text for one in predictor.answers(lines)]
 
 
 def by_ctranslate2(folder: Path, beam: int) -> Search:

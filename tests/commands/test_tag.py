@@ -154,7 +154,7 @@ def test_names_are_counted_whole_and_choose_the_checkpoint(
     small = ["training.max_updates=25", "model.encoder.sizes=[8]", "training.tensorboard=false"]
     trained = weft("train", "tag.yaml", *small)
     assert trained.code == 0 and "span_f1 1.000" in trained.err + trained.out, trained.err
-    shown = weft("evaluate", "runs/tag", "--json", "all.json").out
+    shown = weft("evaluate", "runs/tag", "--full", "--json", "all.json").out
     found = json.loads(Path("all.json").read_text())
     score = found["scores"]["span F1"]
     assert score["value"] == pytest.approx(3 / 4)  # four names predicted, four true, three of them right

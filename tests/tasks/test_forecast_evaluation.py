@@ -121,6 +121,20 @@ def test_rows_before_a_series_that_was_trained_change_no_score(run: Path, tmp_pa
     np.testing.assert_allclose(after.outputs.best[-windows:], before.outputs.best[-windows:], rtol=1e-5)
 
 
+def test_windows_of_training_rows_are_counted_in_the_title(run: Path, tmp_path: Path) -> None:
+    opened = open_run(run)
+    own = opened.task.data.folder / opened.task.data.file  # type: ignore[attr-defined]
+    # 42 of 60 rows are the training part; the futures of its windows begin at rows 7 to 41, in two series.
+    found = opened.pipeline.evaluate(opened.model, data=own)
+    assert ", 70 of 102 windows in the training part of the run" in found.title
+    later = pd.read_csv(own)
+    later[later.ds >= "2024-02-20"].to_csv(tmp_path / "later.csv", index=False)
+    assert (
+        "in the training part"
+        not in opened.pipeline.evaluate(opened.model, data=tmp_path / "later.csv").title
+    )
+
+
 def test_without_the_data_of_the_training_ridge_regression_is_left_out(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
     recipe = tmp_path / "run" / "recipe.yaml"

@@ -179,6 +179,16 @@ class SeriesWindows:
         """The past [B, L, C] of the extra channels, without gaps; C is 0 without channels."""
         return np.stack([one.seen[start - self.lookback : start] for one, start in self._each(windows)])
 
+    def in_training(self, windows: np.ndarray, trained: "SeriesWindows") -> int:
+        """How many windows begin their future at a time in the training part of others."""
+        ends = {one.name: one.times[: one.ends[0]] for one in trained._series if one.times.dtype.kind == "M"}
+        found = 0
+        for number, one in enumerate(self._series):
+            if len(times := ends.get(one.name, ())):
+                futures = one.times[windows[windows[:, 0] == number, 1]]
+                found += int(((futures >= times[0]) & (futures <= times[-1])).sum())
+        return found
+
     def _each(self, windows: np.ndarray) -> list[tuple[WindowedSeries, int]]:
         """The series of each window, and the first row of its future."""
         return [(self._series[number], start) for number, start in windows.tolist()]

@@ -499,12 +499,7 @@ class PredictedAnswers(NamedTuple, Generic[A]):
 def predicted(
     predictor: Predictor[Any], given: Iterable[ParsedInput[Any]], kind: type[A]
 ) -> PredictedAnswers[A]:
-    """The answers to be scored: those that `weft predict` gives, by the same call.
-
-    Args:
-        given: the inputs.
-        kind: of the answers.
-    """
+    """The answers to be scored: those that `weft predict` gives, by the same call."""
     begun = time.perf_counter()
     found = list(answered(predictor, given))
     seconds = time.perf_counter() - begun

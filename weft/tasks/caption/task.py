@@ -81,11 +81,6 @@ class CaptionSettings(GenerationSettings):
 class CaptionTraining(Training):
     """The training pictures with their captions.
 
-    Args:
-        task: the recipe.
-        vocabulary: of the captions.
-        train, valid: pictures of one shape.
-
     Attributes:
         count: number of training captions.
         cut: how many of them are cut to data.max_length.
@@ -137,13 +132,7 @@ class CaptionTraining(Training):
 
 
 class CaptionPipeline(Seq2SeqPipeline[Captions]):
-    """Vocabulary and shape of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: of the captions.
-        shape: of a picture.
-    """
+    """Vocabulary and shape of a run."""
 
     task: "CaptionTask"
 

@@ -164,15 +164,7 @@ class ClassifierEvaluationSettings(CalibrationSettings):
 
 
 class ClassifyTraining(Training):
-    """The texts of a training.
-
-    Args:
-        data: the recipe's section.
-        reader: numbers of tokens and classes.
-        train, valid: labelled texts.
-        most: positions of the model; longer training texts are left out. None for no limit.
-        progress: told which penalty a linear model has.
-    """
+    """The texts of a training."""
 
     def __init__(
         self,
@@ -263,11 +255,6 @@ class ClassifyTraining(Training):
 
 class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     """The vocabulary and the classes of a run.
-
-    Args:
-        task: the recipe.
-        reader: numbers of tokens and classes.
-        context: gives words in context by the model of another run; None for none.
 
     Attributes:
         threshold: from which the rarer of two classes has the highest F1, if it was fitted.

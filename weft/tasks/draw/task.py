@@ -90,12 +90,6 @@ class PaintingEvaluationSettings(EvaluationSettings):
 class DrawTraining(Training):
     """The training pictures with their captions.
 
-    Args:
-        task: the recipe.
-        vocabulary: of captions.
-        tiles: the palette.
-        train, valid: pictures of one shape.
-
     Attributes:
         numbers: [N, S] tile numbers of the training pictures.
         pairs: a caption's tokens with its picture's tiles.
@@ -149,14 +143,7 @@ class DrawTraining(Training):
 
 
 class DrawPipeline(Seq2SeqPipeline[Captions]):
-    """Vocabulary, palette and shape of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: of captions.
-        tiles: the palette.
-        shape: of a picture.
-    """
+    """Vocabulary, palette and shape of a run."""
 
     task: "DrawTask"
 

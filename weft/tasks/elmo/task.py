@@ -92,13 +92,7 @@ class TextSentences(NamedTuple):
 
 
 class ElmoTraining(Training):
-    """The text of a training.
-
-    Args:
-        data: the recipe's section.
-        lexicon: numbers of words and letters.
-        train, valid: sentences of words.
-    """
+    """The text of a training."""
 
     def __init__(
         self, data: ProseData, lexicon: Lexicon, train: list[list[str]], valid: list[list[str]]
@@ -131,12 +125,7 @@ class ElmoTraining(Training):
 
 
 class ElmoPipeline(RunningTextPipeline):
-    """The words and letters of a run.
-
-    Args:
-        task: the recipe.
-        lexicon: numbers of words and letters.
-    """
+    """The words and letters of a run."""
 
     task: "ElmoTask"
 

@@ -115,14 +115,7 @@ class NeighbourSettings(PredictionSettings):
 
 
 class EmbeddingsTraining(Training):
-    """The training text.
-
-    Args:
-        data: the recipe's section `data`.
-        words: the words that have vectors.
-        corpus: the text as word numbers.
-        table: GloVe's co-occurrence counts; None for word2vec.
-    """
+    """The training text."""
 
     def __init__(
         self, data: WordsData, words: WordList, corpus: Corpus, table: CooccurrenceTable | None
@@ -183,12 +176,7 @@ class EmbeddingsTraining(Training):
 
 
 class EmbeddingsPipeline(Pipeline):
-    """The words of a run.
-
-    Args:
-        task: the recipe.
-        words: the words that have vectors.
-    """
+    """The words of a run."""
 
     task: "EmbeddingsTask"
 

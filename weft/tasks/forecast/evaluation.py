@@ -246,9 +246,6 @@ def evaluate(
 
     Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
     each with as many origins as the horizon has steps.
-
-    Args:
-        trained: the windows of the run's own data; None if they cannot be read.
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
@@ -263,6 +260,9 @@ def evaluate(
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
     dropped = len(every) - len(chosen)
     about = f"windows:{len(chosen)}|{f'no forecast:{dropped}' if dropped else 'none dropped'}|{blocks.about}"
+    if trained is not None and trained is not windows:
+        seen = windows.in_training(chosen, trained)
+        title += f", {seen:,} of {len(chosen):,} windows in the training part of the run" if seen else ""
     about += f"|new series, by their own rows:{len(windows.new)}" if windows.new else ""
     wanted = _wanted(season, quantiles=model.has_quantiles)
     found = forecasts.sums(wanted, forecasts.levels)

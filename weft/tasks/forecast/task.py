@@ -107,13 +107,7 @@ class CutSeries(NamedTuple):
 
 
 class ForecastTraining(Training):
-    """The training windows.
-
-    Args:
-        task: the recipe.
-        windows: of the recipe's series.
-        base: the closed-form forecaster that a new model starts from, or None.
-    """
+    """The training windows."""
 
     def __init__(self, task: "ForecastTask", windows: SeriesWindows, base: Baseline | None) -> None:
         self.base = base
@@ -159,10 +153,6 @@ class ForecastTraining(Training):
 
 class ForecastPipeline(Pipeline):
     """Names and scales of the series of a run.
-
-    Args:
-        task: the recipe.
-        about: names and scales (data.py).
 
     Attributes:
         data: the recipe's section; other tables must have the frequency of the training.

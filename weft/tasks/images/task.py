@@ -51,13 +51,7 @@ from weft.wording import plural
 
 
 class ImagesTraining(Training):
-    """The training pictures.
-
-    Args:
-        task: the recipe.
-        names: of the classes.
-        train, valid: pictures of one shape, with their classes.
-    """
+    """The training pictures."""
 
     def __init__(
         self, task: "ImagesTask", names: list[str], train: LabelledPictures, valid: LabelledPictures
@@ -99,13 +93,7 @@ class ImagesTraining(Training):
 
 
 class ImagesPipeline(Pipeline):
-    """The shape and the classes of a run.
-
-    Args:
-        task: the recipe.
-        shape: of a picture or clip.
-        names: of the classes.
-    """
+    """The shape and the classes of a run."""
 
     task: "ImagesTask"
 

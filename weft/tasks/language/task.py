@@ -167,14 +167,7 @@ def as_read(data: ProseData, vocabulary: Vocabulary) -> ProseData:
 
 
 class LanguageTraining(Training):
-    """The training text.
-
-    Args:
-        data: the recipe's section.
-        vocabulary: of the run.
-        train, valid: the text as tokens.
-        most: positions of the model; longer training lines are left out. None for no limit.
-    """
+    """The training text."""
 
     def __init__(
         self,
@@ -235,12 +228,7 @@ class LanguageTraining(Training):
 
 
 class LanguagePipeline(RunningTextPipeline):
-    """The vocabulary of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: of the training text.
-    """
+    """The vocabulary of a run."""
 
     task: "LanguageTask"
     training: LanguageTraining | None

@@ -62,14 +62,7 @@ class GapSettings(PredictionSettings):
 
 
 class MaskedTraining(Training):
-    """The text of a training.
-
-    Args:
-        data: the recipe's section.
-        share: of the tokens, hidden in training.
-        vocabulary: the pieces.
-        train, valid: lines as tokens.
-    """
+    """The text of a training."""
 
     def __init__(
         self,
@@ -120,12 +113,7 @@ class MaskedTraining(Training):
 
 
 class MaskedPipeline(RunningTextPipeline):
-    """The vocabulary of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: the pieces.
-    """
+    """The vocabulary of a run."""
 
     task: "MaskedTask"
 

@@ -75,11 +75,7 @@ class MemoryModel:
 
 
 class MemoryTraining(Training):
-    """The training examples.
-
-    Args:
-        data: the recipe's section `data`.
-    """
+    """The training examples."""
 
     def __init__(self, data: MemoryData) -> None:
         self._data = data
@@ -103,11 +99,7 @@ class MemoryTraining(Training):
 
 
 class MemoryPipeline(Pipeline):
-    """A memory problem.
-
-    Args:
-        task: the recipe.
-    """
+    """A memory problem."""
 
     task: "MemoryTask"
 

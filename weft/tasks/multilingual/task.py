@@ -87,14 +87,7 @@ class DirectedSettings(TranslationSettings):
 
 
 class ManyTraining(Training):
-    """The training pairs.
-
-    Args:
-        data: the recipe's section.
-        vocabulary: of all languages.
-        stores: the tokens of each pair.
-        valid: the validation sources and references of each pair.
-    """
+    """The training pairs."""
 
     def __init__(
         self,
@@ -152,12 +145,7 @@ class ManyTraining(Training):
 
 
 class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
-    """The vocabulary of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: of all languages.
-    """
+    """The vocabulary of a run."""
 
     task: "MultilingualTask"
 

@@ -117,12 +117,7 @@ class Seq2SeqTask(Task, ABC):
 
 
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
-    """What a task has learnt: at least the vocabulary of the targets.
-
-    Args:
-        task: the recipe.
-        target: the vocabulary of the targets.
-    """
+    """What a task has learnt: at least the vocabulary of the targets."""
 
     def __init__(self, task: Any, target: Vocabulary) -> None:
         self.task = task
@@ -235,15 +230,7 @@ def read_pairs(found: Iterable[Any]) -> Pairs:
 
 
 class PairTraining(Training):
-    """The training pairs.
-
-    Args:
-        data: the recipe's section.
-        known: the vocabularies.
-        store: tokens of all training texts.
-        valid: the validation pairs, each with text on both sides.
-        scored: adds the scores of greedy outputs on them.
-    """
+    """The training pairs."""
 
     def __init__(
         self,
@@ -297,12 +284,7 @@ class PairTraining(Training):
 
 
 class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
-    """The vocabularies of a run that was trained on sequence pairs.
-
-    Args:
-        task: the recipe.
-        known: the vocabularies.
-    """
+    """The vocabularies of a run that was trained on sequence pairs."""
 
     task: "PairTask"
 

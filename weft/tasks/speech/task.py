@@ -142,13 +142,7 @@ class Recordings(NamedTuple):
 
 
 class SpeechTraining(Training):
-    """The training recordings.
-
-    Args:
-        data: the recipe's section `data`.
-        vocabulary: of the transcripts.
-        train, valid: recordings with their transcripts.
-    """
+    """The training recordings."""
 
     def __init__(
         self,
@@ -190,13 +184,7 @@ class SpeechTraining(Training):
 
 
 class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
-    """Vocabulary and most frequent answer of a run.
-
-    Args:
-        task: the recipe.
-        vocabulary: of the transcripts.
-        answer: the most frequent transcript of the training list, for the baseline.
-    """
+    """Vocabulary and most frequent answer of a run."""
 
     task: "SpeechTask"
 

@@ -209,14 +209,7 @@ class TaggedText(NamedTuple):
 
 
 class TagTraining(Training):
-    """The sentences of a training.
-
-    Args:
-        data: the recipe's section.
-        lexicon: numbers of words and tags.
-        train, valid: tagged sentences; training leaves out those that are too long.
-        vectors: of words; the table of a new model begins with them.
-    """
+    """The sentences of a training."""
 
     def __init__(
         self,
@@ -299,13 +292,7 @@ class TagTraining(Training):
 
 
 class TagPipeline(TextLabelPipeline[ConlluSentence]):
-    """The lexicon of a run.
-
-    Args:
-        task: the recipe.
-        lexicon: numbers of words and tags.
-        context: gives words in context by the model of another run; None for none.
-    """
+    """The lexicon of a run."""
 
     task: "TagTask"
     training: TagTraining | None
