@@ -4,15 +4,17 @@ import base64
 import json
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from weft.figures.wordmap import plane
 from weft.inspect.page.html import LARGEST, PageHead, document, pack
-from weft.inspect.views.curves import charts_of, read_curves
+from weft.inspect.views.curves import CurvesView, charts_of, read_curves
 from weft.inspect.views.embedding import nearest
 from weft.inspect.views.view import chart, matrix, plain, said, series
+from weft.inspect.views.words import CopiedView
 
 
 def words(count):
@@ -79,6 +81,17 @@ def test_a_resumed_training_replaces_what_it_had_logged_later(tmp_path):
         "Gradient reach of enc",
     ]
     assert read_curves(tmp_path / "nothing")["update"] == {}
+
+
+def test_the_table_of_charts_has_a_row_for_each_point():
+    rows = list(CurvesView([chart("Loss", "update", "nats", [series("training", [1, 2], [3, 4])])]).table())
+    assert rows[1:] == [("Loss", "training", 1.0, 3.0), ("Loss", "training", 2.0, 4.0)]
+
+
+def test_copied_words_have_their_shares():
+    subject = SimpleNamespace(copied=np.array([0.25, 1.0]), hypotheses=[SimpleNamespace(pieces=["a", "b"])])
+    rows = list(CopiedView.collect(None, subject).table())
+    assert rows == [("position", "word", "share copied"), (1, "a", 0.25), (2, "b", 1.0)]
 
 
 def test_the_seconds_of_a_date_stay_exact_on_the_page():

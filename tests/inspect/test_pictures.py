@@ -125,4 +125,6 @@ def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
     assert isinstance(views["Recording"], HeardView)
     heard = views["Recording"].heard
     assert np.allclose(heard.weights.sum(1), 1, atol=1e-5) and len(heard.pieces) == len(heard.weights)
+    bands = views["Recording"].figure().axes[0].images[0].get_array()
+    assert np.allclose(bands, heard.frames.T - heard.frames.min())
     assert "give a recording" in refused(weft("inspect", opened.path, "none.wav"))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tests.shared import copied, shared_run
 from tests.slow import leading
 from weft import rooms, tasks
 from weft.inspect.inspection import file_of, page_of
-from weft.inspect.views.cells import CellsView, _most_varying
+from weft.inspect.views.cells import CellsView, _most_varying, labels_of
 from weft.inspect.views.embedding import EmbeddingView
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import View
@@ -190,6 +191,13 @@ def test_an_alignment_says_what_it_lies_over(
         assert (target, source) == (subject.hypotheses[0].pieces[t - 1], subject.source[s - 1])
         assert weight == pytest.approx(float(look.weights[t - 1, s - 1]))
     assert len(table) == look.weights.size
+
+
+def test_a_part_has_the_labels_of_its_own_side() -> None:
+    subject: Any = SimpleNamespace(source=["a", "b"], target=["c", "d"])
+    assert labels_of("encoder.stack.forwards.0", 2, subject) == ["a", "b"]
+    assert labels_of("decoder, layer 1, head 2", 2, subject) == ["c", "d"]
+    assert labels_of("decoder", 3, subject) == ["1", "2", "3"]
 
 
 def test_the_units_that_vary_most_are_shown_in_their_order() -> None:

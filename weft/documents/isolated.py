@@ -37,21 +37,13 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 class DocumentBounds(NamedTuple):
-    """What a document may cost; each is a maximum.
+    """What a document may cost; each is a maximum."""
 
-    Args:
-        characters: of all its texts; it has no more lines than that.
-        sentences: of all its texts.
-        memory_mib: of the process that opens it.
-        cpu_seconds: of the same process.
-        seconds: until it has answered, on the clock.
-    """
-
-    characters: int = 200_000
+    characters: int = 200_000  # of all its texts; it has no more lines than that
     sentences: int = 20_000
-    memory_mib: int = 768
+    memory_mib: int = 768  # of the process that opens it
     cpu_seconds: int = 20
-    seconds: float = 60.0
+    seconds: float = 60.0  # until it has answered
 
 
 def document_language(data: bytes, name: str, bounds: DocumentBounds, characters: int) -> tuple[str, str]:

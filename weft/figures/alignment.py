@@ -40,11 +40,7 @@ class _Sizes(NamedTuple):
 def heat_map(
     weights: np.ndarray, source: Sequence[str], target: Sequence[str], *, title: str, top: float = 1.0
 ) -> Figure:
-    """Draw attention weights; up to 30 x 30, cells also show their values.
-
-    Args:
-        weights: [T, S], not negative.
-    """
+    """Draw attention weights [T, S] of at least 0; up to 30 x 30, cells also show their values."""
     _check(weights, source, target, top)
     count = max(weights.shape)
     sizes = _sizes(count)

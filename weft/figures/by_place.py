@@ -60,11 +60,7 @@ def by_place(
     title: str,
     baselines: Mapping[str, float],
 ) -> Figure:
-    """Lines with 95 % bands, and the baselines as horizontal lines.
-
-    Args:
-        lines: places [N] and values [N] by name.
-    """
+    """Places [N] and values [N] as lines with 95 % bands, and the baselines as horizontal lines."""
     figure = blank(7.6, 4.2)
     axes = figure.subplots()
     for number, (name, (places, values)) in enumerate(lines.items()):

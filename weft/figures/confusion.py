@@ -19,12 +19,7 @@ MOST = 40
 
 
 def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> Figure:
-    """A heat map; colours show each row's shares, numbers show counts.
-
-    Args:
-        matrix: [C, C] counts, reference by prediction.
-        labels: [C] class names.
-    """
+    """Counts [C, C], reference by prediction; colours show each row's shares."""
     if matrix.shape != (len(labels), len(labels)) or not len(labels):
         raise ShapeError(
             f"confusion: expected a matrix of shape [{len(labels)}, {len(labels)}], at least one class, "

@@ -57,11 +57,7 @@ def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
 
 @contextmanager
 def readable(figure: Figure, *, keep_text: bool, warn: bool = True) -> Iterator[list[str]]:
-    """Use fonts that cover all texts of a figure within the block.
-
-    Yields:
-        The families in use.
-    """
+    """Use fonts that cover all texts of a figure within the block; yields their families."""
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     before = [text.get_text() for text in texts]
     found, missing = families("".join(before))

@@ -50,11 +50,7 @@ def mark_dates(axes: Axes, span: Any) -> None:
 
 
 def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, title: str) -> Figure:
-    """Errors by steps ahead above, the model's and those of baselines; one window below.
-
-    Args:
-        by_step: [H] mean squared errors by name, the model's first.
-    """
+    """Squared errors [H] by steps ahead above, the model's and those of baselines; one window below."""
     (name, errors), *others = by_step.items()
     figure = blank(9, 6.4, dpi=120)
     above, below = figure.subplots(2, 1)

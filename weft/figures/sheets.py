@@ -30,12 +30,7 @@ def lit(picture: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def lit_pictures(
     picture: np.ndarray, looks: Sequence[tuple[str, np.ndarray]], *, wide: bool = False
 ) -> Figure:
-    """The picture, followed by one copy per look that is light where its weights are.
-
-    Args:
-        picture: [height, width, 3] uint8.
-        looks: names and weights [rows, columns].
-    """
+    """The picture [height, width, 3], then a copy per look that is light where its weights are."""
     count = 1 + len(looks)
     columns = 1 if wide else min(COLUMNS, count)
     rows = -(-count // columns)
@@ -54,13 +49,7 @@ def lit_pictures(
 
 
 def attended_picture(picture: np.ndarray, words: Sequence[str], weights: np.ndarray, title: str) -> Figure:
-    """The picture, followed by one copy per word that is light where the word attended.
-
-    Args:
-        picture: [height, width, 3] uint8; of features, only the attention is shown.
-        words: [T] of the caption.
-        weights: [T, rows, columns] the attention of each.
-    """
+    """The picture, then a copy per word that is light where its weights [T, rows, columns] are."""
     if picture.dtype != np.uint8:  # features: only the attention is shown
         picture = np.full(
             (*weights.shape[1:3], 3) if weights.ndim > 2 else (1, *weights.shape[1:], 3), 255, np.uint8
@@ -91,11 +80,7 @@ def picture_sheet(drawn: Sequence[tuple[str, np.ndarray]]) -> Figure:
 
 
 def true_and_drawn(truth: np.ndarray, drawn: np.ndarray, texts: Sequence[str], title: str) -> Figure:
-    """A column for each of some captions: the true picture above, the drawn one below.
-
-    Args:
-        truth, drawn: [N, height, width, 3] uint8.
-    """
+    """A column for each of some captions: the true picture above, the drawn one below; uint8."""
     count = min(SHOWN, len(texts))
     chosen = np.linspace(0, len(texts) - 1, count).round().astype(int)
     figure = blank(1.2 + 1.15 * count, 3.6, dpi=110)

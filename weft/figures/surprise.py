@@ -18,11 +18,7 @@ DARK = 0.55  # from here on letters are white
 
 
 def coloured_tokens(pieces: Sequence[str], logp: Sequence[float], *, title: str) -> Figure:
-    """The tokens of a text with their probabilities; the likelier a token, the darker its background.
-
-    Args:
-        logp: their log-probabilities in nats.
-    """
+    """Tokens with their probabilities, from log-probabilities in nats; the likelier, the darker."""
     lines = _lines(pieces, logp)
     height = 0.34 * len(lines) + 0.9
     figure = blank(9.2, height, layout=None)

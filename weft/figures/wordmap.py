@@ -35,12 +35,7 @@ def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def word_map(words: Sequence[str], vectors: np.ndarray, *, title: str, marked: int = 0) -> "Figure":
-    """Draw words at their positions.
-
-    Args:
-        words: [N].
-        vectors: [N, D].
-    """
+    """Draw words at the places of their vectors [N, D]."""
     places, share = plane(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
     side = 5 + min(4, len(words) / 20)
     figure = blank(side, side, dpi=120)

@@ -40,11 +40,7 @@ class RunParts(NamedTuple):
 
 
 def write_run(run: Path, parts: RunParts, *, kind: str, place: str) -> int:
-    """Write a run atomically, after its recipe, vocabularies and tensors have been checked.
-
-    Returns:
-        The number of parameters.
-    """
+    """Check and write a run atomically; returns its number of parameters."""
     if run.exists():
         raise ConfigError(f"{run}: already exists; choose another directory with --run")
     run.absolute().parent.mkdir(parents=True, exist_ok=True)

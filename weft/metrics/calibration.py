@@ -41,12 +41,7 @@ def calibration(probs: np.ndarray, right: np.ndarray) -> Calibration:
 
 
 def binned(sure: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """[N, 3 x BINS]: the answers of each item, their confidence, and the right ones, by bins of confidence.
-
-    Args:
-        sure: [N, M] probabilities of M answers of each item.
-        right: [N, M] bool.
-    """
+    """[N, 3 x BINS] of answers [N, M]: how many, their confidence, the right ones, by bins of confidence."""
     place = np.minimum((sure * BINS).astype(int), BINS - 1)
     inside = place[..., None] == np.arange(BINS)  # [N, M, BINS]
     parts = [(inside * one[..., None]).sum(1) for one in (np.ones(sure.shape), sure, right)]

@@ -19,13 +19,9 @@ _WORD = regex.compile(rf"{_PART}(?:[-']{_PART})*")
 
 
 class CaptionWords(NamedTuple):
-    """How captions are cut.
+    """How captions are cut."""
 
-    Fields:
-        spaced: whether there are spaces between words; if not, each sign counts as a word.
-    """
-
-    spaced: bool
+    spaced: bool  # whether there are spaces between words; if not, each sign counts as a word
 
     def cut(self, caption: str) -> list[str]:
         """The words of a caption.

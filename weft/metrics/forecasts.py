@@ -60,15 +60,10 @@ def naive_errors(train: np.ndarray, season: int) -> NaiveErrors:
 
 
 class Blocks(NamedTuple):
-    """Windows that are resampled together.
+    """Windows that are resampled together."""
 
-    Fields:
-        numbers: [N] block number of each window.
-        about: how the blocks were made, for signatures.
-    """
-
-    numbers: np.ndarray
-    about: str
+    numbers: np.ndarray  # [N] block number of each window
+    about: str  # how the blocks were made, for signatures
 
 
 def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:

@@ -63,29 +63,21 @@ class PairedComparison(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The second variant's mean score minus the first one's.
-
-    Fields:
-        low, high: the ends of its 95 % interval.
-        p_value: probability of a difference this large if the variants are equally good, two-sided.
-    """
+    """The second variant's mean score minus the first one's."""
 
     value: float
-    low: float
+    low: float  # end of its 95 % interval
     high: float
-    p_value: float
+    p_value: float  # of a difference this large if the variants are equally good, two-sided
 
 
 class MeanOfTrainings(NamedTuple):
-    """A mean with the ends of its 95 % interval.
-
-    repeats: number of trainings.
-    """
+    """A mean with the ends of its 95 % interval."""
 
     value: float
     low: float
     high: float
-    repeats: int
+    repeats: int  # number of trainings
 
     @property
     def known(self) -> bool:
@@ -171,13 +163,7 @@ def with_interval(
 
 
 def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> MetricScore:
-    """The mean of a metric over several test sets with its 95 % interval.
-
-    Each set is resampled separately, so all sets weigh the same in every resample.
-
-    Args:
-        sets: statistics [N_i, K] of each test set.
-    """
+    """The mean over test sets of statistics [N_i, K] with its 95 % interval; all sets weigh the same."""
     drawn = np.mean([values_of(metric, [rows], RESAMPLES, SEED + n)[0] for n, rows in enumerate(sets)], 0)
     value = float(np.mean([metric.value(rows.sum(0)) for rows in sets]))
     left_out = np.concatenate([_centred(_left_out(metric, rows)) for rows in sets]) / len(sets)
@@ -366,11 +352,7 @@ class _Variance(NamedTuple):
 
 
 def _variance(sides: Sequence[np.ndarray], shared: np.ndarray, count: int) -> _Variance:
-    """The variance of the difference of two variants, and its degrees of freedom.
-
-    Args:
-        shared: [runs, runs] covariance of the scores over items.
-    """
+    """Of the difference of two variants, from the covariance [runs, runs] of the scores over items."""
     split, runs = len(sides[0]), len(shared)
     seeds = sum(float(np.square(one - one.mean()).sum()) for one in sides) / (runs - 2)
     seeds *= sum(1 / len(one) for one in sides)

@@ -131,16 +131,6 @@ class ScoreWithBaselines(NamedTuple):
 class ComparedOutputs(NamedTuple):
     """Outputs, references, and the outputs of baselines, item by item.
 
-    Fields:
-        outputs: [N] of the kind that `reads` says, see `ItemKind` in metric.py.
-        references: [N] of the same kind; for texts a list of one or more for each output.
-        sources: [N] inputs, if they are texts.
-        baselines: the outputs [N] of each baseline.
-        reads: what outputs and references are.
-        groups: [N] numbers of items that resamples draw together, such as the block of a window; by default
-            each item is drawn alone.
-        about: how the outputs were made, added to every signature.
-
     Example:
         >>> from weft.metrics import Accuracy
         >>> compared = ComparedOutputs(["a", "b"], [["a"], ["x", "b"]], baselines={"always a": ["a", "a"]})
@@ -149,13 +139,13 @@ class ComparedOutputs(NamedTuple):
         (1.0, {'always a': 0.5})
     """
 
-    outputs: Any
-    references: Any
-    sources: Sequence[str] | None = None
-    baselines: Mapping[str, Any] = {}
+    outputs: Any  # [N] of the kind that `reads` says
+    references: Any  # [N] of the same kind; for texts a list of one or more for each output
+    sources: Sequence[str] | None = None  # [N] inputs, if they are texts
+    baselines: Mapping[str, Any] = {}  # the outputs [N] of each baseline
     reads: ItemKind = "texts"
-    groups: np.ndarray | None = None
-    about: str = ""
+    groups: np.ndarray | None = None  # [N] numbers of items drawn together, such as the block of a window
+    about: str = ""  # how the outputs were made, added to every signature
 
     def made(self) -> "ComparedOutputs":
         """These outputs; see DeferredOutputs."""
@@ -317,11 +307,7 @@ def of_rows(
     baselines: Mapping[str, float] = {},
     items: str = "",
 ) -> ScoreWithBaselines:
-    """Like `scored`, from statistics [N, K].
-
-    Args:
-        statistics: [N, K] of the outputs.
-    """
+    """Like `scored`, from statistics [N, K] of the outputs."""
     values = {name: float(metric.value(rows.sum(0))) for name, rows in beside.items()}
     score = with_interval(metric, statistics)
     return ScoreWithBaselines(score, {**values, **baselines}, metric, statistics, items, beside)

@@ -33,11 +33,7 @@ class Arpa(NamedTuple):
 
 
 def arpa_lines(model: NGram, words: Sequence[str]) -> Iterator[str]:
-    """The lines of an ARPA file, without line ends.
-
-    Args:
-        words: [V] the word of each token, without white space; a token with an empty word is left out.
-    """
+    """The lines of an ARPA file, without line ends; a token with an empty word is left out."""
     if len(words) != model.size:
         raise DataError(f"expected {model.size} words, one for each token, got {len(words)}")
     wrong = next((word for word in words if word != "".join(word.split())), None)

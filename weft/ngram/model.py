@@ -48,11 +48,7 @@ class NGram:
         return len(self.orders)
 
     def score(self, tokens: np.ndarray) -> np.ndarray:
-        """log p of each token given the tokens since the last <s>: [N] nats, 0 at <s> itself.
-
-        Args:
-            tokens: [N]; each sentence begins with <s>.
-        """
+        """log p of each token [N] given those since the last <s>: [N] nats, 0 at <s> itself."""
         tokens = np.asarray(tokens, np.int64)
         places = np.arange(len(tokens))
         since = places - np.maximum.accumulate(np.where(tokens == self.start, places, 0))

@@ -77,11 +77,7 @@ def folds(
 
 
 def run_folds(plan: Folds, say: Callable[[str], None]) -> int:
-    """Train and test every fold that has no result yet.
-
-    Returns:
-        0, or the exit code of a signal; the same call resumes.
-    """
+    """Train and test every fold that has no result yet; returns 0, or the exit code of a signal."""
     for repeat in range(1, plan.repeats + 1):
         for fold in plan.tested:
             _check_same(plan, repeat, fold)

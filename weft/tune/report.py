@@ -132,11 +132,7 @@ class _Result(jsonfile.Schema):
 
 
 def retrain(study: Study, seeds: int, say: Say) -> int:
-    """Train the best trial and trial 0 with seeds 1 to `seeds`; processes share the work.
-
-    Returns:
-        0, or the exit code of a signal.
-    """
+    """Train the best trial and trial 0 with several seeds; returns 0, or the exit code of a signal."""
     for number, seed in _jobs(study, seeds):
         run = study.plan.retrained(number, seed)
         try:

@@ -70,11 +70,7 @@ class TrialReport(MetricsFile):
 
 
 def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
-    """Train a trial and tell the study how it ended.
-
-    Returns:
-        0, or the exit code of a signal; the trial then waits for the same command.
-    """
+    """Train a trial and tell the study how it ended; returns 0, or the exit code of a signal."""
     plan, run = study.plan, study.plan.trial(trial.number)
     parameters = spaces.proposed(trial, plan.space)
     as_it_is = bool(trial.user_attrs.get("as_it_is"))
@@ -118,11 +114,7 @@ def _so_far(study: Study, trial: Any) -> str:
 
 
 def search(study: Study, *, minutes: float, trials: int, processes: int, say: Say) -> int:
-    """Train trials in this process.
-
-    Returns:
-        0, or the exit code of a signal.
-    """
+    """Train trials in this process; returns 0, or the exit code of a signal."""
     for one in study.trials():
         if one.state.is_finished():  # a process was killed before it had tidied up
             remove_checkpoints(study, one.number)

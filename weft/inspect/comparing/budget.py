@@ -35,14 +35,10 @@ STEP = 8
 
 
 class Budget(NamedTuple):
-    """What every variant may use.
+    """What every variant may use."""
 
-    end: name of the budget that ends the training, and its size; None for the recipe's own end.
-    parameters: maximum number of parameters; 0 for the sizes of the recipe.
-    """
-
-    end: tuple[str, float] | None = None
-    parameters: int = 0
+    end: tuple[str, float] | None = None  # name and size of the budget; None for the recipe's own end
+    parameters: int = 0  # maximum; 0 for the sizes of the recipe
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -65,16 +65,13 @@ class TableColumn(NamedTuple):
 
 
 class VariantTest(NamedTuple):
-    """The test of the best variant against another one.
-
-    p_value, corrected: empty without a test; the second is Holm's, for as many tests as there are.
-    """
+    """The test of the best variant against another one."""
 
     words: str
     metric: str
     difference: str  # with its interval
-    p_value: str
-    corrected: str = ""
+    p_value: str  # empty without a test
+    corrected: str = ""  # Holm's, for as many tests as there are
     best: str = ""
     other: str = ""
     found: Difference | None = None
