@@ -86,6 +86,21 @@ def test_importing_weft_imports_neither_torch_nor_any_layer() -> None:
     assert found.stdout.split() == []
 
 
+def test_on_a_cpu_nothing_is_imported_that_only_a_gpu_runs() -> None:
+    code = (
+        "import sys, torch, weft.models, weft.train.loop, weft.train.ready, weft.search.compiled\n"
+        "from weft.nn import cells\n"
+        "with torch.no_grad():\n"
+        "    for make in (cells.LSTM, cells.MinGRU, cells.GLA):\n"
+        "        cell, x = make(4, 4), torch.zeros(2, 3, 4)\n"
+        "        cell(x, cell.start(x))\n"
+        "print(*[name for name in sys.modules if name.endswith(('.captured', '.flash_linear_attention')) "
+        "or name.startswith('weft.nn.kernels.triton')])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
 def test_star_import_gives_what_is_listed() -> None:
     given: dict[str, object] = {}
     exec("from weft.metrics import *", given)

@@ -5,6 +5,7 @@ once; otherwise a loop runs them one by one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -156,7 +157,8 @@ class RecurrentDecoder(Decoder):
         if self.enters in ("input", "both") or self.input_feeding:
             return self._loop(x, state, mask)
         h, finals = self.stack(x, state.layers, mask)
-        y = recomputed(self._output, h, None, state.source)
+        output = partial(recomputed, self._output) if self.training else self._output
+        y = output(h, None, state.source)
         return y, RecurrentState(tuple(layer[0] for layer in finals), None, state.source)
 
     def whole_step(self, state: RecurrentState, ends: Ends) -> WholeStep | None:
@@ -190,9 +192,10 @@ class RecurrentDecoder(Decoder):
         layers, fed, source = state
         x = harmless(x, mask)
         ys = []
+        step = partial(recomputed, self._step) if self.training else self._step
         with repeating():
             for t, one in enumerate(x.unbind(1)):
-                y, new = recomputed(self._step, one, layers, fed, source)
+                y, new = step(one, layers, fed, source)
                 layers, fed = new if mask is None else where(mask[:, t], new, (layers, fed))
                 ys.append(y)
         return torch.cat(ys, 1), RecurrentState(layers, fed, source)
@@ -218,4 +221,5 @@ class RecurrentDecoder(Decoder):
         if self.enters in ("late", "both"):
             assert context is not None
             h = torch.cat([h, context], -1)
-        return self.dropout(self.readout(h))
+        y = self.readout(h)
+        return self.dropout(y) if self.training else y
