@@ -20,7 +20,7 @@ def least_risk(texts: Sequence[str], count: int = 1) -> list[int]:
 
     Example:
         >>> least_risk(["a dog ran", "the cat sat", "the cat sat down"], 2)
-        [1, 2]
+        [2, 1]
     """
     drawn = Counter(texts)
     different = list(drawn)
