@@ -87,7 +87,7 @@ def test_quoted_tables_keep_their_columns(tmp_path: Path, quoting: int) -> None:
     table(path, [("label", "text"), *(row[:2] for row in ROWS)], delimiter="\t", quoting=quoting)
     assert said(path) == [row[:2] for row in ROWS]
     checked = weft("data", "check", path)
-    assert checked.code == 0 and "quotes enclose its cells" in checked.lines[0]
+    assert checked.code == 0 and "quotes enclose its cells" in checked.out
     began = weft("init", "classify", path, "-o", tmp_path / "x.yaml")
     assert began.code == 0 and "# 3 classes, 60 training texts" in began.out
 
