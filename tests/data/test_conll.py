@@ -10,6 +10,7 @@ from tests.commands.shell import refused, unanswered, weft
 from weft.data.conll import TaggedForm, form_of, form_of_lines, reading_of
 from weft.data.conllu import each_input, read_sentences
 from weft.errors import DataError
+from weft.tasks.lexicon import Lexicon
 from weft.tasks.tag.data import check_tags
 
 # The first sentences of CoNLL-2003's development file, as its README shows the form.
@@ -278,3 +279,11 @@ def test_a_stream_is_answered_before_it_ends() -> None:
             other.write(text.encode())
             other.flush()
         assert next(each_input(reading_of(pipe, FOUR, TAGS, "ner"), "x")).forms == ["switch", "lights", "on"]  # type: ignore[union-attr]
+
+
+def test_a_run_keeps_the_form_of_its_training_data(tmp_path: Path) -> None:
+    for text, column, form in ((CONLL, "ner", FOUR), ("EU\tO\nis\tO\n", "upos", None)):
+        path = write(tmp_path / "train.txt", text)
+        found = read_sentences(path, column=column)  # type: ignore[arg-type]
+        Lexicon.learn(found, lowercase=True, min_count=1).save(tmp_path / "tags.json")
+        assert Lexicon.load(tmp_path / "tags.json").form == form

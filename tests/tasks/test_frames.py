@@ -124,6 +124,11 @@ def test_a_classifier_and_its_scores_in_pandas(tmp_path: Path) -> None:
     train("classify", tmp_path, "run")
     model = load(tmp_path / "run", TextClassifier)
     df = pd.DataFrame({"text": ["a fine film", None, "grim", np.nan]}, index=[7, 3, 5, 1])
+    assert (
+        repr(model) == f"<TextClassifier; {tmp_path / 'run'}, classify: texts of train.txt; labels bad, good>"
+    )
+    assert {"predict", "evaluate", "classify", "explain"} <= {*dir(model)}
+    assert not {"parse", "attempts", "window", "formatted", "unanswered"} & {*dir(model)}
     found = df.assign(label=model.classify(df.text), same=model.predict(df.text))
     assert found.label.dropna().tolist() == [model.predict("a fine film"), model.predict("grim")]
     assert found.label.isna().tolist() == [False, True, False, True]

@@ -82,18 +82,29 @@ def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list
 
 def form_of(path: Path) -> TaggedForm | None:
     """The form of a file of tagged words; None for CoNLL-U, word TAB tag and plain text."""
-    return opened(path)[0]
+    return opened(path).form
 
 
-def opened(file: str | Path | BinaryIO) -> tuple[TaggedForm | None, Iterator[str | DataError]]:
-    """The form of a file or stream of tagged words, and its lines."""
+class InputReading(NamedTuple):
+    """How the lines of an input are read."""
+
+    lines: Iterator[str | DataError]
+    kind: Literal["sentences", "words", "columns", "tabs"]
+    form: TaggedForm | None  # of columns, or of words with their tags
+    note: str  # for the user; empty where no other reading was possible
+
+
+def opened(file: str | Path | BinaryIO) -> InputReading:
+    """The lines of a file or stream, and how they are read."""
     if isinstance(file, str | Path) and (columns := columns_of_words(Path(file))):
         raise DataError(_converted(Path(file), *columns), path=file)
     rest = each_line(file)
     head = list(islice(rest, SAMPLE))
     lines = [line for line in head if isinstance(line, str)]
     _check_tabs(lines, str(file))
-    return form_of_lines(lines), chain(head, rest)
+    form, filled = form_of_lines(lines), _filled(lines)
+    plain = not any("\t" in line for line in filled) and any(" " in line.strip() for line in filled)
+    return InputReading(chain(head, rest), "sentences" if plain and form is None else "tabs", form, "")
 
 
 def _check_tabs(lines: Sequence[str], file: str) -> None:
@@ -109,15 +120,6 @@ ReadAs = Literal["auto", "sentences", "words", "columns"]
 
 EMPTY_TAGS = ("_", "-", "-X-", "?")
 """The cells of a column of tags without any."""
-
-
-class InputReading(NamedTuple):
-    """How the lines of an input are read."""
-
-    lines: Iterator[str | DataError]
-    kind: Literal["sentences", "words", "columns", "tabs"]
-    form: TaggedForm | None  # of columns, or of words with their tags
-    note: str  # for the user; empty where no other reading was possible
 
 
 def reading_of(

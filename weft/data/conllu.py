@@ -110,14 +110,13 @@ def each_sentence(
 ) -> Iterator[ConlluSentence | DataError]:
     """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
-    form, lines = opened(file)
-    return _each(lines, column, name) if form is None else _formed(lines, form, column, name)
+    return each_input(opened(file), name, column=column)
 
 
 def each_input(
     reading: InputReading, name: str, *, column: Column = "upos"
 ) -> Iterator[ConlluSentence | DataError]:
-    """The sentences of an input to tag, read as conll.reading_of says."""
+    """The sentences of a file or an input to tag, read as conll.py says."""
     if reading.form is not None:
         return _formed(reading.lines, reading.form, column, name)
     if reading.kind == "tabs":
@@ -146,39 +145,24 @@ def _plain(lines: Iterable[str | DataError], *, words: bool) -> Iterator[ConlluS
 def _each(
     lines: Iterable[str | DataError], column: Column, name: str
 ) -> Iterator[ConlluSentence | DataError]:
+    """The sentences of CoNLL-U, of word TAB tag, or of a word on each line."""
     held: list[str] = []
     width = 0
-    linewise = False  # a sentence on each line: also a line of one word
-    first = number = 1
     wrong: DataError | None = None
     for number, line in enumerate(chain(lines, [""]), 1):
-        alone = width == 0 and not held  # a sentence on each line, as far as is known
-        failed = isinstance(line, DataError)
-        text = not failed and (_is_text(str(line)) or (linewise and "\t" not in str(line)))
-        if wrong and (not str(line).strip() or (alone and (failed or text))):
-            yield wrong
-            held, wrong = [], None
         if isinstance(line, DataError):
             wrong = wrong or line
-        if wrong or isinstance(line, DataError):
-            continue
-        if line.strip():
-            if not held:
-                first = number
-            if alone and text:
-                linewise = True
-                words = line.split()
-                yield ConlluSentence(words, number, list(range(len(words))), words, None)
-                continue
+        elif line.strip():
             held.append(line)
-            continue
-        if held:
+        elif held or wrong:
             try:
-                sentence, width = _sentence(held, first, width, column, name)
+                if wrong:
+                    raise wrong
+                sentence, width = _sentence(held, number - len(held), width, column, name)
                 yield sentence
             except DataError as error:
                 yield error
-            held = []
+            held, wrong = [], None
 
 
 def _formed(
@@ -339,11 +323,6 @@ def _sentence(
         line = first + rows[tags_.index("")]
         raise DataError("expected word TAB tag, got an empty tag; write one", path=name, line=line)
     return ConlluSentence(lines, first, rows, forms, tags_), width
-
-
-def _is_text(line: str) -> bool:
-    """Whether a line is a whole sentence, words separated by spaces."""
-    return " " in line.strip() and "\t" not in line and not line.startswith("#")
 
 
 def _columns(cells: Sequence[str]) -> str:

@@ -49,6 +49,10 @@ WINDOW = 1024
 """Number of inputs of a file that are answered together."""
 
 
+USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels"
+"""What users of Python need of every Predictor."""
+
+
 class Place(NamedTuple):
     """The place of an input, such as in.txt:3."""
 
@@ -381,6 +385,11 @@ class Predictor(ABC, Generic[In]):
     def labels(self) -> Sequence[str]:
         """What it can say, such as its classes, for `repr`."""
         return ()
+
+    def __dir__(self) -> list[str]:
+        """The names that Tab offers in Python: without those that only commands and the server need."""
+        contract = {name for name in vars(Predictor) if not name.startswith("_")} - {*USED_IN_PYTHON}
+        return [name for name in super().__dir__() if name not in contract]
 
     def __repr__(self) -> str:
         shown = ", ".join(self.labels()[:8]) + ", ..." * (len(self.labels()) > 8)
