@@ -357,6 +357,9 @@ def test_an_engine_is_told_what_it_honours(to: str) -> None:
 
 
 ENGINE_SETTINGS = ("beam", "length_penalty", "search", "stop", "no_repeat_ngram", "min_length")
+SEARCHED = [
+    one for one in TRANSLATING if one.values[0].offer.name in ENGINE_SETTINGS and not one.values[0].drawn
+]
 ENGINES: Mapping[str, str] = {"ctranslate2": "ctranslate2", "huggingface": "transformers"}
 
 
@@ -381,7 +384,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [one for one in TRANSLATING if one.values[0].offer.name in ENGINE_SETTINGS])
+@pytest.mark.parametrize("case", SEARCHED)
 def test_an_engine_honours_a_setting(case: Case, engine: Any) -> None:
     to, found, other = engine
     if not case.honours(to):

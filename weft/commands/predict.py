@@ -83,9 +83,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 )
 @click.option(
     "--read-as",
+    metavar="KIND",
     type=click.Choice(["sentences", "words", "columns"]),
-    show_default="by the first lines",
-    help="What a line is: a sentence, a word, or columns of which the first is a word.",
+    help="What lines are: sentences, words or columns.",
 )
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, of a multilingual model.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")
