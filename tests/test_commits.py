@@ -1,5 +1,6 @@
 """Messages of commits: what the hook and `make check` refuse."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -32,31 +33,28 @@ def test_a_message_has_a_room_an_imperative_and_a_body(message: str, word: str) 
     assert len(found) == bool(word) and all(word in fault for fault in found), found
 
 
-def test_commits_after_the_rule_are_judged_and_neither_older_ones_nor_merges(
+def test_commits_after_the_start_are_judged_and_neither_older_ones_nor_merges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def git(*words: str) -> None:
+    def git(seconds: int, *words: str) -> None:
+        when = f"{commits.START + seconds} +0000"
+        dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         name = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "core.hooksPath=/dev/null"]
-        subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
+        command = ["git", *name, *words]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env=os.environ | dates)
 
     monkeypatch.setattr(changed, "ROOT", tmp_path)
     assert commits.main([]) == 0 and "No git checkout" in capsys.readouterr().out
-    git("init", "-q", "-b", "main")
-    git("commit", "-q", "--allow-empty", "-m", "older work")
-    git("branch", "beside")
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "commits.py").touch()
-    git("add", ".")
-    git("commit", "-q", "-m", "the rule itself")
-    git("commit", "-q", "--allow-empty", "-m", "search: refuse a width of 0" + BODY)
-    git("switch", "-q", "beside")
-    git("commit", "-q", "--allow-empty", "-m", "work that began before the rule")
-    git("switch", "-q", "main")
-    git("merge", "-q", "--no-ff", "-m", "some merge", "beside")
+    git(-2, "init", "-q", "-b", "main")
+    git(-2, "commit", "-q", "--allow-empty", "-m", "older work")
+    git(-1, "switch", "-q", "-c", "beside")
+    git(-1, "commit", "-q", "--allow-empty", "-m", "work that began before the start")
+    git(1, "switch", "-q", "main")
+    git(1, "commit", "-q", "--allow-empty", "-m", "search: refuse a width of 0" + BODY)
+    git(2, "merge", "-q", "--no-ff", "-m", "some merge", "beside")
     assert commits.main([]) == 0 and "read: 1" in capsys.readouterr().out
-    git("commit", "-q", "--allow-empty", "-m", "search: refused")
+    git(3, "commit", "-q", "--allow-empty", "-m", "search: refused")
     assert commits.main([]) == 1
     assert "expected an imperative" in capsys.readouterr().out
-    (tmp_path / "tests" / "commits.py").write_text("another rule")
-    git("commit", "-q", "-a", "-m", "the rule anew")
-    assert commits.main([]) == 0  # what was written before it is not judged by it
+    git(90_000, "commit", "-q", "--allow-empty", "-m", "search: refuse a width of 0" + BODY)
+    assert commits.main([]) == 0 and "read: 1" in capsys.readouterr().out  # only the last day's
