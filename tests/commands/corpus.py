@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.shell import weft
+from tests.commands.shell import Answer, weft
 from weft.tasks.seq2seq.base import PairTraining
 
 WORDS = {
@@ -71,16 +71,16 @@ def make(folder: Path) -> Path:
     return folder / "toy.yaml"
 
 
-def stopped(recipe: Path, run: Path, at: int, *changes: str) -> int:
-    """The exit code of a training that gets SIGTERM in its batch of that number."""
+def stopped(recipe: Path, run: Path, at: int, *changes: str, number: int = signal.SIGTERM) -> Answer:
+    """`weft train`, to which a signal comes while its at-th batch is made."""
     collate, seen = PairTraining.collate, []
 
     def signalled(self: PairTraining, numbers: object) -> object:
         seen.append(numbers)
         if len(seen) == at:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
         return collate(self, numbers)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PairTraining, "collate", signalled)
-        return weft("train", recipe, "--run", run, *changes).code
+        return weft("train", recipe, "--run", run, *changes)

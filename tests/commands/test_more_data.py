@@ -81,7 +81,7 @@ def test_a_training_from_a_start_resumes_bit_identically_without_its_name(
     change = ("training.max_updates=9", "training.optimiser.lr=0.01", "training.validate_every=5")
     start = f"training.start={trained}"
     assert weft("train", toy, "--run", whole, start, *change).code == 0
-    assert stopped(toy, broken, 7, start, *change) == 143
+    assert stopped(toy, broken, 7, start, *change).code == 143
     assert weft("train", toy, "--run", broken, *change).code == 0  # the run knows its start
     for name in ("model.safetensors", "optimiser.safetensors"):
         last = Path("checkpoints") / "step-00000009" / name

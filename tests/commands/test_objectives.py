@@ -43,7 +43,7 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
     changes = (*FEW, objective, *((f"training.start={trained}",) if objective == RISK else ()))
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert weft("train", toy, "--run", whole, *changes).code == 0
-    assert stopped(toy, broken, 7, *changes) == 143
+    assert stopped(toy, broken, 7, *changes).code == 143
     if objective == RISK:
         (trained / "model.safetensors").rename(trained / "elsewhere")  # what was copied is enough
     try:

@@ -1,7 +1,6 @@
 """A training that is stopped goes on with the same command, to the bit where the unbroken one ends."""
 
 import json
-import os
 import re
 import shlex
 import signal
@@ -12,27 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import Answer, refused, untouched, weft
+from tests.commands.corpus import stopped
+from tests.commands.shell import refused, untouched, weft
 from weft.config import read_recipe
 from weft.run.training import begin_run
-from weft.tasks.seq2seq.base import PairTraining
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def stopped(recipe: Path, run: Path, at: int, number: int, *changes: str) -> Answer:
-    """`weft train`, to which a signal comes while its at-th batch is made."""
-    collate, seen = PairTraining.collate, []
-
-    def signalled(self: PairTraining, numbers: object) -> object:
-        seen.append(numbers)
-        if len(seen) == at:
-            os.kill(os.getpid(), number)
-        return collate(self, numbers)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PairTraining, "collate", signalled)
-        return weft("train", recipe, "--run", run, *changes)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +29,7 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
     changes = "training.max_updates=23", "training.validate_every=10", "model.decoder.dropout=0.2"
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert weft("train", toy, "--run", whole, *changes).code == 0
-    answer = stopped(toy, broken, 14, number, *changes)
+    answer = stopped(toy, broken, 14, *changes, number=number)
     assert answer.code == code
     assert "stopped after update 14; " in answer.err
     said = re.search(r"^resume with: \S*weft (.+)$", answer.err, re.M)
@@ -158,7 +142,7 @@ def test_a_mistake_that_shows_before_the_first_save_is_mended_in_place(toy: Path
     assert weft("train", toy, "--run", run, "data.vocabulary.size=3").code == 2
     answer = weft("train", toy, "--run", run, "training.max_updates=2", "data.vocabulary.size=13")
     assert answer.code == 0, answer.err
-    stop = stopped(toy, tmp_path / "late", 1, signal.SIGTERM)
+    stop = stopped(toy, tmp_path / "late", 1)
     assert stop.code == 143
 
 

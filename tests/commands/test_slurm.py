@@ -118,7 +118,7 @@ def test_a_training_that_gets_the_notice_resumes_to_the_same_bits(
     assert weft("train", recipe, "--run", tmp_path / "whole", *changes).code == 0
     real = os.kill
     monkeypatch.setattr(os, "kill", lambda process, number: [real(process, signal.SIGUSR1) for _ in "ab"])
-    assert corpus.stopped(recipe, tmp_path / "cut", 5, *changes) == 138  # twice is as good as once
+    assert corpus.stopped(recipe, tmp_path / "cut", 5, *changes).code == 138  # twice is as good as once
     monkeypatch.undo()
     assert not (tmp_path / "cut" / "model.safetensors").exists()
     assert weft("train", recipe, "--run", tmp_path / "cut", *changes).code == 0

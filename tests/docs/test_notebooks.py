@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.docs.tools import tool
 from weft.testing import check_exercise
 from weft.testing.exercises import EXERCISES
 
@@ -29,11 +30,7 @@ LEFT = re.compile(
 @pytest.fixture(scope="module")
 def notebooks() -> ModuleType:
     pytest.importorskip("nbformat")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs" / "_ext")
-        import notebooks as found  # type: ignore[import-not-found]
-
-        return found  # type: ignore[no-any-return]
+    return tool("notebooks")
 
 
 def labels() -> list[str]:

@@ -6,6 +6,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.docs.tools import tool
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -13,11 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def slides() -> ModuleType:
     for library in ("nbformat", "markdown_it", "sphinxcontrib.katex"):
         pytest.importorskip(library)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(ROOT / "docs" / "_ext")
-        import slides as found  # type: ignore[import-not-found]
-
-        return found  # type: ignore[no-any-return]
+    return tool("slides")
 
 
 def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
