@@ -39,6 +39,7 @@ class Model(nn.Module):
 
 class Task:
     streams = False
+    solved = False
 
     def collate(self, numbers: np.ndarray) -> Batch:
         x = torch.sin(torch.arange(7.0)[None] + torch.from_numpy(numbers)[:, None].float())

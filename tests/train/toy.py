@@ -81,6 +81,7 @@ class Task:
 
     better: ClassVar = {"loss": "lower", "score": "higher"}
     streams = False
+    solved = False
     keeps = ()
     recipe: ClassVar = {}
 
