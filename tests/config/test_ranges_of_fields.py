@@ -7,7 +7,7 @@ import pytest
 
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Probability, check_fields
-from weft.tasks.language.decoding import ProseDecoding
+from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.seq2seq.decoding import Decoding
 
 
@@ -43,11 +43,11 @@ def test_what_is_not_is_refused(given: dict[str, Any], said: str) -> None:
         (Decoding, {"temperature": 0.0}, "temperature: expected a number above 0"),
         (Decoding, {"coverage": float("inf")}, "coverage: expected a number from 0"),
         (Decoding, {"beam": 1_001}, "beam: expected a whole number from 1 to 1,000"),
-        (ProseDecoding, {"mixture": 1.5}, "mixture: expected a number from 0 to 1, got 1.5"),
-        (ProseDecoding, {"max_lines": 0}, "max_lines: expected a whole number from 1"),
+        (LanguageDecoding, {"mixture": 1.5}, "mixture: expected a number from 0 to 1, got 1.5"),
+        (LanguageDecoding, {"max_lines": 0}, "max_lines: expected a whole number from 1"),
     ],
 )
 def test_searches_out_of_range_are_refused(section: Any, given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         section(**given)
-    assert ProseDecoding(mixture="tuned").tuned
+    assert LanguageDecoding(mixture="tuned").tuned

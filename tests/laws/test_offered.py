@@ -46,7 +46,7 @@ from weft.search.offered import (
     written,
 )
 from weft.tasks.export import Graph, ModelExport
-from weft.tasks.language.decoding import ProseDecoding
+from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.seq2seq.translator import as_searched
 from weft.text.vocabulary import EOS
 
@@ -64,7 +64,7 @@ OTHER: dict[type, dict[str, Any]] = {
         "glossary": Path("glossary.tsv"), "terms": "annotate", "no_repeat_ngram": 1, "min_length": 15,
         "mean": "log", "verbatim": False, "shortlist": 7, "precision": "bfloat16",
     },
-    ProseDecoding: {
+    LanguageDecoding: {
         "temperature": 0.5, "top_k": 3, "top_p": 0.4, "min_p": 0.3, "typical_p": 0.3, "search": "greedy",
         "beam": 2, "nbest": 3, "mbr": 5, "length_penalty": 0.0, "seed": 9, "batch_rows": 3,
         "cuda_graphs": True, "max_tokens": 7, "max_lines": 3, "stop": ("e",), "mixture": 0.3, "order": 3,
@@ -93,7 +93,7 @@ class Case:
         plain: dict[str, Any] = dict(BEAM)
         if self.offer.search == "sample":
             plain["search"] = "sample"
-        if self.kind is ProseDecoding:
+        if self.kind is LanguageDecoding:
             plain["max_tokens"] = 20
         plain |= AROUND.get(self.offer.name, {})
         return self.kind(**plain | {self.offer.name: self.value})
@@ -119,7 +119,7 @@ def cases(kind: type[SearchSettings]) -> list[Any]:
     return [pytest.param(one, id=f"{one.offer.name} {one.value}") for one in found]
 
 
-TRANSLATING, CONTINUING = cases(Decoding), cases(ProseDecoding)
+TRANSLATING, CONTINUING = cases(Decoding), cases(LanguageDecoding)
 
 
 @pytest.mark.parametrize("kind", OTHER)
@@ -145,7 +145,10 @@ class TorchGraph:
 
 def about(how: SearchSettings) -> dict[str, Any]:
     """What an export writes of a search for its program."""
-    return {"decoding": written(how), **({"ends": how.max_lines} if isinstance(how, ProseDecoding) else {})}
+    return {
+        "decoding": written(how),
+        **({"ends": how.max_lines} if isinstance(how, LanguageDecoding) else {}),
+    }
 
 
 class Exported(NamedTuple):
@@ -320,7 +323,7 @@ def test_a_program_draws_from_what_torch_draws_from(case: Case) -> None:
 @pytest.mark.parametrize("kind", ["translator", "writer"])
 def test_a_program_that_samples_one_token_is_greedy(kind: str, request: pytest.FixtureRequest) -> None:
     given: Exported = request.getfixturevalue(kind)
-    how = (Decoding if kind == "translator" else ProseDecoding)(search="sample", top_k=1, seed=4)
+    how = (Decoding if kind == "translator" else LanguageDecoding)(search="sample", top_k=1, seed=4)
     assert given.in_python(how) == given.in_torch(replace(how, search="greedy"))
 
 
@@ -331,7 +334,7 @@ def test_a_page_that_samples_one_token_is_greedy(
     kind: str, graphs: Callable[[Exported], Path], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     given: Exported = request.getfixturevalue(kind)
-    how = (Decoding if kind == "translator" else ProseDecoding)(search="sample", top_k=1, seed=4)
+    how = (Decoding if kind == "translator" else LanguageDecoding)(search="sample", top_k=1, seed=4)
     found = in_page(given, how, graphs(given), tmp_path, FEW)
     assert found == given.in_torch(replace(how, search="greedy"))
 

@@ -24,7 +24,7 @@ from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding, SearchSettings
 from weft.search.settings import decoding_rules, search
 from weft.search.step import Step
-from weft.tasks.abilities import Continues, Rewrites
+from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State
 
@@ -107,7 +107,7 @@ class TransformerNetwork(NamedTuple):
 def network(opened: LoadedRun, to: str) -> TransformerNetwork:
     """The Transformer of a run."""
     pipeline, model = opened.pipeline, opened.model
-    if not isinstance(model, Generator) or not isinstance(pipeline, Rewrites | Continues):
+    if not isinstance(model, Generator) or not isinstance(pipeline, Rewrites | ContinuesText):
         raise ConfigError(
             f"--to {to}: expected a translator or a language model, got the task {opened.name}; use --to onnx"
         )

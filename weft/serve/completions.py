@@ -22,7 +22,7 @@ from weft.serve.forms import Json, answered, client_of, of_openai, streamed
 from weft.serve.limits import Refusal, check_most
 from weft.serve.schemas import Choice, Complete, Completion, Logprobs, Model, Models, Usage
 from weft.serve.served import Backend, ServedRun, find_run
-from weft.tasks.abilities import Continuer
+from weft.tasks.abilities import TextContinuation
 
 KIND = "language model"
 
@@ -81,7 +81,7 @@ class Completions:
     def _model(self, run: ServedRun) -> Model:
         return Model(id=run.name, object="model", created=run.made, owned_by="weft")
 
-    def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
+    def _asks(self, given: Complete, writer: TextContinuation) -> list[Ask]:
         limits, count = self.limits, given.n
         prompt: Any = given.prompt
         one_row = isinstance(prompt, list) and isinstance(prompt[0], int)
@@ -118,7 +118,7 @@ class Completions:
             for number in range(count)
         ]
 
-    def _check(self, writer: Continuer, asks: list[Ask]) -> Callable[[], None]:
+    def _check(self, writer: TextContinuation, asks: list[Ask]) -> Callable[[], None]:
         prompts = list(dict.fromkeys(ask.prompt for ask in asks))
 
         def read(prompt: str | Sequence[int]) -> Sequence[int]:
@@ -127,7 +127,7 @@ class Completions:
         return partial(self.limits.check_tokens, read, prompts, "prompt")
 
 
-def _streaming(writer: Continuer, given: Complete, about: Completion) -> StreamWork:
+def _streaming(writer: TextContinuation, given: Complete, about: Completion) -> StreamWork:
     """The work of a stream: it emits the choices part by part, and the usage if asked for."""
     counts = given.stream_options is not None and given.stream_options.include_usage
 
@@ -155,7 +155,7 @@ def _streaming(writer: Continuer, given: Complete, about: Completion) -> StreamW
     return work
 
 
-def _writing(writer: Continuer) -> Work:
+def _writing(writer: TextContinuation) -> Work:
     def work(asks: list[Ask], stopped: Stopped) -> list[ContinuationSoFar]:
         (rows,) = deque(go_on(writer, asks, stopped), maxlen=1)
         return rows

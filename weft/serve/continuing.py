@@ -17,7 +17,7 @@ from weft.search.filters import invert, narrow
 from weft.search.offered import Narrowing
 from weft.serve.batcher import ClientLeft, Stopped
 from weft.serve.served import ServedRun
-from weft.tasks.abilities import Continuer, Continues, Expected
+from weft.tasks.abilities import ContinuesText, Expected, TextContinuation
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
 
@@ -96,14 +96,16 @@ def size_of(ask: Ask) -> int:
     return (len(ask.prompt) if isinstance(ask.prompt, str) else 0) + CHARACTERS * tokens
 
 
-def writer_of(run: ServedRun, model: nn.Module | None = None) -> Continuer:
+def writer_of(run: ServedRun, model: nn.Module | None = None) -> TextContinuation:
     """The writer of a run's language model, or of a changed copy of it."""
     pipeline = run.opened.pipeline
-    assert isinstance(pipeline, Continues)
+    assert isinstance(pipeline, ContinuesText)
     return pipeline.writer(model or run.opened.model)
 
 
-def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[ContinuationSoFar]]:
+def go_on(
+    writer: TextContinuation, asks: Sequence[Ask], stopped: Stopped
+) -> Iterator[list[ContinuationSoFar]]:
     """Generate one token per unfinished text and yield all rows, one per request, until all have ended."""
     rows = [_begun(writer, ask) for ask in asks]
     _score(writer, [row for row in rows if row.ask.how.scored], stopped)
@@ -119,7 +121,7 @@ def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[
             yield rows
 
 
-def _begun(writer: Continuer, ask: Ask) -> ContinuationSoFar:
+def _begun(writer: TextContinuation, ask: Ask) -> ContinuationSoFar:
     reading = writer.reading
     if isinstance(ask.prompt, str):
         row = reading.row(ask.prompt)
@@ -132,7 +134,7 @@ def _begun(writer: Continuer, ask: Ask) -> ContinuationSoFar:
     return ContinuationSoFar(ask, prompt, given, row, spelling, len(read))
 
 
-def _score(writer: Continuer, rows: Sequence[ContinuationSoFar], stopped: Stopped) -> None:
+def _score(writer: TextContinuation, rows: Sequence[ContinuationSoFar], stopped: Stopped) -> None:
     """Fill in the tokens of the prompts; equal ones are computed once."""
     most = max((row.ask.how.logprobs for row in rows), default=0)
     different = sorted({tuple(row.row) for row in rows}, key=len)
@@ -159,7 +161,7 @@ def _score(writer: Continuer, rows: Sequence[ContinuationSoFar], stopped: Stoppe
 
 
 def _token(
-    writer: Continuer,
+    writer: TextContinuation,
     how: How,
     begin: int,
     rest: str,
@@ -181,7 +183,7 @@ def _token(
 
 
 @torch.inference_mode()
-def _together(writer: Continuer, rows: list[ContinuationSoFar], stopped: Stopped) -> Iterator[None]:
+def _together(writer: TextContinuation, rows: list[ContinuationSoFar], stopped: Stopped) -> Iterator[None]:
     state, token = writer.reader.start([row.row for row in rows])
     chances = [torch.Generator().manual_seed(row.ask.how.seed) for row in rows]
     while rows:
@@ -208,7 +210,7 @@ def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
     return int(invert(kept.softmax(1), uniform))
 
 
-def _add(writer: Continuer, row: ContinuationSoFar, number: int, logp: Tensor) -> None:
+def _add(writer: TextContinuation, row: ContinuationSoFar, number: int, logp: Tensor) -> None:
     how, prompt = row.ask.how, row.prompt
     ends = row.added.count(EOS) + (number == EOS)
     if number == EOS and ends >= how.ends:

@@ -22,7 +22,7 @@ from weft.serve.batcher import Batcher, ClientLeft, Stopped
 from weft.serve.limits import Refusal, ServerLimits
 from weft.store import jsonfile, weights
 from weft.store.digests import file_digest
-from weft.tasks.abilities import Continues, Rewrites
+from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.tasks.predictor import Reads
 from weft.tasks.seq2seq.glossary import reread
 
@@ -135,7 +135,7 @@ class ServedRun:
     @property
     def continues(self) -> bool:
         """Whether it continues texts."""
-        return self.ready and isinstance(self.opened.pipeline, Continues)
+        return self.ready and isinstance(self.opened.pipeline, ContinuesText)
 
     @property
     def predicts(self) -> bool:

@@ -10,7 +10,8 @@ from weft.tasks.images.predictor import ImageClassifier as ImageClassifier
 from weft.tasks.language.predictor import TextWriter as TextWriter
 from weft.tasks.masked.predictor import GapFiller as GapFiller
 from weft.tasks.memory.predictor import Rememberer as Rememberer
-from weft.tasks.multilingual.predictor import ManyTranslator as ManyTranslator
+from weft.tasks.multilingual.predictor import MultilingualTranslator as ManyTranslator  # noqa: F401  its earlier name
+from weft.tasks.multilingual.predictor import MultilingualTranslator as MultilingualTranslator
 from weft.tasks.predictor import Predictor as Predictor
 from weft.tasks.seq2seq.translator import Translator as Translator
 from weft.tasks.speech.predictor import Transcriber as Transcriber

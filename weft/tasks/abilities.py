@@ -61,7 +61,7 @@ Expected = tuple[int, float, Sequence[tuple[int, float]]]
 """A token, its log-probability in nats, and the likeliest tokens in its place with theirs, best first."""
 
 
-class Continuer(Protocol):
+class TextContinuation(Protocol):
     """Continues texts, token by token."""
 
     @property
@@ -138,10 +138,10 @@ class ContinuationSettings(Protocol):
 
 
 @runtime_checkable
-class Continues(Protocol):
+class ContinuesText(Protocol):
     """A Pipeline whose model continues a text."""
 
-    def writer(self, model: nn.Module) -> Continuer:
+    def writer(self, model: nn.Module) -> TextContinuation:
         """The trained model, in evaluation mode, ready to continue texts."""
 
 

@@ -15,7 +15,7 @@ from weft.export.format import Format
 from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, settings, tokenizer_json
 from weft.run import LoadedRun
-from weft.tasks.abilities import Continues
+from weft.tasks.abilities import ContinuesText
 from weft.text.imported import ImportedVocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -28,7 +28,7 @@ class TokenizerOnly(Format):
     about: ClassVar[str] = "only the tokenizer of a language model, for evaluation harnesses"
 
     def check(self, opened: LoadedRun, int8: bool | None) -> None:
-        if not isinstance(opened.pipeline, Continues):
+        if not isinstance(opened.pipeline, ContinuesText):
             raise ConfigError(
                 f"--to {TO}: expected a language model, got a run of the task {opened.name}; "
                 "use --to onnx, which includes the tokenizer"

@@ -41,7 +41,7 @@ from weft.tree import State, fan
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProseDecoding(SearchSettings):
+class LanguageDecoding(SearchSettings):
     """How a text is continued, and how it is scored: a recipe's section `decoding`."""
 
     search: Literal["sample", "greedy", "beam"] = setting("sample", "sample, greedy or beam.", programs=EVERY)
@@ -87,7 +87,7 @@ class ProseDecoding(SearchSettings):
         """Whether weights of a mixture are tuned on the validation text."""
         return self.ngram_weight is None or self.cache > 0
 
-    def with_settings(self, asked: Mapping[str, Any]) -> "ProseDecoding":
+    def with_settings(self, asked: Mapping[str, Any]) -> "LanguageDecoding":
         found = super().with_settings(asked)
         if found.search != "beam" and "length_penalty" in asked:
             raise ConfigError(f"length_penalty: applies to beam search, but the search is {found.search}")
@@ -103,7 +103,7 @@ class ProseSettings(PredictionSettings):
         plot: folder for pictures, which the command draws.
     """
 
-    asks: ClassVar[Mapping[str, Offer]] = options(ProseDecoding)
+    asks: ClassVar[Mapping[str, Offer]] = options(LanguageDecoding)
     scores: bool = False
     plot: Path | None = None
 

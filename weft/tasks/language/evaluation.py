@@ -23,7 +23,7 @@ from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.data import Stream, lines_of
-from weft.tasks.language.decoding import ProseDecoding
+from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.language.scoring import (
     CountedNGrams,
     MixtureParts,
@@ -121,7 +121,7 @@ def evaluate(
     *,
     title: str,
     data: ProseData,
-    decoding: ProseDecoding,
+    decoding: LanguageDecoding,
     size: int,
     train: Stream | None,
     valid: Callable[[], Stream] | None,
@@ -132,7 +132,7 @@ def evaluate(
         size: V.
     """
     begun = time.perf_counter()
-    parts = parts_of(model, stream, data, decoding)
+    parts = mixture_parts(model, stream, data, decoding)
     seconds = time.perf_counter() - begun
     own = TextLikelihood("the model", parts.neural)
     known, mixture, ngrams = [own], None, _baseline(train, data, decoding, size)
@@ -141,7 +141,7 @@ def evaluate(
     if decoding.mixture or decoding.cache:
         used = ngrams if decoding.mixture else None
         parts = parts._replace(ngram=known[1].logp if used else None)
-        other = parts_of(model, valid(), data, decoding, used) if valid and decoding.tuned else None
+        other = mixture_parts(model, valid(), data, decoding, used) if valid and decoding.tuned else None
         mixture = _mixture(parts, decoding, used, other)
     context, vocabulary = _context(model, stream, data, decoding), _vocabulary(stream, data, size)
     signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
@@ -196,7 +196,7 @@ def _scored(stream: Stream, compared: ComparedOutputs, signature: str) -> list[S
 
 
 def _baseline(
-    train: Stream | None, data: ProseData, decoding: ProseDecoding, size: int
+    train: Stream | None, data: ProseData, decoding: LanguageDecoding, size: int
 ) -> CountedNGrams | None:
     """The n-gram model of the training text; None if the text is missing."""
     if train is None and decoding.mixture:
@@ -207,11 +207,11 @@ def _baseline(
     return None if train is None else counted_for(data, decoding, train, size)
 
 
-def parts_of(
+def mixture_parts(
     model: Generator,
     stream: Stream,
     data: ProseData,
-    decoding: ProseDecoding,
+    decoding: LanguageDecoding,
     ngrams: CountedNGrams | None = None,
 ) -> MixtureParts:
     """Read a text with a model, in the context that it was trained with, and with its cache."""
@@ -223,13 +223,13 @@ def parts_of(
     return MixtureParts(logp, ngram)
 
 
-def counted_for(data: ProseData, decoding: ProseDecoding, train: Stream, size: int) -> CountedNGrams:
+def counted_for(data: ProseData, decoding: LanguageDecoding, train: Stream, size: int) -> CountedNGrams:
     """The n-gram model of the training text to compare this model with."""
     kind = data.vocabulary.kind if train.last is None else "imported"
     return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
 
 
-def _context(model: Generator, stream: Stream, data: ProseData, decoding: ProseDecoding) -> str:
+def _context(model: Generator, stream: Stream, data: ProseData, decoding: LanguageDecoding) -> str:
     if data.batches == "windows":
         return f"windows of {data.length}, stride {decoding.stride or data.length}"
     if data.batches == "stream":
@@ -247,7 +247,7 @@ def _vocabulary(stream: Stream, data: ProseData, size: int) -> str:
 
 
 def _mixture(
-    parts: MixtureParts, decoding: ProseDecoding, ngrams: CountedNGrams | None, valid: MixtureParts | None
+    parts: MixtureParts, decoding: LanguageDecoding, ngrams: CountedNGrams | None, valid: MixtureParts | None
 ) -> TextLikelihood:
     """The mixture of a model with its cache, with the n-grams, or with both."""
     given, form = decoding.ngram_weight, ".3f"

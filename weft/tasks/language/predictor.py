@@ -26,7 +26,7 @@ from weft.tasks.consensus import least_risk
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
-from weft.tasks.language.decoding import ExpectedToken, MixedModel, ProseDecoding, StepReader, expected
+from weft.tasks.language.decoding import ExpectedToken, LanguageDecoding, MixedModel, StepReader, expected
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
@@ -113,14 +113,14 @@ class TextWriter(Predictor[str]):
     Example:
         >>> from weft.models import Generator
         >>> from weft.nn import Categorical, RecurrentDecoder, Tokens
-        >>> from weft.tasks.language.decoding import ProseDecoding
+        >>> from weft.tasks.language.decoding import LanguageDecoding
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> model = Generator(
         ...     Tokens(len(words), 3), RecurrentDecoder(3, sizes=(5,)), Categorical(5, len(words))
         ... ).eval()
         >>> model.head.bias.data[words.encode("a cat")[-1]] = 9.0  # an untrained model that writes "cat"
-        >>> decoding = ProseDecoding(search="greedy", max_tokens=2)
+        >>> decoding = LanguageDecoding(search="greedy", max_tokens=2)
         >>> TextWriter(model, words, decoding, batching="lines", length=9).predict("a")
         'a cat cat'
     """
@@ -133,7 +133,7 @@ class TextWriter(Predictor[str]):
         self,
         model: Generator,
         vocabulary: Vocabulary,
-        decoding: ProseDecoding,
+        decoding: LanguageDecoding,
         *,
         batching: Batching,
         length: int,

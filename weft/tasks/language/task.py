@@ -46,8 +46,8 @@ from weft.tasks.language.data import (
     rarity,
 )
 from weft.tasks.language.data import read as read_text
-from weft.tasks.language.decoding import MixedModel, ProseDecoding, ProseSettings
-from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, parts_of
+from weft.tasks.language.decoding import LanguageDecoding, MixedModel, ProseSettings
+from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, mixture_parts
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
@@ -218,7 +218,7 @@ class LanguageTraining(Training):
     def _samples(self, model: Generator) -> list[Sample]:
         """The first half of some lines of the validation text, continued greedily."""
         lines = [line.tolist() for line in islice(lines_of(self._valid), 200) if len(line) > 1]
-        data, how = self._data, ProseDecoding(search="greedy", max_tokens=30)
+        data, how = self._data, LanguageDecoding(search="greedy", max_tokens=30)
         writer = TextWriter(model, self._vocabulary, how, batching=data.batches, length=data.length)
         shown = [lines[number] for number in samples_of(len(lines))]
         begun = [self._vocabulary.decode(line[: len(line) // 2]) for line in shown]
@@ -263,7 +263,7 @@ class LanguagePipeline(RunningTextPipeline):
     def writer(self, model: nn.Module) -> TextWriter:
         return self.predictor(model)
 
-    def _mixture(self, model: Generator, decoding: ProseDecoding) -> MixedModel:
+    def _mixture(self, model: Generator, decoding: LanguageDecoding) -> MixedModel:
         data, size, given = self.data, len(self.vocabulary), decoding.ngram_weight
         ngrams = None
         if decoding.mixture:
@@ -271,7 +271,7 @@ class LanguagePipeline(RunningTextPipeline):
         if given is not None and not decoding.tuned:
             return MixedModel(ngrams, given)
         valid = read(data, self.vocabulary, "valid")
-        weights = parts_of(model, valid, data, decoding, ngrams).tuned(given)
+        weights = mixture_parts(model, valid, data, decoding, ngrams).tuned(given)
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
         return MixedModel(ngrams, weights.ngram, cache)
 
@@ -312,14 +312,14 @@ class LanguageTask(RunningTextTask[ProseModel]):
     sections: ClassVar[Mapping[str, type]] = {
         "data": ProseData,
         "model": ProseModel,
-        "decoding": ProseDecoding,
+        "decoding": LanguageDecoding,
     }
     prediction_settings: ClassVar = ProseSettings
     note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
 
-    def __init__(self, *, data: ProseData, model: ProseModel, decoding: ProseDecoding) -> None:
+    def __init__(self, *, data: ProseData, model: ProseModel, decoding: LanguageDecoding) -> None:
         super().__init__(data=data, model=model)
         self.decoding = decoding
         self.streams = data.batches == "stream"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class ManyTranslator(Predictor[str]):
+class MultilingualTranslator(Predictor[str]):
     """Translates into any language that the model writes; `to` and `of` give the translator of a direction.
 
     Args:
@@ -53,7 +53,7 @@ class ManyTranslator(Predictor[str]):
         >>> model = Generator(Tokens(size, 3), decoder, Categorical(5, size), encoder=encoder).eval()
         >>> model.head.bias.data[words.encode("a cat")[-1]] = 9.0  # an untrained model that writes "cat"
         >>> decoding = Decoding(search="greedy", max_ratio=0.0, max_extra=2)
-        >>> ManyTranslator(model, data, words, decoding).to("de").predict("a cat sat")
+        >>> MultilingualTranslator(model, data, words, decoding).to("de").predict("a cat sat")
         'cat cat'
     """
 

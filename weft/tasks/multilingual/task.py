@@ -32,7 +32,7 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
-from weft.tasks.multilingual.predictor import ManyEvaluation, ManyTranslator, together
+from weft.tasks.multilingual.predictor import ManyEvaluation, MultilingualTranslator, together
 from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
 from weft.tasks.seq2seq.data import data_in
@@ -124,7 +124,7 @@ class ManyTraining(Training):
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
         assert isinstance(model, Generator)
         losses, compared, samples, notes = [], [], [], list[str]()
-        many = ManyTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
+        many = MultilingualTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
         for pair, (sources, references) in self._valid.items():
             rows = self._data.validate_rows or len(sources)
             sources, references = sources[:rows], references[:rows]
@@ -183,7 +183,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
         source = self._source_for(target)
-        return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
+        return MultilingualTranslator(model, self.task.data, self.source, decoding).to(target, source)
 
     def with_direction(self, text: str, target: str) -> str:
         source = self._source_for(target)
@@ -257,11 +257,13 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             kept=kept,
         )
 
-    def _many(self, model: nn.Module, settings: DecodingSettings) -> ManyTranslator:
+    def _many(self, model: nn.Module, settings: DecodingSettings) -> MultilingualTranslator:
         assert isinstance(model, Generator)
         scores = isinstance(settings, GenerationSettings) and settings.scores
         others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
-        return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
+        return MultilingualTranslator(
+            model, self.task.data, self.source, decoding, others=others, scores=scores
+        )
 
     def model_export(self, model: nn.Module) -> ModelExport:
         """The program takes the target language as an option."""
