@@ -31,7 +31,7 @@ STEPS = 300
 HISTORY = 10
 """Steps that L-BFGS remembers, each as large as the weights twice."""
 
-FLAT = 1e-5
+TOLERANCE = 1e-5
 """Largest derivative of the mean loss at a minimum."""
 
 
@@ -115,7 +115,7 @@ class _Problem:
             [self.weight, self.bias],
             max_iter=STEPS,
             history_size=HISTORY,
-            tolerance_grad=FLAT,
+            tolerance_grad=TOLERANCE,
             line_search_fn="strong_wolfe",
         )
 
