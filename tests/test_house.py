@@ -56,7 +56,9 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their 
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED["testing"] = GROUND | SIDE | {"nn"}
-ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
+ALLOWED["fitting"] = GROUND | SIDE | set(ORDER) | {"machine"}
+ALLOWED["commands"] = ALLOWED["commands"] | {"fitting"}
+ALLOWED |= {"__init__": ALLOWED["cli"] | {"fitting"}, "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "testing"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
@@ -100,6 +102,7 @@ HOMES = {
     "ruamel": {"config"},
     "safetensors": {"store", "train", "run", "export", "importing", "testing"},
     "tensorboardX": {"train"},
+    "IPython": {"train"},
     "matplotlib": {"figures", "inspect"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},

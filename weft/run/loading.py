@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from torch import nn
 
@@ -14,6 +14,7 @@ from weft.nn import devices
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Pipeline, Task
 
@@ -31,6 +32,10 @@ class LoadedRun(NamedTuple):
     def name(self) -> str:
         """The name of the task, as recipes call it."""
         return str(self.recipe.value["task"].value)
+
+    def evaluate(self, data: Path | None, split: Literal["test", "valid"]) -> Evaluation:
+        """Score the model on a split of its recipe's data, or on other data."""
+        return self.pipeline.evaluate(self.model, split=split, data=data)
 
 
 class Runs(NamedTuple):
@@ -224,5 +229,5 @@ def load(
             f"gives a {type(found).__name__}; give that class, or none"
         )
     found.origin = f"{opened.path}, {opened.name}: {opened.task.about()}"
-    found.scorer = lambda data, split: opened.pipeline.evaluate(opened.model, split=split, data=data)
+    found.opened = opened
     return found

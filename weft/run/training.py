@@ -33,6 +33,10 @@ WHERE = ("data", "folder")
 """Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
 
 
+DATA = "data"
+"""The folder of a run with the data that `weft.fit` was given in memory."""
+
+
 class CheckedRecipe(NamedTuple):
     """A recipe that was checked, made into objects."""
 
@@ -223,7 +227,7 @@ def _has_checkpoints(path: Path) -> bool:
 
 def foreign(path: Path) -> bool:
     """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
-    return not path.name.startswith(".") and path.name != "run.json"
+    return not path.name.startswith(".") and path.name not in ("run.json", DATA)
 
 
 def with_defaults(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:

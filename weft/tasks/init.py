@@ -103,6 +103,7 @@ class Init(ABC):
         examples: example arguments, without `weft init <task>`.
         options: options of the command, besides --output.
         output: default name of the recipe; if empty, <task>.yaml.
+        cells: options that name the columns of data given as tuples in Python (weft.fit).
     """
 
     about: ClassVar[str]
@@ -110,6 +111,7 @@ class Init(ABC):
     examples: ClassVar[Sequence[str]] = ()
     options: ClassVar[Sequence[Option]]
     output: ClassVar[str] = ""
+    cells: ClassVar[Sequence[str]] = ()
 
     def __init__(self, task: str = "") -> None:
         self.folder = type(self).__module__.split(".")[-2]

@@ -5,8 +5,10 @@ Read next: tag/predictor.py, a short one.
 """
 
 import copy
+import importlib
 import json
 import re
+import shutil
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -15,10 +17,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    BinaryIO,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 import torch
 
+from weft.data.frames import as_csv
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError
 from weft.tasks.answer_list import AnswerList, missing, rows_of
@@ -49,7 +63,7 @@ WINDOW = 1024
 """Number of inputs of a file that are answered together."""
 
 
-USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels"
+USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels", "recipe", "plot", "inspect", "save"
 """What users of Python need of every Predictor."""
 
 
@@ -147,6 +161,21 @@ class ParsedInput(NamedTuple, Generic[In]):
     value: In | Failure
 
 
+class OpenedRun(Protocol):
+    """The run of a predictor (weft.run)."""
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+
+    @property
+    def task(self) -> Any:
+        """The recipe as an object."""
+
+    def evaluate(self, data: Path | None, split: Literal["test", "valid"]) -> "Evaluation":
+        """Score the model on a split of its recipe's data, or on other data."""
+
+
 class Predictor(ABC, Generic[In]):
     """A trained model, ready to answer.
 
@@ -190,8 +219,8 @@ class Predictor(ABC, Generic[In]):
     origin: str = ""
     _random: torch.Generator | None = None
     """Shared by all answers of a predictor that draws them."""
-    scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None
-    """Scores the model on a split or on other data; set by `weft.load`."""
+    opened: "OpenedRun | None" = None
+    """The run of the model; set by `weft.load`."""
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -410,14 +439,78 @@ class Predictor(ABC, Generic[In]):
             ConfigError: `weft.load` did not make this predictor.
             DataError: the data is missing or cannot be read.
         """
-        if self.scorer is None:
-            raise ConfigError("evaluate: expected a model from weft.load(run), got a predictor without a run")
+        score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
-            return self.scorer(None if data is None else Path(data), split).frame()
+            return score(None if data is None else Path(data), split).frame()
         with TemporaryDirectory() as folder:
             path = Path(folder, "data.csv")
-            data.to_csv(path, index=has_times(data))
-            return self.scorer(path, split).frame()
+            path.write_text(as_csv(data), "utf-8")
+            return score(path, split).frame()
+
+    @property
+    def recipe(self) -> str:
+        """The recipe of the run, with every default; `weft train` takes it as a file.
+
+        Raises:
+            ConfigError: `weft.load` did not make this predictor.
+        """
+        return (self._run("recipe").path / "recipe.yaml").read_text("utf-8")
+
+    def plot(self, raw: Any = None) -> "Figure":
+        """The picture of an answer, such as a forecast with its past; or the curves of the training.
+
+        Args:
+            raw: one input, see `predict`; None for the curves of the training.
+
+        Raises:
+            ConfigError: answers of this task have no picture, or `weft.load` did not make this predictor.
+
+        Example:
+            model.plot(frame).savefig("forecast.png")
+        """
+        if raw is None:
+            return self._inspector().curves_of(self._run("plot"))  # type: ignore[no-any-return]
+        (answer,) = succeeded(self.fresh().attempts([self.parse(raw, Place("input"))]))
+        if (figure := answer.figure()) is None:
+            raise ConfigError("plot: an answer of this task has no picture; plot() has the training's curves")
+        return figure
+
+    def inspect(self, text: str | None = None, view: str = "") -> Any:
+        """The page of `weft inspect` for a notebook: attention, states and search for one text.
+
+        Args:
+            text: an input; None for an example from the validation data.
+            view: the view to open, such as alignment; by default the first.
+
+        Raises:
+            ConfigError: there is no such view, or `weft.load` did not make this predictor.
+        """
+        return self._inspector().shown(self._run("inspect"), text, view)
+
+    def save(self, folder: str | Path) -> None:
+        """Copy what `weft.load` needs into a new folder: the model, its vocabularies and its recipe.
+
+        Raises:
+            ConfigError: the folder is not empty, or `weft.load` did not make this predictor.
+        """
+        run, to = self._run("save"), Path(folder)
+        if to.exists() and any(to.iterdir()):
+            raise ConfigError(f"{to}: expected a new folder, got one with files; choose another")
+        to.mkdir(parents=True, exist_ok=True)
+        kept = ("recipe.yaml", "run.json", "model.safetensors", "README.md", *run.task.keeps)
+        for pattern in kept:
+            for file in run.path.glob(pattern):
+                shutil.copy2(file, to / file.name)
+
+    def _run(self, asked: str) -> "OpenedRun":
+        if self.opened is None:
+            raise ConfigError(f"{asked}: expected a model from weft.load(run), got a predictor without a run")
+        return self.opened
+
+    @staticmethod
+    def _inspector() -> Any:
+        """The room of views, found by its name, as it is built on tasks."""
+        return importlib.import_module("weft.inspect.inspection")
 
 
 class Remarks:
@@ -557,11 +650,6 @@ def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
         if isinstance(one, DataError | ShapeError):
             raise one
         yield one
-
-
-def has_times(table: "pd.DataFrame") -> bool:
-    """Whether the index of a DataFrame is a column of its table: times, or a name."""
-    return table.index.name is not None or type(table.index).__name__ == "DatetimeIndex"
 
 
 def name_of(source: Path | BinaryIO) -> str:

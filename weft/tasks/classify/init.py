@@ -60,6 +60,7 @@ class ClassifyInit(TemplateInit):
         "reviews.tsv --label stars",
         "train_5500.label --labels coarse --encoding latin-1",
     )
+    cells: ClassVar = ("text", "label")
     options: ClassVar = (
         TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a table (.csv, .tsv, .xlsx)."),
         VALID,

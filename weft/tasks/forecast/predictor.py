@@ -8,6 +8,7 @@ import copy
 import csv
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
+from weft.data.frames import as_csv
 from weft.data.guess import TIMES
 from weft.data.parquet import as_parquet
 from weft.errors import ConfigError, DataError
@@ -209,7 +211,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """
         forecaster = self.forecaster
         if hasattr(raw, "to_frame") or hasattr(raw, "columns"):
-            raw = _as_csv(raw)
+            raw = as_csv(raw)
         if not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
@@ -283,7 +285,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             return answer.json()
         import pandas as pd
 
-        return pd.concat([_frame(one) for one in answer.found], ignore_index=True)
+        return pd.concat([_frame(one, self.forecaster.data.zone) for one in answer.found], ignore_index=True)
 
     @overload
     def predict(
@@ -357,21 +359,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         return other
 
 
-def _as_csv(raw: Any) -> str:
-    """A DataFrame or a Series as the text of a CSV table."""
-    table = raw.to_frame(raw.name or "y") if hasattr(raw, "to_frame") else raw
-    if type(table.index).__name__ == "PeriodIndex":
-        table = table.set_axis(table.index.to_timestamp())
-    if predictor.has_times(table) and table.index.name is None:
-        table = table.rename_axis("ds")
-    return str(table.to_csv(index=predictor.has_times(table)))
-
-
-def _frame(one: ForecastRecord) -> "pd.DataFrame":
-    """A forecast as a DataFrame."""
+def _frame(one: ForecastRecord, zone: str | None) -> "pd.DataFrame":
+    """A forecast as a DataFrame; its times are in a zone if those of the series are."""
     import pandas as pd
 
-    columns: dict[str, Any] = {"unique_id": one.name, "ds": one.times, "y": one.best}
+    times: Any = one.times
+    if one.shown and (offset := re.search(r":\d\d([+-]\d\d:\d\d)$", one.shown[0])):
+        times = pd.to_datetime(list(one.shown), utc=True).tz_convert(zone or offset[1])
+    columns: dict[str, Any] = {"unique_id": one.name, "ds": times, "y": one.best}
     if one.quantiles is not None:
         columns |= {f"q{level:g}": one.quantiles[:, n] for n, level in enumerate(one.levels)}
     return pd.DataFrame(columns)
