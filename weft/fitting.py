@@ -71,9 +71,12 @@ def fit(
 
     Example:
         model = weft.fit("classify", frame, text="text", label="queue")
-        model = weft.fit("forecast", frame, horizon=24)
         model = weft.fit("translate", pairs, source="en", target="hr", run="runs/en-hr")
         model = weft.fit("recipe.yaml", training={"max_minutes": 5})
+
+        >>> fit("classify", [("It works.", "praise")], labell="topic")
+        Traceback (most recent call last):
+        weft.errors.ConfigError: labell: classify has no such setting; did you mean label?
     """
     sections = {name: one for name, one in settings.items() if isinstance(one, Mapping)}
     options = {name: one for name, one in settings.items() if name not in sections}
@@ -109,6 +112,10 @@ def resume(
 
     Example:
         model = weft.resume("runs/en-hr", training={"max_epochs": 40})
+
+        >>> resume("runs/none")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        weft.errors.CheckpointError: runs/none: expected a run directory, ...
     """
     recipe = Path(run, "recipe.yaml")
     if not recipe.is_file():
@@ -128,7 +135,8 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
         options: those of `weft data check`, such as text="subject" or label="queue".
 
     Example:
-        print(weft.check(frame, "classify"))
+        >>> check([("It works.", "praise"), ("It is slow.", "complaint")], "classify").verdict
+        'not ready: fix the errors first (1); training would fail on them'
     """
     from tempfile import TemporaryDirectory
 

@@ -5,6 +5,7 @@ Read next: tag/predictor.py, a short one.
 """
 
 import copy
+import html
 import importlib
 import json
 import re
@@ -221,6 +222,7 @@ class Predictor(ABC, Generic[In]):
     """Shared by all answers of a predictor that draws them."""
     opened: "OpenedRun | None" = None
     """The run of the model; set by `weft.load`."""
+    _evaluated: "pd.DataFrame | None" = None
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -441,11 +443,19 @@ class Predictor(ABC, Generic[In]):
         """
         score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
-            return score(None if data is None else Path(data), split).frame()
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "data.csv")
-            path.write_text(as_csv(data), "utf-8")
-            return score(path, split).frame()
+            self._evaluated = score(None if data is None else Path(data), split).frame()
+        else:
+            with TemporaryDirectory() as folder:
+                path = Path(folder, "data.csv")
+                path.write_text(as_csv(data), "utf-8")
+                self._evaluated = score(path, split).frame()
+        return self._evaluated
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: run, task and labels, and the scores of the last `evaluate`."""
+        said = f"<p><code>{html.escape(repr(self))}</code></p>"
+        scores = self._evaluated
+        return said if scores is None else said + str(scores.drop(columns="signature").to_html())
 
     @property
     def recipe(self) -> str:
