@@ -218,3 +218,14 @@ def test_a_notebook_shows_a_bar_and_curves(monkeypatch: pytest.MonkeyPatch) -> N
     assert "loss: 2 to 1, updates 10 to 20" in page and "validation accuracy: 0.1 to 0.2" in page
     shown.close()
     assert "<progress" not in drawn[-1] and "accuracy 0.200 (best so far)" in drawn[-1]
+
+
+@pytest.mark.slow
+def test_models_and_recipes_are_compared(run: Path, tmp_path: Path) -> None:
+    other = weft.fit(
+        "classify", FRAME, run=tmp_path / "other", progress=False, training={**SHORT, "max_updates": 4}
+    )
+    found = weft.compare({"two": run, "four": other}, seeds=2, folder=tmp_path / "compared")
+    assert (tmp_path / "compared" / "report.html").is_file()
+    assert {"two", "four"} <= set(found.scores.variant) and len(found.tests) >= 1
+    assert "two" in repr(found) and "four" in repr(found)

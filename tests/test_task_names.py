@@ -27,7 +27,7 @@ NAMES_A_TASK = {
     "weft/serve/watching.py",
     "weft/tasks/pictures/recipe.py",
     "weft/tasks/pictures/data.py",
-    # The demo is a translator, estimators and imported checkpoints are for one task, an n-gram model is of the
+    # The demo is a translator, estimators and imported checkpoints are for one task, an n-gram model is of a
     # language model's text.
     "weft/commands/demo.py",
     "weft/sklearn.py",
