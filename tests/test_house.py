@@ -90,7 +90,7 @@ HOMES = {
     "transformers": {"export"},
     "sentencepiece": {"text", "export"},
     "zstandard": {"data"},
-    "pandas": {"data", "tasks"},
+    "pandas": {"data", "tasks", "commands"},
     "python_calamine": {"data"},
     "soundfile": {"data", "export"},
     "charset_normalizer": {"data"},

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.tasks.predictor import Predictor
 
 
-class Comparison(NamedTuple):
+class ComparedRuns(NamedTuple):
     """A comparison of runs, written into a folder: report.html, report.md, tables for a paper and figures."""
 
     folder: Path
@@ -53,7 +53,7 @@ def compare(
     text: str | None = None,
     device: str = "auto",
     plugins: Sequence[str] = (),
-) -> Comparison:
+) -> ComparedRuns:
     """Find out which of several models is better, as `weft compare` does.
 
     Args:
@@ -101,7 +101,7 @@ def report_of(
     device: str,
     plugins: Sequence[str],
     budget: str = "",
-) -> Comparison:
+) -> ComparedRuns:
     """Measure the runs, and write the report."""
     from weft.commands import outputs
     from weft.commands.outputs import folder_for
@@ -118,7 +118,7 @@ def report_of(
     outputs.write(folder / "tests.csv", significance_csv(found))
     outputs.write(folder / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
     drawn = _draw(figures(found, title.removeprefix("weft compare: ")), folder)
-    return Comparison(folder, summary(found, title, budget), drawn)
+    return ComparedRuns(folder, summary(found, title, budget), drawn)
 
 
 def _draw(found: "dict[str, Figure]", folder: Path) -> list[str]:
