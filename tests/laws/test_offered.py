@@ -26,13 +26,12 @@ from weft.export.formats.ctranslate2 import CTranslate2
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx, write_graphs
 from weft.export.formats.web import Web
-from weft.export.network import network
+from weft.export.network import check_search, network
 from weft.export.packed import pack
 from weft.export.programs import writers
 from weft.export.programs.continuing import TextContinuer
 from weft.export.programs.rewriting import Rewriter
 from weft.export.programs.writers import shaped
-from weft.export.searching import check_search
 from weft.run import open_run
 from weft.search.filters import narrow
 from weft.search.offered import (

@@ -5,7 +5,7 @@ field of /v1/completions, its line in the reference, what an export writes into 
 program refuses. A new setting is a line here and what it does (of sampling: a function in filters.py).
 
 Nothing here imports torch, so that `weft predict --help` answers at once. Read next: settings.py, the search
-that the settings ask for; ../commands/options.py; ../export/searching.py.
+that the settings ask for; ../commands/options.py; ../export/network.py.
 """
 
 import math

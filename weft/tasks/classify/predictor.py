@@ -35,7 +35,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, som
 from weft.tasks.inspection import Inspection, TokenChoice, Words, vectors_of
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
-from weft.text.portable import portable
+from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts, ProseData, words_of
 from weft.tasks.running_text.data import sentences as split_sentences
-from weft.text.portable import portable_cutter
+from weft.text.loading import portable_cutter
 
 END = "<end>"
 WORDS = 200

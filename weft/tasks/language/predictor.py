@@ -31,7 +31,7 @@ from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, a
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import name_in
-from weft.text.portable import portable
+from weft.text.loading import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import leaves
 
