@@ -45,12 +45,13 @@ def measured(recipe: str) -> frozenset[float]:
     found: set[float] = set()
     of_seeds: dict[str, list[float]] = defaultdict(list)
     for record in records().values():
-        if record["recipe"] != recipe:
+        if Path(record["recipe"]).stem != recipe:
             continue
         minutes = record["training"]["cpu_minutes"]
         found |= {minutes, 60 * minutes}
-        alike = [one for one in record["overrides"] if not one.startswith("training.seed=")]
-        for name, score in record["evaluation"]["scores"].items():
+        alike = [one for one in record["overrides"] if not one.startswith(("training.seed=", "data.fold="))]
+        parts = [record["evaluation"], *record["evaluation"].get("pairs", {}).values()]
+        for name, score in [one for part in parts for one in part["scores"].items()]:
             quoted = {score[key] for key in ("value", "low", "high") if score.get(key) is not None}
             quoted |= set(score["baselines"].values())
             found |= quoted | ({math.log(one) for one in quoted} if name == "perplexity" else set())
