@@ -44,7 +44,7 @@ from weft.tasks.classify.evaluation import (
 from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
-from weft.tasks.classify.solver import solve
+from weft.tasks.labels.solver import solve
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.export import ModelExport
