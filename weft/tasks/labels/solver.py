@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from weft.models import Labeller
-from weft.nn.embed.grams import GramTable
+from weft.nn.embed.grams import FeatureTable, GramTable
 
 PENALTIES = tuple(4.0**power for power in range(3, -7, -1))
 """Those tried if the recipe names none, the strongest first."""
@@ -65,7 +65,9 @@ class Design(NamedTuple):
         """From the items of each word, sentence after sentence, and the lengths of the sentences."""
         real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
         order = (real.flatten().cumsum(0).view_as(real) - 1).masked_fill(~real, -1)
-        return cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)._replace(order=order)
+        return cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)._replace(
+            order=order
+        )
 
 
 class Solution(NamedTuple):
@@ -83,7 +85,7 @@ def solve(model: Labeller, train: Design, valid: Design, penalty: float | None =
     """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
 
     Args:
-        model: a GramTable and a head, whose parameters are learnt too, all but the bias with the penalty.
+        model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
         valid: the texts that choose the penalty if none is given.
 
     Source: Nocedal 1980 (L-BFGS); Fan et al. 2008, "LIBLINEAR", whose C is 1 / penalty.
@@ -109,7 +111,7 @@ class _Problem:
     """The weights of a linear model in float64, and the loss of its training texts."""
 
     def __init__(self, model: Labeller, train: Design) -> None:
-        assert isinstance(model.embed, GramTable)
+        assert isinstance(model.embed, GramTable | FeatureTable)
         self.table, self.model_head = model.embed, model.head
         self.head = deepcopy(model.head).double().train()
         self.learnt = {name: one for name, one in self.head.named_parameters() if one.requires_grad}
@@ -136,10 +138,11 @@ class _Problem:
                 loss = self._loss(sums, self.train) / count
             of_sums, *gradients = torch.autograd.grad(loss, [sums, *self.learnt.values()])
             self.weight.grad = (self.transposed @ of_sums) * self.ratios
-            for one, gradient in zip(self.learnt.values(), gradients, strict=True):
-                one.grad = gradient
+            for parameter, gradient in zip(self.learnt.values(), gradients, strict=True):
+                parameter.grad = gradient
             total = loss.detach()
-            for one in (self.weight, *(one for name, one in self.learnt.items() if name != "bias")):
+            penalised = [one for name, one in self.learnt.items() if name != "bias"]
+            for one in (self.weight, *penalised):
                 assert one.grad is not None
                 one.grad += one.detach() * (penalty / count)
                 total += one.detach().square().sum() * (penalty / count / 2)
@@ -159,8 +162,8 @@ class _Problem:
         """Copy the weights into the model."""
         with torch.no_grad():
             self.table.weight.copy_(self.weight)
-            for name, one in self.learnt.items():
-                self.model_head.get_parameter(name).copy_(one)
+            for name, found in self.learnt.items():
+                self.model_head.get_parameter(name).copy_(found)
 
     def _sums(self, texts: Design) -> Tensor:
         with torch.no_grad():
