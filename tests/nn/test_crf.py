@@ -82,3 +82,18 @@ def test_neighbours_decide_where_the_words_cannot() -> None:
     with torch.no_grad():
         head.end[0] = 1.5  # more than the beginning
     assert head.best(h, torch.ones(1, 5, dtype=torch.bool)).tolist() == [[0, 1, 0, 1, 0]]
+
+
+def test_the_fast_sum_of_a_cpu_equals_the_plain_forward_algorithm(head, problem, monkeypatch) -> None:
+    h, mask = problem
+    mask = torch.cat([mask, mask[:1] & False])  # and a row without a word
+    h = torch.cat([h, h[:1]]).requires_grad_()
+    target = torch.tensor([[2, 0, 1, 1], [1, 0, 0, 0], [0, 0, 2, 0], [0, 0, 0, 0]])
+    learnt = [h, *head.parameters()]
+    fast = head.loss(h, target, mask).total
+    gradients = torch.autograd.grad(fast, learnt)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    plain = head.loss(h, target, mask).total
+    close(fast, plain)
+    for got, want in zip(gradients, torch.autograd.grad(plain, learnt), strict=True):
+        close(got, want)

@@ -6,6 +6,7 @@ With encoders/bag.py (sum) and a head with only a bias this is a linear classifi
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.masks import fill, to_device
@@ -62,3 +63,28 @@ class GramTable(nn.Module):
         if self.ratios is not None:
             out = out * self.get_buffer("ratios")[given.numbers]
         return out * given.weights[..., None].to(out.dtype)
+
+
+class FeatureTable(nn.Module):
+    """sum_k w_{f_k, c} over the features f_k of each word, for each tag c, with learned w.
+
+    Args:
+        num_features: V, with number 0 for padding, which weighs nothing.
+        num_tags: C.
+
+    Example:
+        >>> FeatureTable(5, 3)(torch.tensor([[[1, 4], [2, 0]]])).shape
+        torch.Size([1, 2, 3])
+    """
+
+    ratios = None
+
+    def __init__(self, num_features: int, num_tags: int) -> None:
+        super().__init__()
+        self.size = num_tags
+        self.weight = nn.Parameter(torch.zeros(num_features, num_tags))
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """Features [B, S, K] to [B, S, C]."""
+        flat = F.embedding_bag(numbers.flatten(0, 1), self.weight, mode="sum", padding_idx=0)
+        return flat.view(*numbers.shape[:2], self.size)

@@ -3,6 +3,8 @@
 Read next: categorical.py, which scores each position separately.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -68,17 +70,21 @@ class Crf(Head):
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """-log p(target | x), summed over rows; the count is the number of tags."""
         scores = self._emissions(h)
-        forward = self._forward(scores, mask)
         lengths = mask.sum(1)
-        place = (lengths - 1).clamp(min=0)
-        final = forward.gather(1, place[:, None, None].expand(-1, 1, scores.shape[2]))[:, 0]
-        whole = (final + self.end.to(final.dtype)).logsumexp(-1)
+        last = (lengths - 1).clamp(min=0)[:, None]
         target = target.masked_fill(~mask, 0)
-        emitted = scores.gather(2, target[..., None])[..., 0].masked_fill(~mask, 0.0).sum(1)
-        moved = self.transitions[target[:, :-1], target[:, 1:]].masked_fill(~mask[:, 1:], 0.0).sum(1)
-        ends = self.begin[target[:, 0]] + self.end[target.gather(1, place[:, None])[:, 0]]
-        cost = (whole - emitted - moved - ends).masked_fill(lengths == 0, 0.0)
-        return Loss(cost.sum(), mask.sum())
+        emitted = scores.gather(2, target[..., None])[..., 0].masked_fill(~mask, 0.0)
+        moved = self.transitions[target[:, :-1], target[:, 1:]].masked_fill(~mask[:, 1:], 0.0)
+        ends = self.begin[target[:, 0]] + self.end[target.gather(1, last)[:, 0]]
+        own = emitted.sum(1) + moved.sum(1) + ends
+        if scores.device.type == "cpu" and not torch.compiler.is_compiling() and bool(mask.any()):
+            own = own.masked_fill(lengths == 0, 0.0).sum(dtype=torch.float64)
+            whole = _LogSum.apply(scores, mask, self.transitions, self.begin, self.end)
+            return Loss((whole - own).to(scores.dtype), mask.sum())
+        forward = self._forward(scores, mask)
+        final = forward.gather(1, last[..., None].expand(-1, 1, scores.shape[2]))[:, 0]
+        cost = (final + self.end.to(final.dtype)).logsumexp(-1) - own
+        return Loss(cost.masked_fill(lengths == 0, 0.0).sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable tag sequence, [B, T], by the Viterbi algorithm; 0 at padding."""
@@ -112,3 +118,64 @@ class Crf(Head):
 
     def _onward(self, scores: Tensor, *, to: bool) -> Tensor:
         return (scores + self.transitions.to(scores.dtype)).logsumexp(2 if to else 1)
+
+
+class _LogSum(torch.autograd.Function):
+    """log sum_y exp(s(x, y)), summed over rows, in float64: the forward-backward algorithm on a CPU.
+
+    Step t computes only the rows that are longer than t, and probabilities that sum to 1 instead of their
+    logarithms (Rabiner 1989, section V.A), so that a step is one small product of matrices.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, mask: Tensor, transitions: Tensor, begin: Tensor, end: Tensor
+    ) -> Tensor:
+        """[B, T, C], [B, T] bool, [C, C], [C] and [C] to a scalar."""
+        order = mask.sum(1).argsort(descending=True, stable=True)
+        time, row = mask[order].mT.nonzero(as_tuple=True)  # step by step, the longest rows first
+        row = order[row]
+        sizes = [n for n in mask.sum(0).tolist() if n]
+        packed = scores[row, time].double()  # [N, C]
+        top, highest = packed.amax(1, keepdim=True), transitions.double().amax()
+        emitted = (packed - top).exp_().split(sizes)
+        moved = (transitions.double() - highest).exp()
+        alphas: list[Tensor] = []
+        totals: list[Tensor] = []
+        for t, n in enumerate(sizes):
+            alpha = (alphas[-1][:n] @ moved if t else begin.double().exp()) * emitted[t]
+            totals.append(alpha.sum(1, keepdim=True))
+            alphas.append(alpha.div_(totals[-1]))
+        ended = [alpha[n:] for alpha, n in zip(alphas, [*sizes[1:], 0], strict=True)]
+        final = torch.cat(ended) @ end.double().exp()
+        ctx.save_for_backward(scores, row, time, moved, end.double().exp())
+        ctx.kept = sizes, emitted, alphas, totals
+        steps = highest * (len(row) - sizes[0])
+        return top.sum() + steps + sum(one.log().sum() for one in totals) + final.log().sum()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """The expected number of each tag at each position, of each transition, first and last tag."""
+        scores, row, time, moved, end = ctx.saved_tensors
+        sizes, emitted, alphas, totals = ctx.kept
+        onward: list[Tensor] = []  # [n, C] of each step but the first, the last one first
+        shares: list[Tensor] = []
+        last = torch.zeros_like(end)
+        beta = end.new_empty(0, len(end))
+        for t in range(len(sizes) - 1, -1, -1):
+            if len(beta):
+                onward.append(emitted[t + 1] * beta / totals[t + 1])
+                beta = onward[-1] @ moved.mT
+            over = alphas[t][len(beta) :]  # [.., C] of the rows that end here
+            ending = end / (over @ end)[:, None]
+            last += (over * ending).sum(0)
+            beta = torch.cat([beta, ending])
+            shares.append(alphas[t] * beta)
+        pairs = torch.zeros_like(moved)
+        if onward:
+            before = [alpha[:n] for alpha, n in zip(alphas, sizes[1:], strict=False)]
+            pairs = torch.cat(before[::-1]).mT @ torch.cat(onward) * moved
+        found = torch.zeros_like(scores)
+        found[row, time] = (gradient * torch.cat(shares[::-1])).to(scores.dtype)
+        return found, None, *(gradient * one for one in (pairs, shares[-1].sum(0), last))

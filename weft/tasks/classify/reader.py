@@ -22,8 +22,8 @@ from weft.nn.embed.weighted import idf
 from weft.store import jsonfile
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.model import USUAL, Bag
-from weft.tasks.classify.solver import Design
 from weft.tasks.labels.base import LabelBatch
+from weft.tasks.labels.solver import Design
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of

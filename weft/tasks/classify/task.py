@@ -44,7 +44,6 @@ from weft.tasks.classify.evaluation import (
 from weft.tasks.classify.model import LabelModel, TextEmbedding, nats, thresholds
 from weft.tasks.classify.predictor import TextClassifier, export_classifier, inspect_text, order
 from weft.tasks.classify.reader import LabelDecision, LabelReader
-from weft.tasks.classify.solver import solve
 from weft.tasks.contextual import PretrainedContext, whole_words
 from weft.tasks.evaluation import Evaluation, Sample, Validation, first, samples_of
 from weft.tasks.export import ModelExport
@@ -59,6 +58,7 @@ from weft.tasks.labels.base import (
     weights_of,
 )
 from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, threshold_of
+from weft.tasks.labels.solver import solve
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual

@@ -46,6 +46,7 @@ class TagInit(TemplateInit):
             documents += any(line.startswith("# newdoc") for line in one.lines)
         if not words or tags == {"_"}:
             raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
+        linear = given.get("model") == "linear"
         plan = planned(words / 800, epochs=12, warmup=100)
         return {
             "tags": len(tags),
@@ -55,6 +56,8 @@ class TagInit(TemplateInit):
             "metric": "span_f1" if are_spans(tags) else "accuracy",
             **splits(train, valid, test),
             "documents": only(not valid and documents >= 20),
+            "linear": only(linear),
+            "network": only(not linear),
             "dropout": 0.4 if words < 500_000 else 0.25,
             "warmup": plan.warmup,
             "epochs": plan.epochs,

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from weft.data.batching import length_groups
 from weft.data.conll import ReadAs, reading_of
 from weft.data.conllu import Column, ConlluSentence, each_input
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
@@ -285,7 +285,7 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
     lexicon, model = tagger.lexicon, tagger.model
     device = next(model.parameters()).device
 
-    def features(forms: list[str]) -> tuple[Spelled | Twice, torch.Tensor, torch.Tensor]:
+    def features(forms: list[str]) -> tuple[Spelled | Twice | Tensor, Tensor, Tensor]:
         given, mask = lexicon.read([forms])
         given, mask = given.to(device), mask.to(device)
         with torch.no_grad():
@@ -297,15 +297,10 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         logp = model.head(h)[0]
     numbers = best[0].tolist()
     tags = [lexicon.tags[number] for number in numbers]
+    vectors = None
     own = spelled.own if isinstance(spelled, Twice) else spelled
-    return Inspection(
-        text=text,
-        answer=" ".join(tags),
-        source=words,
-        batch=LabelBatch(spelled, mask, best, len(words)),
-        choices=choices_of(logp, numbers, lexicon.tags.__getitem__, words),
-        chosen_what="the tag of each word",
-        vectors=vectors_of(
+    if isinstance(own, Spelled):
+        vectors = vectors_of(
             model.embed,
             ["<pad>", "<unk>", *lexicon.words],
             own.words[0].tolist(),
@@ -313,7 +308,15 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
             h[0].float().cpu().numpy(),
             lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
             valid,
-        ),
+        )
+    return Inspection(
+        text=text,
+        answer=" ".join(tags),
+        source=words,
+        batch=LabelBatch(spelled, mask, best, len(words)),
+        choices=choices_of(logp, numbers, lexicon.tags.__getitem__, words),
+        chosen_what="the tag of each word",
+        vectors=vectors,
     )
 
 
@@ -338,6 +341,11 @@ class TagScores(nn.Module):
 def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
+    if lexicon.features is not None:
+        raise ConfigError(
+            "model.features: an exported program cannot compute features of words; serve the run with "
+            "weft serve"
+        )
     if not isinstance(model.embed, Words):
         raise not_in_a_graph()
     inputs = _inputs(lexicon, 3, 7, 11), _inputs(lexicon, 2, 10, 6)

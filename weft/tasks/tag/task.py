@@ -29,7 +29,9 @@ from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.contextual import Context, InContext
+from weft.nn.embed.grams import FeatureTable
 from weft.nn.embed.words import Words
+from weft.nn.encoders.bag import BagEncoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
@@ -51,9 +53,11 @@ from weft.tasks.labels.base import (
     weights_of,
 )
 from weft.tasks.labels.calibration import LabelCalibration
+from weft.tasks.labels.solver import Design, solve
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
+from weft.tasks.tag.features import TagFeatures, WordFeatures
 from weft.tasks.tag.predictor import (
     TagEvaluation,
     WordTagger,
@@ -70,6 +74,7 @@ from weft.tasks.task import (
     Progress,
     Split,
     Training,
+    silent,
 )
 
 
@@ -128,6 +133,9 @@ class TagModel:
         class_weights: balanced gives every tag the same weight in training, however rare it is: a word with
             tag c counts N / (C n_c), where n_c of the N training words have one of the C tags. Or your own
             weights, such as {PROPN: 3}; tags that are left out count 1. Not with a CRF.
+        features: a linear CRF over features of words instead (Lafferty et al. 2001), solved on all sentences
+            at once, in seconds; encoder, embedding and most settings of the section training have no effect
+            then.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
@@ -135,17 +143,28 @@ class TagModel:
     crf: bool = False
     smoothing: Share = 0.0
     class_weights: ClassWeights = "none"
+    features: TagFeatures | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.crf and self.smoothing:
-            raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
-        if self.crf and self.class_weights != "none":
+        if self.features is not None and self.embedding.contextual is not None:
             raise ConfigError(
-                "class_weights: expected none with a CRF, which scores the tags of a sentence together; set "
-                "crf: false, or leave class_weights out"
+                "embedding.contextual: cannot be combined with features, which read no vectors; leave one out"
+            )
+        if self.scores_together and self.smoothing:
+            raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
+        if self.scores_together and self.class_weights != "none":
+            without = "leave features" if self.features else "set crf: false, or leave class_weights"
+            raise ConfigError(
+                "class_weights: expected none with a CRF, which scores the tags of a sentence together; "
+                f"{without} out"
             )
         check_weights(self.class_weights)
+
+    @property
+    def scores_together(self) -> bool:
+        """Whether the tags of a sentence are chosen together, by a CRF."""
+        return self.crf or self.features is not None
 
     def build(
         self,
@@ -155,8 +174,17 @@ class TagModel:
         contextual: Context | None = None,
         *,
         weights: Sequence[float] = (),
+        num_features: int = 0,
     ) -> Labeller:
         """A new model."""
+        if self.features is not None:
+            chain = Crf(num_tags, num_tags)  # the sum over the features of a word is its score for each tag
+            with torch.no_grad():
+                chain.emit.weight.copy_(torch.eye(num_tags))
+                chain.emit.bias.zero_()
+            chain.emit.requires_grad_(False)
+            encoder: Encoder = BagEncoder(num_tags, reduce="sum")
+            return Labeller(FeatureTable(num_features, num_tags), encoder, chain)
         how = self.embedding
         characters = None
         if how.characters != "none":
@@ -218,12 +246,35 @@ class TagTraining(Training):
         train: Sequence[ConlluSentence],
         valid: Sequence[ConlluSentence],
         vectors: Mapping[str, np.ndarray],
+        features: WordFeatures | None = None,
+        progress: Progress = silent,
     ) -> None:
         self.vectors = vectors
+        self.solved = features is not None
+        self._features = features
+        self._progress = progress
         self._data = data
         self._lexicon = lexicon
         self.train = train
         self._valid = valid
+
+    def solve(self, model: Labeller) -> None:
+        """Fill a linear model with its best weights."""
+        if self._features is None:
+            return
+        known = _known(self._lexicon, self._valid)
+        if not known:
+            raise DataError("expected a validation sentence whose tags training has, got none; give more")
+        learnt, choosing = self._design(self.train), self._design(known)
+        found = solve(model, learnt, choosing, self._features.how.penalty)
+        self._progress(f"the linear model is solved: {found}", 0, 0)
+
+    def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
+        assert self._features is not None
+        numbers = chain(*(self._features.numbers(one.forms) for one in sentences))
+        target = torch.tensor(self._lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
+        lengths = [len(one.forms) for one in sentences]
+        return Design.of_words(list(numbers), lengths, target, self._features.num_rows)
 
     def plan(self, seed: int) -> Batches:
         """Batches of sentences of similar length."""
@@ -279,7 +330,7 @@ class TagTraining(Training):
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
-        known = [one for one in sentences if -1 not in self._lexicon.encode(one.tags or [])]
+        known = _known(self._lexicon, sentences)
         known.sort(key=lambda one: len(one.forms))
         parts = (known[at : at + 64] for at in range(0, len(known), 64))
         return mean_loss(
@@ -291,6 +342,11 @@ class TagTraining(Training):
         )
 
 
+def _known(lexicon: Lexicon, sentences: Sequence[ConlluSentence]) -> list[ConlluSentence]:
+    """The sentences all of whose tags training has."""
+    return [one for one in sentences if -1 not in lexicon.encode(one.tags or [])]
+
+
 class TagPipeline(TextLabelPipeline[ConlluSentence]):
     """The lexicon of a run."""
 
@@ -299,15 +355,24 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
 
     temperature: float = 1.0
 
-    def __init__(self, task: "TagTask", lexicon: Lexicon, context: PretrainedContext | None = None) -> None:
+    def __init__(
+        self,
+        task: "TagTask",
+        lexicon: Lexicon,
+        context: PretrainedContext | None = None,
+        features: WordFeatures | None = None,
+    ) -> None:
         self.task = task
         self.lexicon = lexicon
+        self.features = features
         self._context = context
         if context is not None:
             lexicon.context = context.read
+        if features is not None:
+            lexicon.features = features.read
 
     def model(self) -> Labeller:
-        """A new model for this lexicon; where training begins, its table begins with the given vectors."""
+        """A new model; where training begins, with the given vectors or solved."""
         lexicon, model_config, weights = self.lexicon, self.task.model_config, list[float]()
         vectors = self.training.vectors if self.training is not None else {}
         context = self._context.model() if self._context else None
@@ -315,7 +380,12 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
             seen = chain(*(one.tags or [] for one in self.training.train))
             weights = weights_of(model_config.class_weights, lexicon.tags, seen)
         sizes = lexicon.num_words, lexicon.num_letters, len(lexicon.tags)
-        model = model_config.build(*sizes, context, weights=weights)
+        num_features = self.features.num_rows if self.features is not None else 0
+        model = model_config.build(*sizes, context, weights=weights, num_features=num_features)
+        if self.features is not None:
+            if self.training is not None:
+                self.training.solve(model)
+            return model
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
@@ -332,6 +402,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Pipeline.rows; the tags are the rows of the head."""
         heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
+        if self.features is not None:
+            return {"embed.weight": ["", *self.features.kept]}
         embed = "embed" if self._context is None else "embed.words"
         return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
 
@@ -442,6 +514,12 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
         """The network, how words are spelled, and whether neighbouring tags are scored together."""
+        if recipe["model"]["features"] is not None:
+            return {
+                "model.features.affixes": Range(low=2, high=6, step=1),
+                "model.features.window": Range(low=1, high=2, step=1),
+                "model.features.min_count": Range(low=1, high=3, step=1),
+            }
         found = usual(recipe)
         embedding = recipe["model"]["embedding"]
         spelled = embedding["spelled"]
@@ -458,13 +536,17 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return self.model_config.embedding
 
     def small_model(self) -> Labeller:
-        return self.model_config.build(5, 5, 3)
+        return self.model_config.build(5, 5, 3, num_features=5)
 
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""
         lexicon = Lexicon(["a", "b"], [3, 1], ["a", "b"], ["X", "Y", "Z"], lowercase=True)
-        model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3)
-        return model.loss(collate(lexicon, [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]]))
+        words, rows = [["a", "b", "ab"], ["b"]], 0
+        if self.model_config.features is not None:
+            features = WordFeatures.learn(self.model_config.features, words)
+            lexicon.features, rows = features.read, features.num_rows
+        model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3, num_features=rows)
+        return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
@@ -487,6 +569,9 @@ class TagTask(TextLabelTask[TagData, TagModel]):
             train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=vectors
         )
         learnt.save(self.saved(run))
+        if self.model_config.features is not None:
+            forms = (one.forms for one in train)
+            WordFeatures.learn(self.model_config.features, forms).save(run)
 
     def training(
         self, corpus: TaggedText, pipeline: TagPipeline, run: Path, progress: Progress
@@ -516,10 +601,13 @@ class TagTask(TextLabelTask[TagData, TagModel]):
             words = (form for one in kept for form in one.forms)
             counts = Counter(form.lower() if self.data.lowercase else form for form in words)
             progress(coverage(given, counts, lowercase="data.lowercase"), 0, 0)
-        return TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")), vectors)
+        valid = list(self.data.sentences("valid"))
+        return TagTraining(self.data, lexicon, kept, valid, vectors, pipeline.features, progress)
 
     def pipeline(self, run: Path, context: PretrainedContext | None) -> TagPipeline:
-        return TagPipeline(self, Lexicon.load(self.saved(run)), context)
+        how = self.model_config.features
+        features = None if how is None else WordFeatures.load(run, how)
+        return TagPipeline(self, Lexicon.load(self.saved(run)), context, features)
 
     @classmethod
     def knows(cls, file: Path) -> bool:

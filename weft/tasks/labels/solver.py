@@ -1,10 +1,11 @@
-"""Find the weights of a linear model on all texts at once: no learning rate, no epochs, one penalty.
+"""Find the weights of a linear model on all examples at once: no learning rate, no epochs, one penalty.
 
     min over W, b:   Σ_n loss(W x_n + b, y_n)  +  penalty / 2 · ‖W‖²
 
 The loss is that of the head, which is convex here, so that L-BFGS finds the only minimum. The penalty is
-chosen on validation texts, from strong to weak, each beginning at the weights of the one before.
-Read next: model.py, `Bag`; ../../nn/embed/grams.py, the table that keeps W.
+chosen on validation examples, from strong to weak, each beginning at the weights of the one before.
+Read next: ../classify/model.py, `Bag`; ../tag/features.py, words with features; ../../nn/embed/grams.py, the
+table that keeps W.
 """
 
 import warnings
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from weft.models import Labeller
-from weft.nn.embed.grams import GramTable
+from weft.nn.embed.grams import FeatureTable, GramTable
 
 PENALTIES = tuple(4.0**power for power in range(3, -7, -1))
 """Those tried if the recipe names none, the strongest first."""
@@ -36,10 +37,11 @@ TOLERANCE = 1e-5
 
 
 class Design(NamedTuple):
-    """Texts as a linear model reads them."""
+    """Texts, or words, as a linear model reads them."""
 
     items: Tensor  # [N, V] sparse: the weight of each item in each text
     target: Tensor  # [N] or [N, C], as the head reads it
+    order: Tensor | None = None  # [B, T] of words: the numbers of those of each sentence, -1 for padding
 
     @classmethod
     def of(
@@ -55,6 +57,17 @@ class Design(NamedTuple):
             warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state", UserWarning)
             items = torch.sparse_csr_tensor(rows, places, weighed, shape, check_invariants=True)
         return cls(items, target)
+
+    @classmethod
+    def of_words(
+        cls, numbers: Sequence[Sequence[int]], lengths: Sequence[int], target: Tensor, num_items: int
+    ) -> "Design":
+        """From the items of each word, sentence after sentence, and the lengths of the sentences."""
+        real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        order = (real.flatten().cumsum(0).view_as(real) - 1).masked_fill(~real, -1)
+        return cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)._replace(
+            order=order
+        )
 
 
 class Solution(NamedTuple):
@@ -72,7 +85,7 @@ def solve(model: Labeller, train: Design, valid: Design, penalty: float | None =
     """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
 
     Args:
-        model: a GramTable and a head whose only parameter is the bias.
+        model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
         valid: the texts that choose the penalty if none is given.
 
     Source: Nocedal 1980 (L-BFGS); Fan et al. 2008, "LIBLINEAR", whose C is 1 / penalty.
@@ -95,13 +108,13 @@ def solve(model: Labeller, train: Design, valid: Design, penalty: float | None =
 
 
 class _Problem:
-    """The weights and the bias of a linear model in float64, and the loss of its training texts."""
+    """The weights of a linear model in float64, and the loss of its training texts."""
 
     def __init__(self, model: Labeller, train: Design) -> None:
-        assert isinstance(model.embed, GramTable)
+        assert isinstance(model.embed, GramTable | FeatureTable)
         self.table, self.model_head = model.embed, model.head
         self.head = deepcopy(model.head).double().train()
-        self.bias = self.head.get_parameter("bias")
+        self.learnt = {name: one for name, one in self.head.named_parameters() if one.requires_grad}
         self.weight = self.table.weight.detach().double().requires_grad_()
         ratios = self.table.ratios
         self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").double()
@@ -112,7 +125,7 @@ class _Problem:
         """Go from the present weights to those with the lowest loss."""
         count = len(self.train.target)
         optimiser = torch.optim.LBFGS(
-            [self.weight, self.bias],
+            [self.weight, *self.learnt.values()],
             max_iter=STEPS,
             history_size=HISTORY,
             tolerance_grad=TOLERANCE,
@@ -123,9 +136,17 @@ class _Problem:
             sums = self._sums(self.train).requires_grad_()
             with torch.enable_grad():
                 loss = self._loss(sums, self.train) / count
-            of_sums, self.bias.grad = torch.autograd.grad(loss, [sums, self.bias])
-            self.weight.grad = (self.transposed @ of_sums) * self.ratios + self.weight * (penalty / count)
-            return loss.detach() + self.weight.square().sum() * (penalty / count / 2)
+            of_sums, *gradients = torch.autograd.grad(loss, [sums, *self.learnt.values()])
+            self.weight.grad = (self.transposed @ of_sums) * self.ratios
+            for parameter, gradient in zip(self.learnt.values(), gradients, strict=True):
+                parameter.grad = gradient
+            total = loss.detach()
+            penalised = [one for name, one in self.learnt.items() if name != "bias"]
+            for one in (self.weight, *penalised):
+                assert one.grad is not None
+                one.grad += one.detach() * (penalty / count)
+                total += one.detach().square().sum() * (penalty / count / 2)
+            return total
 
         optimiser.step(closure)
 
@@ -141,12 +162,17 @@ class _Problem:
         """Copy the weights into the model."""
         with torch.no_grad():
             self.table.weight.copy_(self.weight)
-            self.model_head.get_parameter("bias").copy_(self.bias)
+            for name, found in self.learnt.items():
+                self.model_head.get_parameter(name).copy_(found)
 
     def _sums(self, texts: Design) -> Tensor:
         with torch.no_grad():
             return texts.items @ (self.weight * self.ratios)
 
     def _loss(self, sums: Tensor, texts: Design) -> Tensor:
-        mask = torch.ones(len(sums), 1, dtype=torch.bool)
-        return self.head.loss(sums[:, None], texts.target[:, None], mask).total
+        target, mask = texts.target[:, None], torch.ones(len(sums), 1, dtype=torch.bool)
+        sums = sums[:, None]
+        if texts.order is not None:
+            mask, places = texts.order >= 0, texts.order.clamp(min=0)
+            sums, target = sums[places, 0], target[places, 0]
+        return self.head.loss(sums, target, mask).total

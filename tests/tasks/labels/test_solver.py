@@ -10,7 +10,7 @@ import torch
 from tests.commands.labelled import make_texts
 from tests.commands.shell import refused, weft
 from weft.tasks.classify.model import Bag, LabelModel
-from weft.tasks.classify.solver import PENALTIES, Design, solve
+from weft.tasks.labels.solver import PENALTIES, Design, solve
 
 ITEMS, TEXTS, CLASSES = 13, 47, 3
 SOLVED = [

@@ -1,0 +1,132 @@
+"""A linear CRF over features of words: what it reads, its minimum, and the run that it makes."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.commands.labelled import make_sentences
+from tests.commands.shell import refused, weft
+from weft.errors import ConfigError
+from weft.tasks.labels.solver import Design, solve
+from weft.tasks.tag.features import TagFeatures, WordFeatures
+from weft.tasks.tag.task import TagModel
+
+LINEAR = ["model.features={affixes: 3}", "model.crf=false", "training.max_updates=1"]
+SENTENCES = [["The", "cat", "sat"], ["It"], ["A", "dog", "sat", "down", "."]]
+TAGS = [[0, 1, 2], [1], [0, 1, 2, 2, 0]]
+
+
+def model_of(features: WordFeatures) -> Any:
+    return TagModel(features=features.how).build(0, 0, 3, num_features=features.num_rows)
+
+
+def read(features: WordFeatures) -> Design:
+    numbers = [row for one in SENTENCES for row in features.numbers(one)]
+    lengths = [len(one) for one in SENTENCES]
+    return Design.of_words(numbers, lengths, torch.tensor([*chain(*TAGS)]), features.num_rows)
+
+
+def test_neighbours_edges_and_the_first_word_are_features_in_any_script() -> None:
+    features = WordFeatures.learn(TagFeatures(), [["Écoute", "日本", "3.5"]])
+    first, second, _ = (
+        {features.kept[n - 1] for n in row} for row in features.numbers(["Écoute", "日本", "x"])
+    )
+    assert {"word=écoute", "shape=Xx", "ends=oute", "begins=éc", "-1 nothing", "+1 word=日本"} <= first
+    assert "first shape=Xx" in first
+    assert {"word=日本", "shape=o", "-1 word=écoute", "-1 ends=te"} <= second
+    assert "first shape=o" not in second and not any(name.startswith("+1") for name in second)
+    decomposed = features.numbers(["E\u0301coute", "日本", "3.5"])
+    assert decomposed == features.numbers(["Écoute", "日本", "3.5"])
+
+
+def test_the_model_adds_the_weights_of_a_words_features() -> None:
+    features = WordFeatures.learn(TagFeatures(window=2), SENTENCES)
+    model = model_of(features)
+    with torch.no_grad():
+        model.embed.weight.normal_(generator=torch.Generator().manual_seed(1))
+    numbers, mask = features.read(SENTENCES)
+    h, _ = model.features(numbers, mask)
+    for row, sentence in enumerate(SENTENCES):
+        for place, known in enumerate(features.numbers(sentence)):
+            assert torch.allclose(h[row, place], model.embed.weight[known].sum(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [0.2, 2.0])
+def test_it_stands_at_the_minimum_of_the_loss_and_the_penalty(penalty: float) -> None:
+    features = WordFeatures.learn(TagFeatures(), SENTENCES)
+    model = model_of(features)
+    design = read(features)
+    solve(model, design, design, penalty)
+    numbers, mask = features.read(SENTENCES)
+    target = torch.zeros(mask.shape, dtype=torch.int64)
+    for row, tags in enumerate(TAGS):
+        target[row, : len(tags)] = torch.tensor(tags)
+    model.double()
+    learnt = [one for one in model.parameters() if one.requires_grad]
+    assert len(learnt) == 4  # of features, transitions, beginnings and ends
+    h, mask = model.features(numbers, mask)
+    total = model.head.loss(h, target, mask).total
+    total = total + penalty / 2 * sum(one.square().sum() for one in learnt)
+    for slope in torch.autograd.grad(total, learnt):
+        assert slope.abs().max() < 9 * 1e-4
+
+
+def test_it_equals_crfsuite(tmp_path: Path) -> None:
+    crfsuite = pytest.importorskip("pycrfsuite")
+    features = WordFeatures.learn(TagFeatures(), SENTENCES)
+    trainer = crfsuite.Trainer(verbose=False)
+    names = {"c1": 0.0, "c2": 0.15, "epsilon": 1e-9, "max_iterations": 5000}
+    trainer.set_params({**names, "feature.possible_states": True, "feature.possible_transitions": True})
+    for sentence, tags in zip(SENTENCES, TAGS, strict=True):
+        rows = [[f"f{n}" for n in row] for row in features.numbers(sentence)]
+        rows[0].append("begin")
+        rows[-1].append("end")
+        trainer.append(rows, [str(tag) for tag in tags])
+    trainer.train(str(tmp_path / "model"))
+    tagger = crfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    model = model_of(features)
+    design = read(features)
+    solve(model, design, design, 0.3)  # twice c2
+    for sentence in SENTENCES:
+        rows = [[f"f{n}" for n in row] for row in features.numbers(sentence)]
+        rows[0].append("begin")
+        rows[-1].append("end")
+        tagger.set(rows)
+        theirs = [[tagger.marginal(str(tag), at) for tag in range(3)] for at in range(len(rows))]
+        h, mask = model.features(*features.read([sentence]))
+        assert np.abs(model.head.marginals(h, mask)[0].exp().detach().numpy() - theirs).max() < 1e-3
+
+
+def test_a_run_is_made_without_an_update_and_twice_the_same(tmp_path: Path) -> None:
+    recipe = make_sentences(tmp_path / "toy")
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for run in runs:
+        answer = weft("train", recipe, "--run", run, *LINEAR)
+        assert answer.code == 0, answer.err
+    assert "solved without updates" in answer.out and "best of" in answer.err
+    models = [(run / "model.safetensors").read_bytes() for run in runs]
+    assert models[0] == models[1]
+    assert "tag accuracy 1" in weft("evaluate", runs[0]).out
+    assert weft("train", recipe, "--run", runs[0], *LINEAR).code == 0  # again: nothing is left to do
+    assert (runs[0] / "model.safetensors").read_bytes() == models[0]
+    found = weft("predict", runs[0], "--scores", stdin=b"bobing ningo .\n").out.splitlines()
+    assert [line.split("\t")[1] for line in found[:3]] == ["VERB", "NOUN", "PUNCT"]
+
+
+@pytest.mark.parametrize("other", [{"smoothing": 0.1}, {"class_weights": "balanced"}])
+def test_settings_that_a_crf_does_not_know_are_refused(other: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="with a CRF"):
+        TagModel(features=TagFeatures(), **other)  # type: ignore[arg-type]
+
+
+def test_an_export_is_refused_with_its_reason(tmp_path: Path) -> None:
+    recipe = make_sentences(tmp_path / "toy")
+    weft("train", recipe, "--run", tmp_path / "run", *LINEAR)
+    assert "model.features" in refused(
+        weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out")
+    )
