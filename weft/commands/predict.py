@@ -117,8 +117,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 def command(**given: Any) -> int:
     """Answer every line of FILE, or of standard input, with the model of RUN.
 
-    Options that the task of RUN does not have are refused; what is not given is as the recipe says. A line
-    without an answer becomes an empty line, with the reason on standard error and the exit code 3.
+    A table is read by its columns. Options that the task of RUN does not have are refused; what is not given
+    is as the recipe says. A line without an answer becomes an empty line, with the reason on standard error
+    and the exit code 3.
 
     \b
     Examples:
@@ -131,6 +132,8 @@ def command(**given: Any) -> int:
     from weft.commands.asked import PREDICTING, open_asked, settings_for
     from weft.errors import ConfigError
 
+    if given["file"] == Path("-"):
+        given["file"] = None
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--pictures {plot}: expected a directory for one picture per line")
@@ -206,7 +209,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     typed = not isinstance(source, Path) and source.isatty()
     window = 1 if typed else 0 if isinstance(source, Path) else predictor.piped
     remarks = Remarks()
-    answers = answered(predictor, predictor.inputs(source), window, remarks)
+    answers = answered(predictor, predictor.each_input(source), window, remarks)
     code = 0
     with _pictures(predictor, given) as pictures:
         for answer, text in predictor.formatted(answers):
@@ -245,7 +248,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping
     predictor.file([], output)  # a format that it cannot write is refused before the work
     remarks = Remarks()
     with _pictures(predictor, given) as pictures:
-        for each in predictor.formatted(answered(predictor, predictor.inputs(source), remarks=remarks)):
+        for each in predictor.formatted(answered(predictor, predictor.each_input(source), remarks=remarks)):
             answers.append(each)
             if pictures is not None:
                 pictures.see(each[0])

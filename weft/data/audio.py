@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
+from weft.data.held import folder_of
 from weft.data.lines import read_lines
 from weft.data.listed import columns, inside, is_librispeech, is_ljspeech, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
@@ -215,7 +216,8 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
             file, _, header = columns(table, SPOKEN)
             rows = islice(table, header, None)
             names = ((row.number, row.cells[file].strip()) for row in rows)
-            yield from ((number, path.parent / inside(path.parent, name)) for number, name in names)
+            folder = folder_of(path)
+            yield from ((number, folder / inside(folder, name)) for number, name in names)
             return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
     for number, line in enumerate(read_lines(source), 1):

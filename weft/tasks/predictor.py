@@ -8,7 +8,6 @@ import copy
 import html
 import importlib
 import json
-import re
 import shutil
 import time
 import warnings
@@ -34,6 +33,7 @@ from typing import (
 import torch
 
 from weft.data.frames import as_csv
+from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError
 from weft.tasks.answer_list import AnswerList, missing, rows_of
@@ -262,10 +262,17 @@ class Predictor(ABC, Generic[In]):
         table = len(self.columns) == 1 and isinstance(source, Path) and is_table(source)
         rows = column_texts(source, self.columns[0]) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
         for number, line in rows:
-            if number == 1 and not isinstance(source, Path) and _is_header(str(line), self.columns):
-                told = f"begins like a table with {' and '.join(self.columns)}, which is read by its name"
-                raise Place(name).refuse(f"{told}; type the file's name after the run, without < or a pipe")
             yield self.given(line, Place(name, number))
+
+    def each_input(self, source: Path | BinaryIO) -> Iterator[ParsedInput[In]]:
+        """The same, where a table may be on standard input, too: it is read as its file would be."""
+        with table_as_file(source, self.is_header) as found:
+            yield from self.inputs(found)
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        """Whether the cells of the first line on standard input make it a table that the model reads."""
+        names = {cell.casefold() for cell in cells}
+        return bool(self.columns) and {name.casefold() for name in self.columns} <= names
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
         """One input, or the error if it cannot be read or decoded."""
@@ -646,25 +653,12 @@ def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = N
     return raw
 
 
-def _is_header(line: str, columns: Sequence[str]) -> bool:
-    """Whether a line names these columns and others, or begins a record that has them."""
-    if line.startswith("{"):
-        return bool(columns) and all(f'"{name}":' in line for name in columns)
-    cells = {cell.strip().strip('"').casefold() for cell in re.split("[,;\t]", line)}
-    return bool(columns) and len(cells) > 1 and {name.casefold() for name in columns} <= cells
-
-
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
     """Each answer, up to the first error, which is raised."""
     for one in attempts:
         if isinstance(one, DataError | ShapeError):
             raise one
         yield one
-
-
-def name_of(source: Path | BinaryIO) -> str:
-    """The name of a source in an error."""
-    return str(source) if isinstance(source, Path) else "standard input"
 
 
 def read_each(

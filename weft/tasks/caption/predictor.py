@@ -18,7 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.captions import read_captions
+from weft.data.captions import CAPTIONED, read_captions
+from weft.data.held import STREAM, name_of
+from weft.data.listed import names_file
 from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
@@ -190,6 +192,9 @@ class Captioner(predictor.Predictor[Picture]):
                     raise
                 yield ParsedInput(place, UnreadablePicture(error, number))
 
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return names_file(cells, CAPTIONED)
+
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
         device = next(self.model.parameters()).device
         for at in range(0, len(inputs), self.decoding.batch_rows):
@@ -258,7 +263,8 @@ class Captioner(predictor.Predictor[Picture]):
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
         """Each picture's file, its number or name, and its place."""
         if isinstance(source, Path) and (is_table(source) or source.suffix.lower() == ".json"):
-            images = None if self.data.images is None else self.data.folder / self.data.images
+            images = Path() if name_of(source) == STREAM else None  # None is the folder of the list
+            images = images if self.data.images is None else self.data.folder / self.data.images
             for one in read_captions(source, images, language=self.data.language):
                 yield one.path, one.number, Place(str(one.path))
         else:

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from weft.data import calendar
 from weft.data.frames import as_csv
 from weft.data.guess import TIMES
+from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
@@ -32,7 +33,7 @@ from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import Graph, ModelExport
-from weft.tasks.forecast.data import SeriesData, received, scales_of
+from weft.tasks.forecast.data import SeriesData, scales_of
 from weft.tasks.forecast.forecaster import (
     CalibratedForecast,
     ForecastEnsemble,
@@ -42,7 +43,7 @@ from weft.tasks.forecast.forecaster import (
 )
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads
 from weft.tasks.task import Progress, silent
 from weft.words import LETTERS
 
@@ -216,7 +217,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
-            table = received(content, forecaster.data, str(place), forecaster.about)
+            with held(content, str(place), ending_of(content)) as path:
+                table = forecaster.data.table(path, forecaster.about)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
@@ -235,10 +237,10 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 "train with the head normal, student or quantile"
             )
         data, about = forecaster.data, forecaster.about
-        if isinstance(source, Path):
-            table = data.table(source, about)
-        else:
-            table = received(source.read(), data, about=about)
+        if not isinstance(source, Path):
+            yield from self.each_input(source)
+            return
+        table = data.table(source, about)
         if self._future is not None:
             table = data.future(self._future, table)
         for note in (*table.assumed, *table.notes):
@@ -249,6 +251,9 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             raise place.refuse(wrong[0] if wrong else "expected a column to forecast, got none; add one")
         for one, why in zip(chosen, wrong, strict=True):
             yield ParsedInput(place, DataError(why) if why else SeriesInput([one]))
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return True
 
     def count(self, value: SeriesInput) -> int:
         return len(value.series)

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.audio import Sound, read_paths, read_sound
-from weft.data.held import held
+from weft.data.audio import SPOKEN, Sound, read_paths, read_sound
+from weft.data.held import held, name_of
+from weft.data.listed import names_file
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
@@ -39,7 +40,7 @@ from weft.tasks.answer_list import AnswerList
 from weft.tasks.evaluation import mean_loss, unanswered
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
+from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
@@ -175,6 +176,9 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         name = name_of(source)
         files = ((path, Place(name, number)) for number, path in read_paths(source))
         return read_each(source, files, self.read)
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return names_file(cells, SPOKEN)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
         texts: dict[int, list[SearchResult]] = {}
