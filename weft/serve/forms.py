@@ -22,7 +22,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -57,6 +57,8 @@ a document count, as opening it costs more than its bytes."""
 
 KEYLESS_BYTES = 64 * 1024
 """Of a body whose key is in it."""
+
+MOST_FIELDS = 200
 
 DEPTH = 16
 """Of lists and objects inside each other in JSON."""
@@ -123,16 +125,15 @@ def admit(request: Request, key: object) -> None:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    _check_utf8(request.scope["query_string"], "query string")
-    given = _grouped(request.query_params.multi_items())
+    given = _grouped(_pairs(request.scope["query_string"], "query string"))
     if request.method in ("GET", "HEAD"):
         return given
     kind = _kind(request)
-    if kind in FORM_KINDS:
-        if kind == FORM_KINDS[0]:
-            _check_utf8(await request.body(), "form")
+    if kind == FORM_KINDS[1]:
         return given | await _form(request)
     body = await request.body()
+    if kind == FORM_KINDS[0]:
+        return given | _grouped(_pairs(body, "form"))
     if not body:
         return given
     found = json_of(body)
@@ -149,12 +150,15 @@ def _grouped(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
-def _check_utf8(encoded: bytes, what: str) -> None:
-    """Refuse characters that the reader of a form would replace by U+FFFD."""
+def _pairs(encoded: bytes, what: str) -> list[tuple[str, str]]:
+    """The names and values of a form or a query string; nothing in it is replaced by U+FFFD."""
     try:
-        unquote_to_bytes(encoded).decode("utf-8")
+        text = encoded.decode()
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except UnicodeDecodeError:
         raise Refusal(400, f"the {what} is not UTF-8; encode its text as UTF-8") from None
+    except ValueError:
+        raise Refusal(400, f"the {what} has more than {MOST_FIELDS} fields; send fewer") from None
 
 
 def _kind(request: Request) -> str:
@@ -206,7 +210,7 @@ class _JsonRequest(Request):
 
 async def _form(request: Request) -> dict[str, Any]:
     try:
-        async with request.form(max_files=1, max_fields=200) as form:
+        async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
             return _grouped(
                 [
                     (

@@ -20,7 +20,7 @@ WINDOW = 8000
 """Characters that are split together; a sentence of more may be cut there."""
 
 QUOTE = 1000
-"""Characters at the end of a window that are split again with the next one: a quotation may continue there."""
+"""Characters at the end of a window that are split again with the next: a quotation may continue there."""
 
 
 class SplitText(NamedTuple):
