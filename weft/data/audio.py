@@ -37,7 +37,7 @@ SPOKEN = "FILE TAB TRANSCRIPT"
 
 BLOCK = 2**16  # samples read at a time
 
-LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+LOWEST_RATE, USUAL_RATE, HIGHEST_RATE = 1000, 16_000, 768_000
 """Sample rates in Hz; a file at 1 Hz would become 16,000 times as long."""
 
 CANCELLED = 1e-3
@@ -119,6 +119,12 @@ def read_sound(path: str | Path) -> Sound:
     return Sound(samples, rate)
 
 
+def seconds_of(path: str | Path) -> float:
+    """The length that a recording states; errors are those of `read_sound`."""
+    with _opened(Path(path)) as file:
+        return float(file.frames / file.samplerate)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """soundfile's open file, checked; its errors become a DataError."""
@@ -156,7 +162,8 @@ def _check(file: Any, path: Path) -> None:
         raise DataError(f"expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz, got {got} Hz", path=path)
     if not file.frames:
         raise DataError("the recording is empty; remove it", path=path)
-    if 4 * file.frames > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
+    samples = file.frames * max(1, USUAL_RATE // file.samplerate)  # after resampling
+    if 4 * samples > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
         what = f"unpacks to more than {MOST_TIMES} times its size, which no recording does"
         raise DataError(f"{what}; write it as a wav file if you trust it", path=path)
 

@@ -91,6 +91,11 @@ def export_run(
         folder.mkdir()
         lines = form.write(opened, folder, int8)
         os.rename(form.result(folder), output)
+    except OSError as error:  # a library may not say which file it could not write
+        why = error.strerror or error
+        raise ConfigError(
+            f"--output {output}: cannot be written ({why}); free some space or choose another --output"
+        ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     flush_directory(parent)
