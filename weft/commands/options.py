@@ -89,6 +89,8 @@ def _offered(name: str) -> Callable[..., Any]:
     return click.option(
         f"--{name.replace('_', '-')}",
         type=click.Path(path_type=Path) if kind is Path else kind,
+        is_flag=kind is bool,
+        default=None,
         multiple=isinstance(one.default, tuple),
         metavar=one.metavar,
         hidden=one.option == "hidden",

@@ -346,6 +346,12 @@ class Decoding(SearchSettings):
         "characters that its vocabulary lacks. false leaves everything to the model.",
         programs={**GRAPHS, "ctranslate2": (False,), "huggingface": (False,)},
     )
+    strict: bool = setting(
+        False,
+        "Refuse an answer with other numbers or placeholders than its source.",
+        more="Such a line has no answer; otherwise standard error names it.",
+        option="shown",
+    )
     shortlist: Whole = setting(
         0,
         "K; a faster search: each batch can write only the K likeliest translations of each source token.",
