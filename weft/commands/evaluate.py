@@ -141,9 +141,7 @@ def command(**given: Any) -> int:
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     metrics = _metrics(opened, given)
-    found = opened.pipeline.evaluate(
-        opened.model, split=given["split"], data=given["data"], settings=settings
-    )
+    found = opened.evaluate(split=given["split"], data=given["data"], settings=settings)
     found = found if given["score"] else found.with_metrics(metrics)
     click.echo(folded(found.text(full=given["full"]), columns(), indent=6))
     if any(one.below_baseline() for one in found.scores[:2]):  # the main scores

@@ -81,6 +81,11 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
         if not set(metric.reads) & set(task.validation_offers):
             where = f"a validation of the task {name}"
             raise table.value["metrics"].refuse(unread(metric, where, task.validation_offers))
+    if settings.refit:
+        try:
+            task.check_refit()
+        except ConfigError as error:
+            raise table.value["refit"].refuse(str(error)) from error
     better = settings.better(task.better)
     if settings.metric not in better:
         metric = table.value["metric"] if settings.metric != TrainingSettings.metric else recipe
@@ -156,7 +161,7 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
     old = checked.settings.start
     if old is None:
         return {}
-    model = old / "model.safetensors"
+    model = _before_refit(old)
     if not (old / "recipe.yaml").is_file() or not model.is_file():
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
@@ -171,6 +176,21 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
         return kept | {weights.START: model.read_bytes()}
     except OSError as error:
         raise CheckpointError(f"training.start: {old} cannot be read ({error.strerror or error})") from error
+
+
+def _before_refit(run: Path) -> Path:
+    """The weights that have not seen the validation examples, which will judge a new training."""
+    model = run / "model.safetensors"
+    if weights.refit_of(model) is None:
+        return model
+    before = run / "checkpoints" / f"step-{weights.metadata(model)['update']:0>8}" / model.name
+    if not before.is_file():
+        raise CheckpointError(
+            f"training.start: {run} was trained on its validation examples too (training.refit), which would "
+            f"judge the new training; bring back the model before, without training: weft train "
+            f"{run / 'recipe.yaml'} --run {run} training.refit=false"
+        )
+    return before
 
 
 def as_begun(path: Path, checked: CheckedRecipe, recipe: Table) -> CheckedRecipe:

@@ -173,7 +173,7 @@ class OpenedRun(Protocol):
     def task(self) -> Any:
         """The recipe as an object."""
 
-    def evaluate(self, data: Path | None, split: Literal["test", "valid"]) -> "Evaluation":
+    def evaluate(self, *, split: Literal["test", "valid"], data: Path | None) -> "Evaluation":
         """Score the model on a split of its recipe's data, or on other data."""
 
 
@@ -450,12 +450,12 @@ class Predictor(ABC, Generic[In]):
         """
         score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
-            self._evaluated = score(None if data is None else Path(data), split).frame()
+            self._evaluated = score(split=split, data=None if data is None else Path(data)).frame()
         else:
             with TemporaryDirectory() as folder:
                 path = Path(folder, "data.csv")
                 path.write_text(as_csv(data), "utf-8")
-                self._evaluated = score(path, split).frame()
+                self._evaluated = score(split=split, data=path).frame()
         return self._evaluated
 
     def _repr_html_(self) -> str:

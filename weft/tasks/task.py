@@ -301,6 +301,13 @@ class Task(ABC):
             if self.has(split):
                 self.data.find(split)
 
+    def check_refit(self) -> None:
+        """Raise a ConfigError if this recipe cannot be trained on its validation examples at the end.
+
+        A task whose Training has `whole` overrides this; see TrainingSettings.refit.
+        """
+        raise ConfigError("this task cannot train on its validation examples; leave it out")
+
     def small_model(self) -> nn.Module:
         """A model for a few made-up words, as a check that its parts fit together."""
         raise NotImplementedError(f"{type(self).__name__}: define small_model, or check_ready without it")
@@ -454,6 +461,10 @@ class Training(ABC):
     def validate(self, model: nn.Module) -> Validation:
         """Scores on the validation data; the model is in evaluation mode, gradients are off."""
 
+    def whole(self) -> "Training":
+        """The same with the validation examples among those to train on; see Task.check_refit."""
+        raise NotImplementedError(f"{type(self).__name__}: define whole for training.refit")
+
 
 class Pipeline(ABC):
     """What a task has learnt from its data (vocabularies, scales) and, during training, the data.
@@ -464,6 +475,7 @@ class Pipeline(ABC):
     Attributes:
         task: the recipe.
         training: the training data; None unless prepared for training.
+        refit: whether the model of the run that was opened was trained on the validation examples too.
 
     Example:
         >>> from weft.tasks.memory.data import MemoryData
@@ -476,6 +488,7 @@ class Pipeline(ABC):
 
     task: Task
     training: Training | None = None
+    refit: bool = False
 
     @abstractmethod
     def model(self) -> nn.Module:

@@ -123,6 +123,11 @@ class LabelledTexts(NamedTuple):
         subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
         return cls(texts, labels, [one.number for one in labelled], subclasses)
 
+    def joined(self, other: "LabelledTexts") -> "LabelledTexts":
+        """Both."""
+        texts, labels, lines, finer = other
+        return LabelledTexts(self.texts + texts, self.labels + labels, self.lines + lines, self.finer + finer)
+
     def at(self, numbers: Sequence[int]) -> "LabelledTexts":
         """Some of them."""
         texts, labels, finer = (
@@ -184,8 +189,19 @@ class ClassifyTraining(Training):
         self._reader = reader
         self._valid = valid
         self._progress = progress
+        self._most = most
         bag = None if reader.items is None else reader.items.bag
         self.solved = bag is not None and bag.solve
+        self._penalty = None if bag is None else bag.penalty
+
+    def whole(self) -> "ClassifyTraining":
+        """Labelled texts of a class that training never saw stay out."""
+        reader, valid = self._reader, self._valid
+        known = [n for n, label in enumerate(valid.labels) if not reader.unknown([label])]
+        joined = self.train.joined(valid.at(known))
+        found = ClassifyTraining(self._data, reader, joined, valid, self._most, self._progress)
+        found._penalty = self._penalty
+        return found
 
     def solve(self, model: Labeller) -> None:
         """Fill a linear model with its best weights, if the recipe asks for it."""
@@ -197,7 +213,8 @@ class ClassifyTraining(Training):
         valid = self._valid.at(numbers)
         parts = ((self.rows, train), (reader.encode(valid.texts), valid))
         learnt, choosing = (reader.design(rows, one.labels, one.texts, one.finer) for rows, one in parts)
-        found = solve(model, learnt, choosing, reader.items.bag.penalty)
+        found = solve(model, learnt, choosing, self._penalty)
+        self._penalty = found.penalty
         self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def plan(self, seed: int) -> Batches:
@@ -368,7 +385,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         with suppress(ConfigError, DataError):  # without validation texts only a threshold that was kept
             valid = LabelledTexts.of(self.examples("valid"))
             own = (texts, labels) == valid[:2]
-            if threshold is None and len(self.reader.classes) == 2:
+            if threshold is None and len(self.reader.classes) == 2 and not self.refit:
                 threshold = threshold_of(self.reader.classes, *self._judged(classifier, valid))
         return evaluate(
             classifier,
@@ -485,6 +502,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     @property
     def embedding(self) -> TextEmbedding:
         return self.model_config.embedding
+
+    def check_refit(self) -> None:
+        """Any classifier can."""
 
     def check_ready(self) -> None:
         several, finer = self.data.separator is not None, self.data.finer is not None
