@@ -17,7 +17,7 @@ from weft.commands.options import plugins_in
 from weft.commands.output_check import OutputPath, check_outputs
 from weft.commands.program import typed
 from weft.errors import ConfigError
-from weft.tasks.init import Init, Option
+from weft.tasks.init import Init, NewRecipe, Option
 
 
 class Inits(Lazy):
@@ -89,7 +89,7 @@ def command_of(init: Init) -> click.Command:
         if recipe.exists():
             raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
         check_outputs(recipe)
-        written = init.write(given, click.echo)
+        written = _written(init, given)
         content = for_this_machine(written.recipe)
         outputs.write(recipe, content)
         click.echo(f"{content}\nrecipe: {recipe}\nnext:")
@@ -100,6 +100,17 @@ def command_of(init: Init) -> click.Command:
     return once(
         click.Command(init.task, callback=run, params=params, help=text, short_help=init.about), earlier
     )
+
+
+def _written(init: Init, given: dict[str, Any]) -> NewRecipe:
+    """The recipe; a trial of models shows its progress on standard error."""
+    if init.trial is None or given["model"] is not None or given["no_trial"]:
+        return init.write(given, click.echo)
+    from weft.train.trackers import screen
+    from weft.tune.candidates import recipe_for
+
+    plugins = init.plugin()[1:]
+    return recipe_for(init, given, say=click.echo, screen=screen, machine=for_this_machine, plugins=plugins)
 
 
 def for_this_machine(recipe: str) -> str:

@@ -122,7 +122,7 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         position,
         history,
         carried,
-        TrainingClock(position, settings, first=first),
+        TrainingClock(position, settings, first=first, unit=task.target_unit),
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,

@@ -392,7 +392,12 @@ def open_report(
 ) -> Reporter:
     """The usual reports of a run: the screen, metrics.jsonl and the trackers."""
     tracked = [one.report for one in trackers]
-    screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
+    shown = screen()
     return Reporter(
-        screen, MetricsFile(run / "metrics.jsonl"), *(report(run, recipe, screen) for report in tracked)
+        shown, MetricsFile(run / "metrics.jsonl"), *(report(run, recipe, shown) for report in tracked)
     )
+
+
+def screen() -> Reporter:
+    """Progress on standard error: a bar on a terminal, else lines."""
+    return Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
