@@ -16,6 +16,7 @@ from weft.store import weights
 from weft.tasks.classify.init import ClassifyInit
 from weft.tasks.forecast.init import ForecastInit
 from weft.tasks.init import ModelCandidate, Trial
+from weft.tasks.language.init import LanguageInit
 from weft.train.reporting import Reporter
 from weft.tune import candidates
 from weft.tune.candidates import CandidateScore, ModelChoice
@@ -71,9 +72,10 @@ def texts(path: Path, count: int) -> Path:
 
 
 def shortened(trial: Trial) -> Trial:
-    """A trial whose second model is trained for two updates."""
-    simple, other = trial.candidates
-    return trial._replace(candidates=(simple, other._replace(updates=2)), fewest=20)
+    """A trial with at most two updates where it limits them."""
+    return trial._replace(
+        candidates=[one._replace(updates=min(2, one.updates)) for one in trial.candidates], fewest=20
+    )
 
 
 class Kept(list[ModelChoice]):
@@ -84,8 +86,8 @@ class Kept(list[ModelChoice]):
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kept:
     """Short trials whose runs are kept."""
     found, choose = Kept(), candidates.choose
-    monkeypatch.setattr(ClassifyInit, "trial", shortened(ClassifyInit.trial))
-    monkeypatch.setattr(ForecastInit, "trial", shortened(ForecastInit.trial))
+    for init in (ClassifyInit, ForecastInit, LanguageInit):
+        monkeypatch.setattr(init, "trial", shortened(init.trial))
 
     def kept_runs(trial: Trial, recipes: Any, folder: Path, **others: Any) -> ModelChoice:
         (tmp_path / "trial").mkdir()
@@ -110,7 +112,7 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
     assert [one.name for one in found.tried] == ["linear", "network"] and found.kept.name == "linear"
     written = Path("classify.yaml").read_text()
     assert all(f"# {line}\n" in written for line in found.table()) and "--model network" in written
-    assert "only 2 updates" in written and "against linear" in answer.out
+    assert "ended after 2 updates" in written and "against linear" in answer.out
     assert weft("train", "classify.yaml", "--run", "run", "training.monitors=true").code == 0
     assert same_weights(Path("run"), found.kept.run)
 
@@ -140,6 +142,30 @@ def test_ctrl_c_during_the_network_keeps_what_stands(kept: Kept, monkeypatch: py
     answer = weft("init", "classify", texts(Path("t.tsv"), 120))
     assert answer.code == 0, answer.err
     assert "linear" in answer.out and Path("classify.yaml").exists() and kept[0].kept.name == "linear"
+
+
+def prose(count: int) -> Path:
+    draw = random.Random(1)
+    lines = [" ".join(draw.choices(["one", "two", "three", "four"], k=5)) for _ in range(count)]
+    Path("prose.txt").write_text("\n".join(lines) + "\n")
+    return Path("prose.txt")
+
+
+def test_models_that_only_answer_differently_are_trained_once(kept: Kept) -> None:
+    answer = weft("init", "language", prose(160))
+    assert answer.code == 0, answer.err
+    lstm, mixture = kept[0].tried
+    assert lstm.run == mixture.run and mixture.score.value < lstm.score.value and kept[0].kept is mixture
+    assert "\n  mixture: tuned " in Path("language.yaml").read_text() and answer.out.count("trying") == 1
+
+
+def test_ctrl_c_before_any_model_stands_writes_the_usual_recipe(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.train.trackers.screen", Stopping)
+    answer = weft("init", "language", prose(60))
+    assert answer.code == 0 and "no trial of models (stopped), so it is lstm" in answer.out
+    assert "\n  # mixture: tuned " in Path("language.yaml").read_text()
 
 
 def test_a_model_that_is_asked_for_is_not_tried(kept: Kept) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from weft.config import dump, read_recipe
+from weft.config import Table, dump, read_recipe
 from weft.config.recipe import at
-from weft.errors import WeftError
+from weft.errors import ConfigError, WeftError
 from weft.metrics.intervals import difference_interval
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.run import open_run
@@ -134,8 +134,8 @@ def recipe_for(
         try:
             texts = {name: machine(one.recipe) for name, one in recipes.items()}
             found = choose(trial, texts, Path(folder), say=say, screen=screen, plugins=plugins)
-        except WeftError as error:
-            say(f"no trial: {error}")
+        except ConfigError as error:
+            say(f"no trial of models ({error}), so it is {trial.untried}")
             return usual
     say("\n".join(found.table(seconds=True)))
     kept = recipes[found.kept.name]
@@ -161,59 +161,57 @@ def choose(
         folder: for their runs.
 
     Returns:
-        All that were tried. Ctrl-C ends the training of a candidate, which then counts as it is; while the
-        first one is trained, it is raised.
+        All that were tried. Ctrl-C ends a training, and its best model so far counts.
+
+    Raises:
+        ConfigError: none was trained; the message says why.
     """
     tried: list[CandidateScore] = []
+    stopped, why = False, ""
     for candidate in trial.candidates:
-        stop = "; Ctrl-C ends the trial and keeps what is better so far" if tried else ""
-        say(f"trying {candidate.name}: {candidate.about}{stop}")
+        begun = time.process_time()
         try:
-            found = _try(candidate, recipes[candidate.name], folder, screen, plugins)
+            run, begin = _run_of(candidate, recipes[candidate.name], folder)
+            same = next((one for one in tried if one.run == run), None)
+            cut, trained = same.cut if same else "", same is not None
+            checked = begin_run(run, begin, plugins=plugins)
+            if not trained and not stopped:
+                say(f"trying {candidate.name}: {candidate.about}; Ctrl-C ends the trial")
+                outcome = train(
+                    checked.task, run, checked.settings, ShownUpdates(screen()), recipe=checked.plain
+                )
+                stopped = outcome.exit_code != 0
+                trained = (run / "model.safetensors").exists()
+                how = CUT.get(outcome.reason)
+                cut = f"{how} after {outcome.update:,} updates" if how else ""
+            if trained:
+                opened = open_run(run, plugins=plugins)
+                score = opened.pipeline.evaluate(opened.model, split="valid").used
+                tried.append(CandidateScore(candidate.name, score, time.process_time() - begun, run, cut))
         except KeyboardInterrupt:
-            if not tried:
-                raise
-            break
+            stopped = True
         except WeftError as error:
-            if not tried:
-                raise
-            say(f"{candidate.name} cannot be trained: {error}")
-            continue
-        tried.append(found)
-        if found.cut == STOPPED:
-            break
+            why = f"{candidate.name}: {error}"
+            say(why)
+    if not tried:
+        raise ConfigError(why or "stopped")
     kept = tried[0]
     for one in tried[1:]:
         kept = one if one.beats(kept) else kept
     return ModelChoice(tried, kept)
 
 
-STOPPED = "stopped"
+CUT = {"max_updates": "ended", "interrupted": "stopped"}
+"""Reasons why a training did not reach the end of its recipe, in words."""
 
 
-def _try(
-    candidate: ModelCandidate,
-    recipe: str,
-    folder: Path,
-    screen: Callable[[], Reporter],
-    plugins: Collection[str],
-) -> CandidateScore:
-    """Train and score a candidate; one that is stopped before it has a model raises KeyboardInterrupt."""
-    begun, file = time.process_time(), folder / f"{candidate.name}.yaml"
+def _run_of(candidate: ModelCandidate, recipe: str, folder: Path) -> tuple[Path, Table]:
+    """The run directory and the recipe of a candidate; those that only answer differently share a run."""
+    file = folder / f"{candidate.name}.yaml"
     file.write_text(recipe, "utf-8")
     table = read_recipe(file, _changes(read_recipe(file).plain(), candidate))
     learnt = {name: section for name, section in table.plain().items() if name != "decoding"}
-    run = folder / fingerprint([dump(learnt)])  # candidates that only answer differently share a run
-    checked = begin_run(run, table, plugins=plugins)
-    outcome = train(checked.task, run, checked.settings, ShownUpdates(screen()), recipe=checked.plain)
-    if outcome.exit_code and not (run / "model.safetensors").exists():
-        raise KeyboardInterrupt
-    cut = f"only {outcome.update:,} updates" if outcome.reason == "max_updates" else ""
-    opened = open_run(run, plugins=plugins)
-    score = opened.pipeline.evaluate(opened.model, split="valid").used
-    return CandidateScore(
-        candidate.name, score, time.process_time() - begun, run, STOPPED if outcome.exit_code else cut
-    )
+    return folder / fingerprint([dump(learnt)]), table
 
 
 def _changes(plain: Mapping[str, Any], candidate: ModelCandidate) -> list[str]:

@@ -32,8 +32,8 @@ Kind = Literal["space", "word", "character", "bpe"]
 SMALL = 2_000_000  # characters
 TRIAL = Trial(
     (
-        ModelCandidate("lstm", "a recurrent network"),
-        ModelCandidate("mixture", "the same mixed with an n-gram model of the training text"),
+        ModelCandidate("lstm", "a recurrent network", updates=1500),
+        ModelCandidate("mixture", "the same mixed with an n-gram model of the training text", updates=1500),
     ),
     untried="lstm",
     unit="character",
