@@ -180,15 +180,11 @@ def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric
 
 def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
     """The advice for a model below a baseline."""
-    from weft.commands.longer import hint, longer
+    from weft.commands.longer import advice
     from weft.run.training import check_recipe
-    from weft.train.checkpoints import Checkpoints
 
-    validations = Checkpoints(opened.path, lambda text: None).index().validations
-    updates = validations[-1].update if validations else 0
     settings = check_recipe(opened.recipe, plugins=plugins).settings
-    command = longer(opened.path, settings, updates, plugins) if updates else ""
-    return hint("the model is below a baseline", updates, command)
+    return advice("the model is below a baseline", opened.path, opened.name, settings, plugins)
 
 
 def _metric(text: str, plugins: Collection[str]) -> "Metric":

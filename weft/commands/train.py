@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.commands.longer import degenerate, hint, longer
+from weft.commands.longer import advice, degenerate
 from weft.commands.options import RecipeFile, plugin
 from weft.commands.program import piped, typed
 from weft.wording import numbered, plural
@@ -143,7 +143,7 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
             f"in {run}"
         ]
     if why := degenerate(outcome.samples):
-        lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
+        lines.append(advice(why, run, checked.plain["task"], checked.settings, plugins))
     lines += ["next:", *(line for what, step in steps.items() for line in (f"  # {what}", f"  {step}"))]
     more = typed("train", run / "recipe.yaml", "--run", numbered(run), f"training.start={run}", *trusted)
     return "\n".join([*lines, f"when more data has arrived: {more}"])

@@ -219,6 +219,7 @@ class Task(ABC):
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
             finds the task by them. "/" takes folders, "*" the files that no other task claims.
         least: items of a single file that training can begin with, as it holds some of them out.
+        target_unit: what one target of the training is, for the progress lines.
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the header of a table that identify this task.
         recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
@@ -248,6 +249,7 @@ class Task(ABC):
     least: ClassVar[int] = 1
     streams: bool = False
     reads_runs: ClassVar[bool] = False
+    target_unit: ClassVar[str] = "token"
     samples_readable: ClassVar[bool] = True
     recipe: Recipe = MappingProxyType({})
 

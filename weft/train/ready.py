@@ -140,7 +140,7 @@ def begin(
         position,
         history,
         carried,
-        TrainingClock(position, settings, first=first),
+        TrainingClock(position, settings, first=first, unit=pipeline.task.target_unit),
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,

@@ -464,6 +464,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats per text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
     evaluation: ClassVar = LabelEvaluation
+    target_unit: ClassVar[str] = "text"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",

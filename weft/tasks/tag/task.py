@@ -502,6 +502,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
+    target_unit: ClassVar[str] = "word"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
