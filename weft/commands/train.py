@@ -145,7 +145,8 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
     if why := degenerate(outcome.samples):
         lines.append(advice(why, run, checked.plain["task"], checked.settings, plugins))
     lines += ["next:", *(line for what, step in steps.items() for line in (f"  # {what}", f"  {step}"))]
-    more = typed("train", run / "recipe.yaml", "--run", numbered(run), f"training.start={run}", *trusted)
+    start = [] if outcome.reason == "solved" else [f"training.start={run}"]
+    more = typed("train", run / "recipe.yaml", "--run", numbered(run), *start, *trusted)
     return "\n".join([*lines, f"when more data has arrived: {more}"])
 
 

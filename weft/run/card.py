@@ -25,7 +25,7 @@ def write_card(run: Path, checked: CheckedRecipe, outcome: Outcome) -> None:
         source = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     which = "which selected it"
     if outcome.refit:
-        which = "of the model before the last step: it was then trained again in the same way on these too"
+        which = "before the model was trained again in the same way, on these too"
     teacher = teacher_of(run)
     taught = f"\n{teacher.paragraph()}\n" if teacher else ""
     other = "" if task.has("test") else " --data PREFIX"

@@ -66,6 +66,14 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
 
 def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
     task, plain = make_task(recipe, plugins=plugins)
+    for section, key, value, why in task.implied():
+        given = recipe.section(section, optional=True).value.get(key)
+        if given is None or given.value in (None, "auto"):
+            recipe = changed(recipe, f"{section}.{key}={value}")
+        elif why and given.value != value:
+            raise given.refuse(f"expected {value}, got {given.value}: {why}; leave it out")
+    if task.implied():
+        task, plain = make_task(recipe, plugins=plugins)
     table, name = recipe.section("training", optional=True), plain["task"]
     settings, plain["training"] = built(table, TrainingSettings, plugins=plugins)
     task.recipe = model_description(plain)

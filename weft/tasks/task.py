@@ -62,6 +62,25 @@ class OtherRun(Protocol):
         """The run's model, in evaluation mode."""
 
 
+class Implied(NamedTuple):
+    """A setting that follows from others where the recipe leaves it out.
+
+    Fields:
+        section, key: its place in the recipe.
+        value: what it is then.
+        why: a sentence, if the recipe may say nothing else; "" if it may.
+
+    Example:
+        >>> Implied("training", "precision", "float32", "model.bag.solve computes in float32").key
+        'precision'
+    """
+
+    section: str
+    key: str
+    value: str | int
+    why: str = ""
+
+
 class ContextSource(NamedTuple):
     """Words in context, for models of other tasks."""
 
@@ -302,6 +321,10 @@ class Task(ABC):
         for split in SPLITS:
             if self.has(split):
                 self.data.find(split)
+
+    def implied(self) -> Sequence[Implied]:
+        """Settings that follow from others; those of the section training too."""
+        return ()
 
     def check_refit(self) -> None:
         """Raise a ConfigError if this recipe cannot be trained on its validation examples at the end.

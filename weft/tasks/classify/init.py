@@ -129,6 +129,7 @@ class ClassifyInit(TemplateInit):
             "few": only(few),
             "many": only(not few),
             "metric": "loss" if few else "accuracy",
+            "refit": "true" if every and not several else "false",  # several labels have thresholds to fit
         }
 
 

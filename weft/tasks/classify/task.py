@@ -64,6 +64,7 @@ from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EvaluationSettings,
+    Implied,
     InspectionSettings,
     OtherRun,
     Pipeline,
@@ -76,6 +77,12 @@ from weft.tasks.task import (
 )
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
+
+LONGEST = 400
+"""Tokens of a text that a model with an encoder reads, unless the recipe says otherwise."""
+
+WHOLE = 10**9
+"""Tokens of a text that a bag reads, unless the recipe says otherwise: all."""
 
 
 def begin(
@@ -490,15 +497,35 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
                 found["model.encoder.widths"] = Range(values=([2, 3], [2, 3, 4], [3, 4, 5], [1, 2, 3, 4, 5]))
             return {**found, "model.pool": pools}
         rate = recipe["training"]["optimiser"]["lr"]  # far from it, a linear model diverges or stays at zero
+        rates = {"training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True)}
         initial = {} if several or finer else {"model.bag.naive_bayes": Range(values=(False, True))}
         return {
-            "training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True),
+            **({} if recipe["model"]["bag"]["solve"] else rates),
             "model.bag.ngrams": Range(low=1, high=3, step=1),
             "model.bag.min_count": Range(low=1, high=5, step=1),
             "model.bag.weight": Range(values=("presence", "frequency", "tfidf")),
             **initial,
             **{name: one for name, one in found.items() if name == "model.smoothing"},
         }
+
+    @property
+    def max_length(self) -> int:
+        """Number of tokens that are read of a text."""
+        return self.data.max_length or (LONGEST if self.model_config.bag is None else WHOLE)
+
+    def implied(self) -> Sequence[Implied]:
+        """What a solved model needs, and the length that is recorded of a model with an encoder."""
+        bag = self.model_config.bag
+        if bag is None:
+            return () if self.data.max_length else [Implied("data", "max_length", LONGEST)]
+        if not bag.solve:
+            return ()
+        why = "model.bag.solve finds the best weights in float32, from whatever beginning"
+        return [
+            Implied("training", "max_updates", 1),
+            Implied("training", "precision", "float32", why),
+            Implied("training", "start", "null", why),
+        ]
 
     @property
     def embedding(self) -> TextEmbedding:
@@ -563,12 +590,13 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
             )
-        most, items = self.data.max_length, "items" if self.model_config.bag else "tokens"
+        most, items = self.max_length, "items" if self.model_config.bag else "tokens"
         rows = reader.vocabulary.encode_batch(train.texts)
         cut = sum(len(row) > most for row in rows)
+        cuts = f"{cut:,} cut at {plural(most, 'token')}" if most < WHOLE else "read whole"
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
-            f"training texts: {len(train.texts):,} ({cut:,} cut at {plural(most, 'token')}"
+            f"training texts: {len(train.texts):,} ({cuts}"
             f"{long if training.left_out else ''}), "
             f"{len(reader.classes)} classes, {reader.num_items:,} {items}",
             0,
@@ -596,7 +624,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             train.texts,
             train.labels,
             bag=self.model_config.bag,
-            max_length=self.data.max_length,
+            max_length=self.max_length,
             separator=self.data.separator,
             finer=train.finer,
         ).save(run)
@@ -610,7 +638,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     def pipeline(self, run: Path, context: PretrainedContext | None) -> ClassifyPipeline:
         data = self.data
         reader = LabelReader.load(
-            run, bag=self.model_config.bag, max_length=data.max_length, separator=data.separator
+            run, bag=self.model_config.bag, max_length=self.max_length, separator=data.separator
         )
         self.data = data.bordered(reader.border)
         return ClassifyPipeline(self, reader, context)
