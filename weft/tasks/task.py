@@ -131,7 +131,7 @@ class RequestSettings:
         check_fields(self, "--")
         for name, value in self.search.items():
             if name != "search":
-                check_value(f"--{name}", value, self.asks[name].kind)
+                check_value(name, value, self.asks[name].kind)
 
     @classmethod
     def options(cls) -> list[str]:
