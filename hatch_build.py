@@ -1,7 +1,8 @@
 """What happens when Weft is built or installed: compile the C++ code, prepare README.md for a package index.
 
-Without a compiler the package installs too, and uses the operations in torch (weft doctor says so). With
-WEFT_BUILD_PURE=1 nothing is compiled, and the wheel fits every system: py3-none-any.
+Without a compiler the package installs too, and uses the operations in torch (weft doctor says so); with
+WEFT_BUILD=native it is not built then. With WEFT_BUILD_PURE=1 nothing is compiled, and the wheel fits every
+system: py3-none-any.
 """
 
 import importlib.util
@@ -25,7 +26,7 @@ class Cells(BuildHookInterface):  # type: ignore[type-arg]
         """Called before the wheel is filled.
 
         Raises:
-            ValueError: WEFT_BUILD_PURE has another value than 0 or 1.
+            ValueError: WEFT_BUILD_PURE has another value than 0 or 1; or WEFT_BUILD=native cannot compile.
         """
         if _pure():
             return
@@ -40,6 +41,8 @@ class Cells(BuildHookInterface):  # type: ignore[type-arg]
                 f"Weft is built WITHOUT its compiled code; recurrent networks are slower: {reason}; "
                 "install a C++ compiler (apt install g++) and build again; `weft doctor` shows what is there"
             )
+            if os.environ.get("WEFT_BUILD") == "native":
+                raise ValueError(f"WEFT_BUILD=native: {warning}")
             self.app.display_warning(warning)
             _tell(warning)
         if made:

@@ -170,6 +170,13 @@ def test_a_pure_wheel_has_no_library_and_fits_every_system(tmp_path: Path, compi
     assert_complete(wheel)
 
 
+def test_a_build_that_must_compile_fails_without_a_compiler(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        built(tmp_path / "wheel", {"CXX": "no-such-compiler", "WEFT_BUILD": "native"}, 0)
+    assert b"WEFT_BUILD=native: Weft is built WITHOUT its compiled code" in failed.value.stderr
+
+
 def test_another_value_of_weft_build_pure_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     monkeypatch.setenv("WEFT_BUILD_PURE", "yes")

@@ -35,7 +35,7 @@ import torch
 from weft.data.frames import as_csv
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
-from weft.errors import ConfigError, DataError, DataWarning, ShapeError
+from weft.errors import ConfigError, DataError, DataWarning, ShapeError, library
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
 from weft.wording import kind_of, plural
@@ -485,6 +485,7 @@ class Predictor(ABC, Generic[In]):
         Example:
             model.plot(frame).savefig("forecast.png")
         """
+        library("matplotlib", "pictures", "plot")
         from weft.figures.picture import for_notebook
 
         if raw is None:
@@ -504,6 +505,7 @@ class Predictor(ABC, Generic[In]):
         Raises:
             ConfigError: there is no such view, or `weft.load` did not make this predictor.
         """
+        library("matplotlib", "pictures", "inspect")
         return self._inspector().shown(self._run("inspect"), text, view)
 
     def save(self, folder: str | Path) -> None:
