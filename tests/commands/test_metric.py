@@ -1,13 +1,14 @@
 """A metric is one file: a recipe and `weft evaluate --metric` name it, also one of a plugin."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import refused, weft
-from tests.shared import TOYS
+from tests.shared import TOYS, copied, shared_run
 
 METRIC = '''
 import numpy as np
@@ -163,3 +164,18 @@ def test_given_answers_have_no_metric(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "given.txt").write_text("uno\n")
     said = refused(weft("evaluate", trained, "--score", tmp_path / "given.txt", "--metric", "wer"))
     assert "--metric" in said
+
+
+def test_a_metric_of_the_recipe_that_reads_nothing_of_the_task_is_named(tmp_path: Path) -> None:
+    run = copied(shared_run("memory"), tmp_path)
+    recipe = (run / "recipe.yaml").read_text("utf-8")
+    (run / "recipe.yaml").write_text(re.sub(r"(?m)^  metrics: .*$", "  metrics: [wer]", recipe), "utf-8")
+    found = weft("evaluate", run)
+    assert "note: wer: reads texts" in found.err
+
+
+def test_a_split_is_of_the_recipes_own_data(tmp_path: Path) -> None:
+    data = tmp_path / "x.csv"
+    data.write_text("a\n1\n")
+    for split in ("valid", "test"):
+        assert "--split: is of" in refused(weft("evaluate", tmp_path, "--data", data, "--split", split))

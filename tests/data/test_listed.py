@@ -13,8 +13,9 @@ import soundfile
 from PIL import Image
 
 from tests.commands.shell import weft
-from weft.data.audio import read_paths, read_spoken
+from weft.data.audio import SPOKEN, read_paths, read_spoken
 from weft.data.captions import read_captions
+from weft.data.listed import columns_note
 from weft.errors import DataError, DataWarning
 
 ROWS = [("a.png", 'a "red" dog, asleep'), ("b c.png", "two\ncats"), ("a.png", "a dog")]
@@ -121,8 +122,26 @@ def test_recordings_of_common_voice_and_captions_of_flickr_are_found(tmp_path: P
         tmp_path / "clips" / name for name in ("a.wav", "b.wav")
     ]
     assert [path.name for _, path in read_paths(table)] == ["a.wav", "b.wav"]
-    assert weft("data", "check", table).out.startswith(f"{table}: 2 recordings\nno problems")
+    assert f"{table}: 2 recordings\nno problems" in weft("data", "check", table).out
     Image.new("RGB", (4, 4)).save(tmp_path / "p.jpg")
     captions = tmp_path / "Flickr8k.token.txt"
     captions.write_text("p.jpg#0\tA dog .\np.jpg#1\tOne dog .\n")
     assert [one.captions for one in read_captions(captions)] == [["A dog .", "One dog ."]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "x.csv",
+            "id,wav,sentence\n1,a.wav,la\n",
+            "columns 'wav' and 'sentence'",
+        ),
+        ("x.tsv", "a.wav\tla\n", "columns 1 and 2"),
+        ("x.txt", "a.wav\tla\n", ""),
+    ],
+)
+def test_a_report_names_the_columns_of_a_list(name: str, text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    wanted = (f"{tmp_path / name}: {said} are read as file and transcript",) if said else ()
+    assert columns_note(tmp_path / name, SPOKEN) == wanted

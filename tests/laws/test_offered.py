@@ -362,6 +362,9 @@ ENGINE_SETTINGS = ("beam", "length_penalty", "search", "stop", "no_repeat_ngram"
 SEARCHED = [
     one for one in TRANSLATING if one.values[0].offer.name in ENGINE_SETTINGS and not one.values[0].drawn
 ]
+LIMIT = 40
+"""Tokens of an answer. Transformers may rank one that is cut there before one that ended; Weft never does."""
+
 ENGINES: Mapping[str, str] = {"ctranslate2": "ctranslate2", "huggingface": "transformers"}
 
 
@@ -394,6 +397,8 @@ def test_an_engine_honours_a_setting(case: Case, engine: Any) -> None:
     rows = [row for row in found.encode(runs.TEXTS[:MANY]) if row]
     how = replace(case.settings(), stop={"ctranslate2": "full"}.get(to, "worst"))
     how = replace(how, stop=case.value) if case.offer.name == "stop" else how
-    ours = [found.search(row, how, 40) for row in rows]
-    theirs = [other.search(row, how, 40) for row in rows]
-    assert sum(one == two for one, two in zip(ours, theirs, strict=True)) >= 0.9 * len(rows)
+    ours = [found.search(row, how, LIMIT) for row in rows]
+    theirs = [other.search(row, how, LIMIT) for row in rows]
+    pairs = zip(ours, theirs, strict=True)
+    differing = [one for one, two in pairs if one != two and not (to == "huggingface" and len(two) == LIMIT)]
+    assert differing == []

@@ -27,6 +27,8 @@ from weft.metrics.intervals import (
 from weft.metrics.means import ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import MetricScore
+from weft.metrics.rouge_n import Rouge
+from weft.metrics.sentence_bleu import SentenceBleu
 from weft.metrics.tags import TagAccuracy
 
 ERROR = ratio("error", "unit:value", higher_is_better=False)
@@ -85,6 +87,12 @@ def test_shares_of_right_items_have_wilsons_interval():
 def test_a_root_of_ones_and_zeros_is_no_share():
     found = with_interval(ratio("RMSE", "", higher_is_better=False, form="root"), right(*[1, 0] * 9))
     assert "wilson" not in found.signature and found.low < found.value < found.high
+
+
+@pytest.mark.parametrize("metric", [Meteor(average="sentences"), Rouge(kind="1"), SentenceBleu()])
+def test_a_graded_score_of_zeros_is_no_share(metric):
+    found = confidence(metric, ["a"] * 12, ["b"] * 12)
+    assert (found.value, found.low) == (0.0, None) and "wilson" not in found.signature
 
 
 def test_too_few_or_equal_items_have_no_interval(good, references):

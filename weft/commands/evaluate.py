@@ -130,6 +130,9 @@ def command(**given: Any) -> int:
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     check_outputs()
+    source = click.get_current_context().get_parameter_source("split")
+    if given["data"] and source is click.core.ParameterSource.COMMANDLINE:
+        raise ConfigError("--split: is of the recipe's own data; leave it out, or --data")
     if given["metrics"] and given["score"]:
         raise ConfigError("--metric: cannot be combined with --score; leave out one of them")
     if plot and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
@@ -175,7 +178,10 @@ def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric
     for text, metric in more.items():
         if not set(metric.reads) & set(offers):
             raise ConfigError(f"--metric {text}: {unread(metric, f'the task {opened.name}', offers)}")
-    return {name: one for name, one in (own | more).items() if set(one.reads) & set(offers)}
+    lacking = [name for name, one in own.items() if not set(one.reads) & set(offers)]
+    for name in lacking:  # of training, which may have had other outputs, such as probabilities
+        click.echo(f"note: {unread(own.pop(name), f'the task {opened.name}', offers)}", err=True)
+    return own | more
 
 
 def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:

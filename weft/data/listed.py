@@ -128,6 +128,16 @@ def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:
     return 0, 1 if len(table.first) == 2 else None, False
 
 
+def columns_note(path: Path, form: str) -> tuple[str, ...]:
+    """Which columns of a table are read, for a report; nothing for lists in lines."""
+    if not is_table(path) or is_ljspeech(path):
+        return ()
+    table = TableFile(path)
+    file, text, header = columns(table, form)
+    shown = [repr(table.names()[n]) if header else str(n + 1) for n in (file, text) if n is not None]
+    return (f"{path}: columns {' and '.join(shown)} are read as {form.lower().replace(' tab ', ' and ')}",)
+
+
 def names_file(cells: Sequence[str], form: str) -> bool:
     """Whether several cells of a header name the column of the files."""
     names = {cell.casefold() for cell in cells}

@@ -56,7 +56,9 @@ def cider_d(
             near = [_cosine(mine, theirs) for mine, theirs in zip(ours, weighed(answer), strict=True)]
             total += sum(near) / ORDER * exp(-(apart**2) / (2 * sigma**2))
         found.append(10 * total / len(answers))
-    metric = ratio("CIDEr-D", f"{words.signature}|idf:references|sigma:{sigma:g}", higher_is_better=True)
+    metric = ratio(
+        "CIDEr-D", f"{words.signature}|idf:references|sigma:{sigma:g}", higher_is_better=True, graded=True
+    )
     return mean_of(metric, np.array(found), baselines={})
 
 

@@ -511,7 +511,12 @@ def _bounded(score: MetricScore, ends: tuple[float, float] | None, resamples: in
 
 def _share(metric: Metric, statistics: np.ndarray) -> float:
     """The value of an item that is right, if items are right or wrong and the value is their mean; else 0."""
-    if not metric.higher_is_better or statistics.shape[1] != 2 or not (statistics[:, 1] == 1).all():
+    if (
+        metric.graded
+        or not metric.higher_is_better
+        or statistics.shape[1] != 2
+        or not (statistics[:, 1] == 1).all()
+    ):
         return 0.0
     if not np.isin(statistics[:, 0], (0.0, 1.0)).all():
         return 0.0

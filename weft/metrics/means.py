@@ -15,8 +15,10 @@ Form = Literal["mean", "root", "percent", "perplexity"]
 class _Ratio(Metric):
     """Statistics are [N, 2]: sum and count of each item. Private, because its name is an argument."""
 
-    def __init__(self, name: str, signature: str, *, higher_is_better: bool, form: Form) -> None:
-        self.name, self.higher_is_better = name, higher_is_better  # type: ignore[misc]
+    def __init__(
+        self, name: str, signature: str, *, higher_is_better: bool, form: Form, graded: bool
+    ) -> None:
+        self.name, self.higher_is_better, self.graded = name, higher_is_better, graded  # type: ignore[misc]
         self._signature, self.form = signature, form
 
     def statistics(
@@ -38,7 +40,9 @@ class _Ratio(Metric):
         return self._signature
 
 
-def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "mean") -> Metric:
+def ratio(
+    name: str, signature: str, *, higher_is_better: bool, form: Form = "mean", graded: bool = False
+) -> Metric:
     """A metric whose value is sum / count over all items, in the given form.
 
     Example:
@@ -46,7 +50,7 @@ def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "me
         >>> float(error.value(np.array([6.0, 4.0])))
         1.5
     """
-    return _Ratio(name, signature, higher_is_better=higher_is_better, form=form)
+    return _Ratio(name, signature, higher_is_better=higher_is_better, form=form, graded=graded)
 
 
 def form_of(metric: Metric) -> Form | None:

@@ -48,6 +48,7 @@ class Meteor(WordMetric):
     """
 
     name = "METEOR"
+    graded = True
 
     def __init__(
         self,

@@ -84,6 +84,8 @@ class Metric(ABC):
     name: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
     reads: ClassVar[tuple[ItemKind, ...]] = ("texts",)
+    graded: ClassVar[bool] = False
+    """Whether an item may be partly right, so that a mean of zeros and ones is no share of right items."""
 
     @property
     def key(self) -> str:

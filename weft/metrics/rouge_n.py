@@ -43,6 +43,7 @@ class Rouge(Metric):
     """
 
     name = "ROUGE"
+    graded = True
 
     def __init__(self, *, kind: Kind = "1", tokenize: Tokenize = "auto") -> None:
         check_choice("kind", kind, Kind)
@@ -116,7 +117,7 @@ def rouge_l(
         recall = max(count / max(1, len(one)) for count, one in zip(common, known, strict=True))
         below = recall + beta**2 * precision
         found.append((1 + beta**2) * precision * recall / below if below else 0.0)
-    metric = ratio("ROUGE-L", f"{words.signature}|beta:{beta:g}", higher_is_better=True)
+    metric = ratio("ROUGE-L", f"{words.signature}|beta:{beta:g}", higher_is_better=True, graded=True)
     return mean_of(metric, 100 * np.array(found), baselines={})
 
 

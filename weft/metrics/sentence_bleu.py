@@ -29,6 +29,7 @@ class SentenceBleu(WordMetric):
     """
 
     name = "sentence BLEU"
+    graded = True
 
     def __init__(self, *, tokenize: str = "auto", lowercase: bool = False) -> None:
         super().__init__(tokenize=tokenize)

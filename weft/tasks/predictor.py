@@ -448,6 +448,8 @@ class Predictor(ABC, Generic[In]):
             ConfigError: `weft.load` did not make this predictor.
             DataError: the data is missing or cannot be read.
         """
+        if data is not None and split != "test":
+            raise ConfigError(f"evaluate: split={split!r} is of the recipe's own data; leave it out, or data")
         score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
             self._evaluated = score(split=split, data=None if data is None else Path(data)).frame()

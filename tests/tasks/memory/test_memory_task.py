@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -182,6 +183,9 @@ def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
     letters = Rememberer(Knows(copying.data), copying.data)
     assert letters.predict("hab") == "hab"
     assert letters._read("hab").tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
+    assert letters._read("hab..").tolist() == [[7, 0, 1, 8, 8, 9, 8, 8, 8]]
+    longer = Rememberer(Knows(copying.data), replace(copying.data, test_length=9))
+    assert longer._read("hab").tolist() == [[7, 0, 1, *[8] * 8, 9, 8, 8, 8]]
     for wrong in ("ha", "habc", "hax", ""):
         with pytest.raises(DataError, match="3 letters"):
             letters.predict(wrong)

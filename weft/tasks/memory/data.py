@@ -82,9 +82,11 @@ class Copying(Problem):
 
     def read(self, line: str, sizes: Sizes) -> list[int]:
         length, symbols = sizes
-        if len(line) != symbols or not set(line) <= set(LETTERS):
+        letters = line.rstrip(".")  # a dot for each blank, if the delay shall be another
+        blanks = len(line) - len(letters) or length - 1
+        if len(letters) != symbols or not set(letters) <= set(LETTERS):
             raise ValueError(f"expected {symbols} letters from a to h, such as {self.example(sizes)}")
-        return [*map(LETTERS.index, line), *[BLANK] * (length - 1), GO, *[BLANK] * symbols]
+        return [*map(LETTERS.index, letters), *[BLANK] * blanks, GO, *[BLANK] * symbols]
 
 
 class SelectiveCopying(Copying):

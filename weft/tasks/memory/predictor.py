@@ -2,6 +2,7 @@
 
 adding:    0.31 0.7* 0.05 0.9*   numbers from 0 to 1, two of them marked            -> 1.6000
 copying:   abcdefghba            letters a to h, as many as the model learnt        -> abcdefghba
+           abcdefghba....        the same with a delay of 5, instead of the test's  -> abcdefghba
 selective: ..a.b..c.             the same among dots                                -> abc
 induction: ab!cdb                which letter followed the sign                     -> c
 recall:    3a 17c ? 17 3         keys with their letters, then the keys             -> ca
@@ -109,7 +110,7 @@ class Rememberer(predictor.Predictor[Tensor]):
             return _numbers(as_text(raw, place).split(), place)
         line = as_text(raw, place).strip()
         try:
-            signs = PROBLEMS[self.data.problem].read(line, (self.data.length, self.data.symbols))
+            signs = PROBLEMS[self.data.problem].read(line, (self.data.length_of("test"), self.data.symbols))
         except ValueError as expected:
             raise place.refuse(f"{expected}, got {line[:60]!r}") from None
         return torch.tensor([signs])

@@ -14,7 +14,7 @@ from weft.data.captions import CAPTIONED, ImageCaptions, folders, located, read_
 from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.images import CLIPS, PICTURES, is_clip, read_array, read_clip, read_picture, stack
 from weft.data.lines import read_lines
-from weft.data.listed import listed
+from weft.data.listed import columns_note, listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
@@ -236,6 +236,7 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
     where = None if images is None else Path(images)
     findings: list[Finding] = []
     lines = {}
+    notes: list[str] = []
     for path in files:
         try:
             if path.suffix.lower() in (".json", ".jsonl"):
@@ -245,6 +246,7 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
                 count = len(list(read_lines(path)))
             else:
                 found, wrong, count = _table(path, where)
+                notes += columns_note(path, CAPTIONED)
         except DataError as error:
             findings.append(placed(str(path), error))
             lines[str(path)] = 0
@@ -254,7 +256,7 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
         sizes: dict[tuple[int, ...], Path] = {}
         for picture in dict.fromkeys(found):
             findings += _picture(picture, sizes)
-    return _report(findings, lines, CAPTIONS, "lines")
+    return _report(findings, lines, CAPTIONS, "lines")._replace(notes=tuple(notes))
 
 
 def check_classes(files: Sequence[Path]) -> Report:

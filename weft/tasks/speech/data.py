@@ -16,7 +16,7 @@ from torch import Tensor
 
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken
 from weft.data.held_out import check_hold_out, is_held_out
-from weft.data.listed import ListedText, listed
+from weft.data.listed import ListedText, columns_note, listed
 from weft.data.report import COMMON, Finding, Report, other_form, placed
 from weft.data.resampling import resample
 from weft.errors import ConfigError, DataError
@@ -237,6 +237,7 @@ def check_recordings(files: Sequence[Path]) -> Report:
     """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
+    notes: list[str] = []
     seen: dict[Path, str] = {}
     for file in files:
         if file.suffix.lower() in SOUNDS:
@@ -249,13 +250,15 @@ def check_recordings(files: Sequence[Path]) -> Report:
             findings.append(placed(str(file), error))
             continue
         lines[str(file)] = len(rows)
+        notes += columns_note(file, SPOKEN)
         for row in rows:
             findings += [row] if isinstance(row, Finding) else _row(file, row, seen)
         said = [(row.number, row.text) for row in rows if isinstance(row, ListedText)]
         findings += other_form(str(file), said)
         if not rows:
             findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
-    return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")
+    counts = dict(Counter(one.kind for one in findings))
+    return Report(findings, counts, lines, WORDS, "recordings", notes=tuple(notes))
 
 
 def _row(file: Path, row: ListedText, seen: dict[Path, str]) -> list[Finding]:

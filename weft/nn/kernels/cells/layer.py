@@ -311,7 +311,7 @@ def recurrent_layer(
     peep: Tensor,
     lengths: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The node of a graph that torch exports; export/graphs.py translates it for ONNX.
+    """The node of a graph that torch exports, without a gradient; export/graphs.py translates it for ONNX.
 
     Args:
         x: [B, T, D]; h, c: [B, H].
