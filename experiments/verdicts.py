@@ -99,12 +99,12 @@ def minutes(one: dict[str, Any]) -> str:
 
 def vote(number: int, claim: str, one: dict[str, Any]) -> str:
     """A claim to vote on, and what opens then."""
-    return f"""```{{vote}} {one["verdict"]}
-:title: Claim {number}
-{claim}
+    return f"""<details>
+<summary><b>Claim {number}.</b> {claim}</summary>
 
 **{one["verdict"].capitalize()}**: {tally(one)}. [What was measured](#claim-{number}); to measure it again takes {minutes(one)}.
-```
+
+</details>
 """
 
 
@@ -129,11 +129,9 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
         lines += ["", f"Not shown at this scale: the claim is about {'; '.join(beyond)}."]
     lines += [
         "",
-        f"```{{figure}} pictures/claims/{number:02}.svg",
-        f":alt: {words['Picture']}",
+        f"![{words['Picture']}](pictures/claims/{number:02}.svg)",
         "",
-        words["Picture"],
-        "```",
+        f"*{words['Picture']}*",
     ]
     if one["numbers"]:
         lines += [

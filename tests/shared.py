@@ -58,6 +58,7 @@ TOYS = {
     "language in windows": Toy(lambda folder: prose.make(folder, batches="windows")),
     "language in lines": Toy(lambda folder: prose.make(folder, batches="lines")),
     "classify": Toy(labelled.make_texts),
+    "several labels": Toy(labelled.make_several, (*labelled.SEVERAL, HERE)),
     "tag": Toy(labelled.make_sentences),
     "forecast": Toy(toys.series, ("training.max_updates=3",)),
     "embeddings": Toy(toys.words),

@@ -8,6 +8,7 @@
     $$ c_t = f_t c_{t-1} + i_t g_t $$
     :::
 
+A page writes it as plain Markdown, from a bold id and name to a rule, which here becomes the directive.
 tests/oracles/test_equations.py sees that code and tests exist.
 """
 
@@ -29,10 +30,30 @@ CLAIMS = {
 """Which claims show an equation at work."""
 
 
+PLAIN = re.compile(
+    r"^\*\*(?P<name>[A-Z]\d+.+)\*\* \(code `(?P<code>.+)`, test `(?P<test>.+)`\)\n\n"
+    r"(?:!\[(?P<alt>.+)\]\((?P<uri>.+)\)\n\n)?(?P<body>(?s:.+?))\n\n---$",
+    re.MULTILINE,
+)
+"""A card in plain Markdown."""
+
+
+def as_cards(app: Sphinx, page: str, source: list[str]) -> None:
+    """Make directives of the cards of a page."""
+
+    def directive(card: re.Match[str]) -> str:
+        picture = f":picture: {card['uri']} {card['alt']}\n" if card["uri"] else ""
+        head = f":::{{equation}} {card['name']}\n:code: {card['code']}\n:test: {card['test']}\n{picture}"
+        return f"{head}\n{card['body']}\n:::"
+
+    source[0] = PLAIN.sub(directive, source[0])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_object_type("equationcard", "eqn", objname="equation")
     app.add_directive("equation", Equation)
+    app.connect("source-read", as_cards)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

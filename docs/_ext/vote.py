@@ -1,8 +1,11 @@
 """The directive `{vote} VERDICT`: a claim to vote on; its verdict opens after the vote.
 
 The first paragraph is the claim; the rest is the verdict, in a `<details>`, which opens without scripts too.
+A page writes a `<details>` itself, which every viewer of Markdown shows; here it becomes the directive.
 Read next: live.py; ../_static/live/vote.js, which asks for the vote.
 """
+
+import re
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -60,10 +63,28 @@ def close_vote(self: HTML5Translator, vote: Vote) -> None:
     self.body.append("</section>\n")
 
 
+_PLAIN = re.compile(
+    r"<details>\n<summary><b>(?P<title>.+?)\.</b> (?P<claim>.+)</summary>\n\n"
+    r"(?P<rest>\*\*(?P<verdict>.+?)\*\*[^`]*?)\n\n</details>"
+)
+"""A claim and its verdict in plain Markdown."""
+
+
+def as_votes(app: Sphinx, page: str, source: list[str]) -> None:
+    """Make directives of the claims of a page."""
+
+    def directive(one: re.Match[str]) -> str:
+        head = f"```{{vote}} {one['verdict'].lower()}\n:title: {one['title']}\n{one['claim']}"
+        return f"{head}\n\n{one['rest']}\n```"
+
+    source[0] = _PLAIN.sub(directive, source[0])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.setup_extension("live")
     app.add_node(Vote, html=(open_part, close_vote))
     app.add_node(Verdict, html=(open_verdict, close_verdict))
     app.add_directive("vote", VoteDirective)
+    app.connect("source-read", as_votes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -97,3 +97,41 @@ def make_sentences(folder: Path) -> Path:
     (folder / "test.conllu").write_text(sentences(29, 2))
     (folder / "toy.yaml").write_text(TAG.format(folder=folder))
     return folder / "toy.yaml"
+
+
+TOPICS = {"news": "today", "sport": "goal", "music": "song"}
+SEVERAL = (
+    "data.train=train.csv",
+    "data.valid=valid.csv",
+    "data.test=test.tsv",
+    "data.separator='|'",
+    "training.max_updates=120",
+    "training.validate_every=60",
+    "training.metric=f1",
+)
+"""Changes of the recipe for texts with several labels."""
+
+
+def topics(rows: int, seed: int) -> list[tuple[str, str]]:
+    """(labels, text): each word of a topic gives its label; some texts have none."""
+    chance = random.Random(seed)
+    found = []
+    for row in range(rows):
+        some = [name for place, name in enumerate(TOPICS) if row >> place & 1]
+        words = chance.choices(PLAIN, k=chance.randint(1, 4)) + [TOPICS[name] for name in some]
+        chance.shuffle(words)
+        chance.shuffle(some)
+        found.append(("|".join(some), " ".join(words)))
+    return found
+
+
+def make_several(folder: Path) -> Path:
+    """Tables of texts with several labels; the recipe is that of one label, see SEVERAL."""
+    recipe = make_texts(folder)
+    for name, rows in (("train.csv", 201), ("valid.csv", 31), ("test.tsv", 29)):
+        mark = "\t" if name.endswith(".tsv") else ","
+        lines = [
+            f"{mark.join((text, label, str(n)))}\n" for n, (label, text) in enumerate(topics(rows, rows))
+        ]
+        (folder / name).write_text(mark.join(("text", "label", "id")) + "\n" + "".join(lines))
+    return recipe

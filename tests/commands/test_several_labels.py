@@ -3,53 +3,21 @@
 import csv
 import io
 import json
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as package
-from tests.commands import labelled
+from tests.commands.labelled import SEVERAL as CHANGES
+from tests.commands.labelled import TOPICS
+from tests.commands.labelled import make_several as make
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
 from weft.tasks.predictor import Place
 from weft.tasks.task import InspectionSettings
-
-TOPICS = {"news": "today", "sport": "goal", "music": "song"}
-CHANGES = (
-    "data.train=train.csv",
-    "data.valid=valid.csv",
-    "data.test=test.tsv",
-    "data.separator='|'",
-    "training.max_updates=120",
-    "training.validate_every=60",
-    "training.metric=f1",
-)
-
-
-def texts(rows: int, seed: int) -> list[tuple[str, str]]:
-    """(labels, text): each word of a topic gives its label; some texts have none."""
-    chance = random.Random(seed)
-    found = []
-    for row in range(rows):
-        some = [name for place, name in enumerate(TOPICS) if row >> place & 1]
-        words = chance.choices(labelled.PLAIN, k=chance.randint(1, 4)) + [TOPICS[name] for name in some]
-        chance.shuffle(words)
-        chance.shuffle(some)
-        found.append(("|".join(some), " ".join(words)))
-    return found
-
-
-def make(folder: Path) -> Path:
-    recipe = labelled.make_texts(folder)
-    for name, rows in (("train.csv", 201), ("valid.csv", 31), ("test.tsv", 29)):
-        mark = "\t" if name.endswith(".tsv") else ","
-        lines = [f"{mark.join((text, label, str(n)))}\n" for n, (label, text) in enumerate(texts(rows, rows))]
-        (folder / name).write_text(mark.join(("text", "label", "id")) + "\n" + "".join(lines))
-    return recipe
 
 
 @pytest.fixture(scope="module")

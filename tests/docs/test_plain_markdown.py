@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 BLOCK = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1`*$", re.MULTILINE | re.DOTALL)
-LEFT = re.compile(r"\{[a-z:-]+\}`|\{\{|^\([\w-]+\)=$", re.MULTILINE)
+LEFT = re.compile(r"\{[a-z:-]+\}`|\{\{|^\([\w-]+\)=$|^:::+\{(?:equation|figure|vote)", re.MULTILINE)
 """A role, a placeholder, a target: what a plain viewer shows as it is."""
 
 

@@ -12,8 +12,8 @@ from weft.nn.cells.cell import Cell
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "equations.md"
 CARD = re.compile(
-    r"^:::\{equation\} (?P<id>[A-Z]\d+)(?P<rest>[^\n]*)\n:code: (?P<code>\S+)\n:test: (?P<test>\S+)\n"
-    r"(?P<body>.*?)^:::$",
+    r"^\*\*(?P<id>[A-Z]\d+)(?P<rest>[^\n]*)\*\* \(code `(?P<code>\S+)`, test `(?P<test>\S+)`\)\n"
+    r"(?P<body>.*?)^---$",
     re.MULTILINE | re.DOTALL,
 )
 PLACE = re.compile(r"^(?P<file>(?:weft|tests)/[\w/]+\.py)::(?P<symbol>[\w.]+)$")
@@ -48,7 +48,7 @@ def symbols(path: Path) -> set[str]:
 
 
 def test_every_card_is_read() -> None:
-    assert len(rows()) == PAGE.read_text("utf-8").count("{equation}")
+    assert len(rows()) == PAGE.read_text("utf-8").count("`, test `")
 
 
 def test_each_equation_has_its_file_symbol_and_test() -> None:

@@ -7,7 +7,7 @@ Read next: seq2seq/evaluation.py, for translations; ../metrics/scored.py, a scor
 import json
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -178,6 +178,15 @@ class Evaluation(ABC):
         from weft.figures.intervals import intervals
 
         return intervals(self.scores, title=f"{name}: {self.title}")
+
+
+@dataclass(frozen=True)
+class PlainEvaluation(Evaluation):
+    """Scores without more; see Evaluation."""
+
+    title: str
+    outputs: Sequence[str]
+    scores: Sequence[ScoreWithBaselines]
 
 
 class Sample(NamedTuple):

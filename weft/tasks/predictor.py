@@ -136,6 +136,29 @@ class Answer(ABC):
         return ""
 
 
+class PlainAnswer(Answer):
+    """A text or a number that says everything.
+
+    Args:
+        value: the answer.
+        form: of its text, such as ".2f".
+
+    Example:
+        >>> answer = PlainAnswer(7.125, ".1f")
+        >>> answer.text(), answer.json()
+        ('7.1', 7.125)
+    """
+
+    def __init__(self, value: str | int | float, form: str = "") -> None:
+        self._value, self._form = value, form
+
+    def text(self) -> str:
+        return format(self._value, self._form)
+
+    def json(self) -> Json:
+        return self._value
+
+
 class NoAnswer(Answer):
     """Empty lines instead of an answer.
 
