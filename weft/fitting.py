@@ -9,7 +9,7 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 import json
 import os
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,13 @@ from weft.run.card import write_card
 from weft.run.loading import load
 from weft.run.training import DATA, begin_run
 from weft.store import files
-from weft.tasks.init import Init
+from weft.tasks.init import Init, NewRecipe
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Task
 from weft.train.loop import train as trained
 from weft.train.reporting import Reporter
 from weft.train.trackers import open_report, usual_screen
+from weft.tune.candidates import recipe_for
 from weft.wording import close_name, numbered
 
 
@@ -184,8 +185,11 @@ def _new_recipe(
     missing = next((one.name for one in init.options if one.required and given[one.name] is None), "")
     if missing or (init.files and given["train"] is None):
         raise ConfigError(f"{missing or 'train'}: {init.task} needs it, got none")
-    text = for_this_machine(init.write(given, print if progress else lambda text: None).recipe)
-    return _written(run / DATA / f"{init.folder}.yaml", text.encode())
+    file = run / DATA / f"{init.folder}.yaml"
+    if not file.is_file():  # a trial may be stopped, and a resumed run keeps its recipe
+        say, screen = (print, usual_screen) if progress else (lambda text: None, Reporter)
+        _written(file, new_recipe(init, given, say, screen).recipe.encode())
+    return file
 
 
 def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:
@@ -255,6 +259,15 @@ def _trained(run: Path, recipe: Table, plugins: Collection[str], progress: bool)
         text = f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
         warnings.warn(text, DataWarning, stacklevel=3)
     return load(run, plugins=plugins)
+
+
+def new_recipe(
+    init: Init, given: Mapping[str, Any], say: Callable[[str], None], screen: Callable[[], Reporter]
+) -> NewRecipe:
+    """The recipe for the data, on this machine; where the task has several models, they are tried first."""
+    plugins = init.plugin()[1:]
+    found = recipe_for(init, given, say=say, screen=screen, machine=for_this_machine, plugins=plugins)
+    return found._replace(recipe=for_this_machine(found.recipe))
 
 
 def for_this_machine(recipe: str) -> str:

@@ -83,17 +83,17 @@ def command_of(init: Init) -> click.Command:
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
-        from weft.fitting import for_this_machine
+        from weft.fitting import new_recipe
+        from weft.train.trackers import usual_screen
 
         given = init.with_files(given, given.pop("files"))
         recipe = output or Path(init.file_name(given))
         if recipe.exists():
             raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
         check_outputs(recipe)
-        written = init.write(given, click.echo)
-        content = for_this_machine(written.recipe)
-        outputs.write(recipe, content)
-        click.echo(f"{content}\nrecipe: {recipe}\nnext:")
+        written = new_recipe(init, given, click.echo, usual_screen)
+        outputs.write(recipe, written.recipe)
+        click.echo(f"{written.recipe}\nrecipe: {recipe}\nnext:")
         for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
             click.echo(f"  {typed(*step)}")
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from weft.tasks.task import PredictionSettings
 
 HEADINGS = {
-    "Search": ("scores", *SEARCH),
-    "Sampling": SAMPLING,
+    "Search": ("scores", *SEARCH[:-1], *SAMPLING, "changes"),
     "Output": ("output", "plot", "plot_limit", "alignments", "coco", "processes", "ray"),
     "Some tasks only": ("split_sentences", "document", "read_as", "source", "target", "series", "future"),
 }
@@ -65,7 +64,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option(
     "--coco", is_flag=True, hidden=True, help="Captions: write COCO results, [{image_id, caption}, ...]."
 )
-@click.option("--split-sentences", is_flag=True, help="Split lines into sentences, and translate each.")
+@click.option(
+    "--split-sentences", is_flag=True, hidden=True, help="Split lines into sentences, and translate each."
+)
 @file_option("--document", help="Translate a document, such as .html or .docx.")
 @click.option(
     "--read-as",
@@ -91,15 +92,13 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 def command(**given: Any) -> int:
     """Answer every line of FILE, or of standard input, with the model of RUN.
 
-    A table is read by its columns. Options that the task of RUN does not have are refused; what is not given
-    is as the recipe says. A line without an answer becomes an empty line, with the reason on standard error
-    and the exit code 3.
+    A table is read by its columns. A line without an answer becomes an empty line, with the reason on
+    standard error and the exit code 3.
 
     \b
     Examples:
       weft predict runs/en-es < in.txt > out.txt
       weft predict runs/en-es in.txt --nbest 3 --scores --alignments out.pharaoh
-      weft predict runs/en-es --document page.html --output page.es.html
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs

@@ -15,7 +15,7 @@ MOST = 1_000
 """Findings kept of each kind; all are counted."""
 
 SHOWN = 50
-"""Findings that are printed unless all are asked for."""
+"""Findings that are printed by default."""
 
 COMMON = {
     "file": "files that cannot be read completely",

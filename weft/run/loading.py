@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from torch import nn
 
@@ -16,7 +16,7 @@ from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Predictor
-from weft.tasks.task import Pipeline, Task
+from weft.tasks.task import EvaluationSettings, Pipeline, Split, Task
 
 
 class LoadedRun(NamedTuple):
@@ -33,9 +33,19 @@ class LoadedRun(NamedTuple):
         """The name of the task, as recipes call it."""
         return str(self.recipe.value["task"].value)
 
-    def evaluate(self, data: Path | None, split: Literal["test", "valid"]) -> Evaluation:
-        """Score the model on a split of its recipe's data, or on other data."""
-        return self.pipeline.evaluate(self.model, split=split, data=data)
+    def evaluate(
+        self, *, split: Split = "test", data: Path | None = None, settings: EvaluationSettings | None = None
+    ) -> Evaluation:
+        """Pipeline.evaluate, unless a model was trained on the split."""
+        runs = [self, *getattr(settings, "ensemble", ())]
+        seen = [one.path for one in runs if one.pipeline.refit] if data is None and split == "valid" else []
+        if seen:
+            raise ConfigError(
+                f"--split valid: {seen[0]} was trained on the validation examples too (training.refit), so "
+                f"their score would say nothing; weft show {seen[0]} prints the score of the model before, "
+                "and --data FILE scores other data"
+            )
+        return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
 
 
 class Runs(NamedTuple):
@@ -131,6 +141,7 @@ def open_run(
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.with_settings(devices.choose(device))).eval().requires_grad_(False)
+    pipeline.refit = weights.refit_of(model_path) is not None
     return LoadedRun(task, pipeline, model, path, recipe)
 
 

@@ -173,7 +173,7 @@ class OpenedRun(Protocol):
     def task(self) -> Any:
         """The recipe as an object."""
 
-    def evaluate(self, data: Path | None, split: Literal["test", "valid"]) -> "Evaluation":
+    def evaluate(self, *, split: Literal["test", "valid"], data: Path | None) -> "Evaluation":
         """Score the model on a split of its recipe's data, or on other data."""
 
 
@@ -450,12 +450,12 @@ class Predictor(ABC, Generic[In]):
         """
         score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
-            self._evaluated = score(None if data is None else Path(data), split).frame()
+            self._evaluated = score(split=split, data=None if data is None else Path(data)).frame()
         else:
             with TemporaryDirectory() as folder:
                 path = Path(folder, "data.csv")
                 path.write_text(as_csv(data), "utf-8")
-                self._evaluated = score(path, split).frame()
+                self._evaluated = score(split=split, data=path).frame()
         return self._evaluated
 
     def _repr_html_(self) -> str:
@@ -485,12 +485,14 @@ class Predictor(ABC, Generic[In]):
         Example:
             model.plot(frame).savefig("forecast.png")
         """
+        from weft.figures.picture import for_notebook
+
         if raw is None:
-            return self._inspector().curves_of(self._run("plot"))  # type: ignore[no-any-return]
+            return for_notebook(self._inspector().curves_of(self._run("plot")))
         (answer,) = succeeded(self.fresh().attempts([self.parse(raw, Place("input"))]))
         if (figure := answer.figure()) is None:
             raise ConfigError("plot: an answer of this task has no picture; plot() has the training's curves")
-        return figure
+        return for_notebook(figure)
 
     def inspect(self, text: str | None = None, view: str = "") -> Any:
         """The page of `weft inspect` for a notebook: attention, states and search for one text.

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
@@ -378,12 +378,11 @@ class Checkpoints:
             self._publish(model["of"][0])
         return index
 
-    def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
-        """Write a model, the mean of these updates, as the model of the run."""
+    def publish(self, model: Mapping[str, Tensor], updates: Iterable[int], **about: Any) -> None:
+        """Write weights, the mean of these updates, as the model of the run."""
         name = "+".join(str(update) for update in updates)
-        self._replace(
-            "model.safetensors", weights.pack(model.state_dict(), update=name, fits=jsonfile.plain(self.fits))
-        )
+        packed = weights.pack(model, update=name, fits=jsonfile.plain(self.fits), **about)
+        self._replace("model.safetensors", packed)
 
     def keep_cycle(self, update: int) -> None:
         """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble."""

@@ -25,7 +25,7 @@ SHOWN = 8
 
 
 class NotebookDisplay(Reporter):
-    """One cell output that is drawn anew, at most twice a second."""
+    """One cell output, redrawn at most twice a second."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, display

@@ -329,7 +329,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return self.reader.classes
 
     @property
-    def temperature(self) -> float:
+    def _temperature(self) -> float:
         """The temperature of the probabilities; 1 in an ensemble, whose members have their own."""
         return 1.0 if self._others else self.reader.temperature
 

@@ -328,7 +328,7 @@ def written_pairs(
     outputs, wrong, seconds = written(translator, sources, kept, title)
     for number, output in zip(kept, outputs, strict=True):
         lines[number] = output
-    title = f"{title}, {counted(len(kept), left_out, what)}, {translator.described}"
+    title = f"{title}, {counted(len(kept), left_out, what)}, {translator._described}"
     title += unanswered(wrong, "scored as empty")
     return WrittenPairs(title, sources, references, outputs, lines, left_out, wrong, seconds)
 

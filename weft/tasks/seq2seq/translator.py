@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,8 +27,19 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import least_risk
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
+from weft.tasks.consensus import chosen
+from weft.tasks.predictor import (
+    Answer,
+    Failure,
+    Json,
+    Place,
+    Predictor,
+    Raw,
+    answered,
+    as_text,
+    each,
+    succeeded,
+)
 from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
@@ -200,8 +210,7 @@ def results(
         texts = [
             SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every
         ]
-        best = least_risk([one.text for one in texts], how.nbest) if how.mbr else range(len(texts))
-        yield [texts[place] for place in best]
+        yield [texts[place] for place in chosen([one.text for one in texts], how)]
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
@@ -272,7 +281,7 @@ class Translator(Predictor[str]):
         self.lines = decoding.nbest
         self.scores = scores
         together = f", {1 + len(others)} runs together" if others else ""
-        self.described = f"{decoding.describe()}{together}"
+        self._described = f"{decoding.describe()}{together}"
         path = decoding.glossary if decoding.terms == "require" else None
         self._glossary = None if path is None else read_glossary(path)
         how = replace(decoding, glossary=None)
@@ -339,22 +348,16 @@ class Translator(Predictor[str]):
     def pairs(
         self, lines: Iterable[str], *, window: int = WINDOW
     ) -> Iterator[tuple[str, list[SearchResult]]]:
-        """Each line with its translations.
-
-        Args:
-            lines: read `window` at a time, so that a stream of any length takes the same memory; the lines
-                of a window are sorted by length and decoded in batches.
-            window: 1 answers each line at once.
+        """Like `translate` of a stream, `window` lines at a time; a line without an answer ends it.
 
         Raises:
-            DataError, ShapeError: a line cannot be translated.
+            DataError: a line cannot be translated.
         """
-        lines, generator = iter(lines), self._search.seeded()
-        while read := list(islice(lines, window)):
-            for line, found in zip(read, self._window(read, generator), strict=True):
-                if isinstance(found, DataError | ShapeError):
-                    raise found
-                yield line, found
+        given = (self.given(line, Place(f"lines[{number}]")) for number, line in enumerate(lines))
+        for answer in answered(self.fresh(), given, window):
+            if not isinstance(answer, TranslationAnswer):
+                raise DataError(answer.wrong)
+            yield answer.line, list(answer.found)
 
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
@@ -589,7 +592,7 @@ class TranslationAnswer(BestTexts):
     def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
         super().__init__(found, translator.decoding.nbest, scores=translator.scores)
         self._translator = translator
-        self._line = line
+        self.line = line
 
     def figure(self) -> "Figure | None":
         """A heat map of the attention."""
@@ -600,7 +603,7 @@ class TranslationAnswer(BestTexts):
         copying, alignment = self._copying, self._alignment
         pieces = copying.source.pieces(alignment.source), copying.target.pieces(alignment.target)
         return heat_map(
-            alignment.weights, *pieces, title=f"{self._line}\n{self.found[0].text}\n({alignment.shown})"
+            alignment.weights, *pieces, title=f"{self.line}\n{self.found[0].text}\n({alignment.shown})"
         )
 
     def alignment(self) -> str:
@@ -608,12 +611,12 @@ class TranslationAnswer(BestTexts):
         if not best.tokens:  # empty, or a copy
             return " ".join(f"{number}-{number}" for number in range(len(best.text.split())))
         if best.text != self._copying.target.decode(best.tokens):  # with parts of the source
-            return between_spaces(self._line, best.text, self._translator.links(self._line, best))
+            return between_spaces(self.line, best.text, self._translator.links(self.line, best))
         return between_words(self._copying, self._alignment)
 
     @cached_property
     def _read(self) -> str:
-        return self._translator.readable(self._line)
+        return self._translator.readable(self.line)
 
     @cached_property
     def _copying(self) -> Translator:

@@ -175,7 +175,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
     ) -> None:
         self.model = model
         self.lexicon = lexicon
-        self.temperature = temperature
+        self._temperature = temperature
         self._column = column
         self._probs = probs
         self._plot = plot
@@ -269,7 +269,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
                 numbers = best[row, : len(words)]
                 sure, every = [], NOTHING
                 if logps is not None:
-                    logp = calibrated(logps[row, : len(words)], self.temperature)
+                    logp = calibrated(logps[row, : len(words)], self._temperature)
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
                     every = logp.exp().numpy()
                 yield SentenceTags([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
@@ -462,7 +462,7 @@ def evaluate(
             np.array(list(chain(*(one.tags for one, _ in read)))),
             np.array(list(chain(*(sentence.tags or [] for _, sentence in read)))),
             tagger.lexicon.tags,
-            tagger.temperature,
+            tagger._temperature,
         ),
         words=len(flat[1]),
         unseen=sorted(set(flat[1]) - set(tagger.lexicon.tags)),

@@ -286,6 +286,16 @@ class TagTraining(Training):
         chosen = [self.train[int(number)] for number in numbers]
         return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
+    def whole(self) -> "TagTraining":
+        """Sentences with a tag that training never saw stay out, and those longer than its longest."""
+        longest = max(len(one.forms) for one in self.train)
+        known = [
+            one
+            for one in self._valid
+            if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
+        ]
+        return TagTraining(self._data, self._lexicon, [*self.train, *known], self._valid, self.vectors)
+
     def check_metric(self, metric: str) -> None:
         tags = {tag for one in self._valid for tag in one.tags or []}
         if metric == "span_f1" and not are_spans(tags):
@@ -492,6 +502,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
+    target_unit: ClassVar[str] = "word"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
@@ -547,6 +558,9 @@ class TagTask(TextLabelTask[TagData, TagModel]):
             lexicon.features, rows = features.read, features.num_rows
         model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3, num_features=rows)
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
+
+    def check_refit(self) -> None:
+        """Any tagger can."""
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
