@@ -136,7 +136,7 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     assert not (tmp_path / "saved" / "data").exists()
     assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
     figure: Any = model.plot()
-    assert len(figure.axes) > 0 and figure._repr_png_().startswith(b"\x89PNG")
+    assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
     shown = model._repr_html_()
     assert "&lt;TextClassifier;" in shown and "<table" not in shown
     model.evaluate(FRAME)

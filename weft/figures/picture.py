@@ -56,7 +56,8 @@ def png(figure: Figure) -> bytes:
 
 def for_notebook(figure: Figure) -> Figure:
     """The figure, which a notebook now shows without pyplot."""
-    figure._repr_png_ = lambda: png(figure)  # type: ignore[attr-defined]
+    size = {"width": round(80 * figure.get_figwidth())}
+    figure._repr_png_ = lambda: (png(figure), size)  # type: ignore[attr-defined]
     return figure
 
 
