@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from weft import machine
-from weft.fitting import for_this_machine
 from weft.config import dump, read_recipe
+from weft.fitting import for_this_machine
 from weft.run.scale import gpu_overrides
 from weft.run.training import CheckedRecipe, begin_run, check_recipe
 from weft.train.training_state import too_small
