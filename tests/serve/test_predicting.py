@@ -51,16 +51,6 @@ def png(pixels: np.ndarray) -> str:
     return base64.b64encode(out.getvalue()).decode()
 
 
-@pytest.mark.slow
-def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
-    run = served("summarise without copying")
-    texts = ["alpha beta. It is omega here.", "beta."]
-    found = answered(run, texts)
-    lines = weft("predict", run.path, stdin="\n".join(texts).encode() + b"\n").lines
-    assert [one["text"] for one in found] == lines
-    assert run.rewriter is not None and run.directions() == []
-
-
 def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
     run = served("masked")
     (found,) = answered(run, "the [MASK] can purr")
@@ -108,14 +98,6 @@ def test_a_word_is_compared_in_two_sentences_or_a_sentence_has_vectors(served: C
     assert np.allclose(alone["vectors"], comparer.vectors("go to the bank now").layers[-1], atol=1e-5)
     assert "is no word of" in refusal(run, "lake\tgo now\tthe lake")
     assert "at most 200" in refusal(run, "go " * 201)
-
-
-def test_a_picture_is_drawn(served: Callable[[str], Any]) -> None:
-    run = served("draw")
-    (found,) = answered(run, "a red circle at the top")
-    with Image.open(io.BytesIO(base64.b64decode(found.removeprefix("data:image/png;base64,")))) as picture:
-        drawn = run.opened.pipeline.predictor(run.opened.model).predict("a red circle at the top")
-        assert (np.asarray(picture.convert("RGB")) == drawn).all()
 
 
 @pytest.mark.parametrize("name", ["caption", "images"])

@@ -98,17 +98,6 @@ def test_a_window_that_prediction_refuses_is_not_scored(run: Path, tmp_path: Pat
     np.testing.assert_allclose(found.compared[0].made().outputs.best, best, rtol=1e-5)
 
 
-def test_scores_of_the_runs_own_split_are_those_of_its_predictions(run: Path) -> None:
-    opened = open_run(run)
-    path = opened.task.data.folder / opened.task.data.file  # type: ignore[attr-defined]
-    best, true, _ = forecasts(opened, path)
-    each = len(best) // 2
-    test = [slice(end - 10, end) for end in (each, 2 * each)]  # 12 of 60 rows, horizon 3: 10 origins
-    found = opened.pipeline.evaluate(opened.model).compared[0].made()
-    np.testing.assert_allclose(found.outputs.best, np.concatenate([best[part] for part in test]), rtol=1e-5)
-    np.testing.assert_allclose(found.references, np.concatenate([true[part] for part in test]))
-
-
 def test_rows_before_a_series_that_was_trained_change_no_score(run: Path, tmp_path: Path) -> None:
     new, opened = table(tmp_path / "new.csv", "a", rows=31, seed=2), open_run(run)
     before = opened.pipeline.evaluate(opened.model, data=new).compared[0].made()

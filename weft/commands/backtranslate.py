@@ -26,6 +26,7 @@ from weft.commands.options import (
     GroupedCommand,
     as_words,
     device,
+    file_option,
     plugin,
     processes,
     sampling,
@@ -53,15 +54,7 @@ COMPUTING = ("processes", "device", "plugins")
 @click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--folder",
-    "-o",
-    "out",
-    required=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Directory for the pairs.",
-)
+@file_option("--folder", "-o", "out", required=True, metavar="DIR", help="Directory for the pairs.")
 @click.option(
     "--tag",
     "mark",

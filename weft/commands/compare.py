@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import device, plugin
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import folded
 
 FILES = ("report.md", "report.html", "scores.csv", "tests.csv", "tables.tex")
@@ -39,12 +39,11 @@ FIGURES = ("scores.svg", "scores.pdf", "curves.svg", "curves.pdf")
     help="What each training may use, for RECIPE: updates, tokens or cpu-minutes end it, parameters sets the "
     "widths of the model. For example tokens=2M (repeatable).",
 )
-@click.option(
+@output_option(
     "--folder",
-    metavar="DIR",
-    type=OutputPath(folder=True),
     default=Path("comparison"),
     help="Directory for the report, the measurements and the trained variants.",
+    folder=True,
 )
 @click.option(
     "--text",

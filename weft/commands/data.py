@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from weft.commands.options import given_one, plugin
+from weft.commands.options import file_option, given_one, plugin
 from weft.data.report import SHOWN
 
 
@@ -210,13 +210,7 @@ def _knows(kind: Any, file: Path) -> bool:
 
 @command.command("get", short_help="Fetch a public data set that included recipes need.")
 @click.argument("name", required=False)
-@click.option(
-    "--folder",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    show_default="data/NAME",
-    help="Folder for its files.",
-)
+@file_option("--folder", metavar="FOLDER", show_default="data/NAME", help="Folder for its files.")
 def get(name: str | None, folder: Path | None) -> None:
     """Fetch the public data set NAME, check it and convert it for the recipes.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.commands.options import file_option
 from weft.commands.program import typed
 from weft.store import files
 
@@ -31,13 +32,7 @@ EXAMPLE = "Select the cells that you want to copy to another sheet."
 @click.command()
 @click.option("--source", metavar="LANG", default="en", help="Source language: en, de, es, fr, pl or ru.")
 @click.option("--target", metavar="LANG", default="es", help="Target language, from the same list.")
-@click.option(
-    "--run",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    show_default="runs/demo-SOURCE-TARGET",
-    help="Run directory.",
-)
+@file_option("--run", metavar="DIR", show_default="runs/demo-SOURCE-TARGET", help="Run directory.")
 @click.option(
     "--minutes",
     metavar="X",

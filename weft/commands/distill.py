@@ -14,6 +14,7 @@ from weft.commands.options import (
     GroupedCommand,
     RecipeFile,
     device,
+    file_option,
     plugin,
     processes,
     searching,
@@ -43,10 +44,9 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     type=RecipeFile(),
     help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data are kept.",
 )
-@click.option(
+@file_option(
     "--run",
     metavar="DIR",
-    type=click.Path(path_type=Path),
     show_default="runs/NAME-distilled of the recipe",
     help="Run directory of the student.",
 )
@@ -55,18 +55,15 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     is_flag=True,
     help="Train on the original pairs of the student's recipe as well as the teacher's.",
 )
-@click.option(
+@file_option(
     "--sources",
-    metavar="FILE",
     multiple=True,
-    type=click.Path(path_type=Path),
     show_default="training sources of TEACHER",
     help="File of texts for the teacher, one per line (repeatable).",
 )
-@click.option(
+@file_option(
     "--corpus",
     metavar="DIR",
-    type=click.Path(path_type=Path),
     show_default="RUN.corpus",
     help="Directory for the teacher's texts. Students with the same one share them.",
 )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import SEARCH, GroupedCommand, device, plugin, searching
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.options import SEARCH, GroupedCommand, device, file_option, plugin, searching
+from weft.commands.output_check import OutputPath, check_outputs, output_option
 from weft.wording import columns, folded
 
 if TYPE_CHECKING:
@@ -38,10 +38,8 @@ HEADINGS = {
 
 @click.command(cls=GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
+@file_option(
     "--data",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     show_default="data of the recipe",
     help="Other data to score: a prefix of files, or a table such as .tsv.",
 )
@@ -64,14 +62,11 @@ HEADINGS = {
     help="Split of the recipe's data. Training chose its checkpoint on valid, so scores there are too good.",
 )
 @searching
-@click.option(
-    "--score",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Score given answers instead of generating any: the log-probability of each line of FILE.",
+@file_option(
+    "--score", help="Score given answers instead of generating any: the log-probability of each line of FILE."
 )
 @click.option("--lowercase", is_flag=True, help="Compute BLEU and chrF on lower-cased text.")
-@click.option("--output", metavar="FILE", type=OutputPath(), help="File for the outputs, one per line.")
+@output_option("--output", help="File for the outputs, one per line.")
 @click.option(
     "--metric",
     "metrics",
@@ -99,13 +94,7 @@ HEADINGS = {
     help="Classifiers and taggers only: fit a temperature, so that probabilities match accuracy, and "
     "thresholds to the validation part, and keep them in RUN.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    metavar="FILE",
-    type=OutputPath(),
-    help="File for all scores as JSON.",
-)
+@output_option("--json", "json_path", help="File for all scores as JSON.")
 @device
 @plugin
 def command(**given: Any) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import ListingCommand, device, plugin
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import plural
 
 
@@ -21,11 +21,10 @@ def _listed() -> list[tuple[str, str]]:
 @click.command(cls=ListingCommand, heading="Formats", listed=_listed)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--to", metavar="FORMAT", help="Program to write for; the list is below.")
-@click.option(
+@output_option(
     "--output",
     "-o",
     metavar="PATH",
-    type=OutputPath(),
     help="Directory to create (argos: a file; web: a file if it ends in .html); it must not exist. "
     "Default: the run's name and the format, such as en-es.html or en-es-onnx, in the current directory.",
 )
@@ -34,10 +33,8 @@ def _listed() -> list[tuple[str, str]]:
     default=None,
     help="Store weights as 8-bit integers (smaller) or in full. Default: in full; web: 8-bit integers.",
 )
-@click.option(
+@output_option(
     "--vectors",
-    metavar="FILE",
-    type=OutputPath(),
     help="Instead of --to: write the word vectors. The file's ending sets the format: .txt or .vec (word2vec "
     "text), .bin (word2vec binary), .glove (GloVe text).",
 )

@@ -4,28 +4,21 @@ from pathlib import Path
 
 import click
 
-from weft.commands.options import RecipeFile, plugin
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.options import RecipeFile, count_option, plugin
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import plural
 
 
 @click.command()
 @click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-@click.option(
+@output_option(
     "--folder",
-    metavar="DIR",
-    type=OutputPath(folder=True),
     show_default="runs/NAME-folds of the recipe",
     help="Directory for the runs and folds.tsv.",
+    folder=True,
 )
-@click.option(
-    "--repeats",
-    metavar="N",
-    type=click.IntRange(1),
-    default=1,
-    help="Split everything N times, with data.split_seed 1 to N.",
-)
+@count_option("--repeats", default=1, help="Split everything N times, with data.split_seed 1 to N.")
 @plugin
 def command(
     recipe: Path, overrides: tuple[str, ...], folder: Path | None, repeats: int, plugins: tuple[str, ...]

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from weft.commands.options import ListingCommand
+from weft.commands.options import ListingCommand, file_option
 from weft.commands.program import piped
 
 
@@ -17,9 +17,7 @@ def _listed() -> list[tuple[str, str]]:
 
 @click.command(cls=ListingCommand, heading="Checkpoints of translation toolkits", listed=_listed)
 @click.argument("checkpoint", type=click.Path(path_type=Path))
-@click.option(
-    "--run", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Run directory to create."
-)
+@file_option("--run", metavar="DIR", required=True, help="Run directory to create.")
 @click.option(
     "--task",
     metavar="TASK",
@@ -40,17 +38,13 @@ def _listed() -> list[tuple[str, str]]:
     default="valid",
     help="Validation text for later fine-tuning: a file or a prefix.",
 )
-@click.option(
+@file_option(
     "--vocabulary",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     multiple=True,
     help="Vocabulary, if it is not next to the checkpoint; give it twice for source and target.",
 )
-@click.option(
+@file_option(
     "--subwords",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     multiple=True,
     help="BPE codes or SentencePiece model, if not next to the checkpoint; twice for source and target.",
 )

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from weft.commands.options import ListingCommand, plugin, setting
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import plural
 
 FORMATS = ("svg", "png", "csv", "json")
@@ -39,13 +39,7 @@ VIEWS = {
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=OutputPath(),
-    show_default="RUN/inspect.html",
-    help="Page to write.",
-)
+@output_option("--output", show_default="RUN/inspect.html", help="Page to write.")
 @click.option(
     "--only",
     multiple=True,
@@ -60,12 +54,7 @@ VIEWS = {
     metavar="PATH",
     help="Also show a view of a plugin, such as mine.views.Letters (repeatable).",
 )
-@click.option(
-    "--views",
-    metavar="DIR",
-    type=OutputPath(folder=True),
-    help="Directory for each view as separate files, besides the page.",
-)
+@output_option("--views", help="Directory for each view as separate files, besides the page.", folder=True)
 @click.option(
     "--format",
     "forms",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import plural
 
 
@@ -27,14 +27,7 @@ def command() -> None:
     default="space",
     help="Tokens: words separated by white space, or single characters (a space is written as ▁).",
 )
-@click.option(
-    "--output",
-    "-o",
-    metavar="FILE",
-    type=OutputPath(),
-    required=True,
-    help="ARPA file to write.",
-)
+@output_option("--output", "-o", required=True, help="ARPA file to write.")
 def count(file: Path, order: int, kind: str, output: Path) -> None:
     """Count an n-gram model from FILE, one sentence per line, and write it as an ARPA file.
 

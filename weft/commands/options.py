@@ -44,6 +44,16 @@ class RecipeFile(click.Path):
         return path
 
 
+def file_option(*names: str, **about: Any) -> Callable[..., Any]:
+    """An option that names a file to read."""
+    return click.option(*names, **{"metavar": "FILE", "type": click.Path(path_type=Path), **about})
+
+
+def count_option(*names: str, least: int = 1, **about: Any) -> Callable[..., Any]:
+    """An option that is a whole number."""
+    return click.option(*names, **{"metavar": "N", "type": click.IntRange(least), **about})
+
+
 device = click.option(
     "--device", metavar="NAME", default="auto", help="Device to compute on: cpu, cuda or auto."
 )

@@ -4,7 +4,7 @@ Read next: outputs.py, which writes them.
 """
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -42,6 +42,13 @@ class OutputPath(click.Path):
     def __init__(self, *, folder: bool = False, drawn: bool = False) -> None:
         super().__init__(path_type=Path)
         self.folder, self.drawn = folder, drawn
+
+
+def output_option(*names: str, folder: bool = False, **about: Any) -> Callable[..., Any]:
+    """An option that names a file to write, or a folder of such files."""
+    return click.option(
+        *names, **{"metavar": "DIR" if folder else "FILE", "type": OutputPath(folder=folder), **about}
+    )
 
 
 class _Paths(NamedTuple):

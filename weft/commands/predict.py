@@ -15,13 +15,15 @@ from weft.commands.options import (
     SEARCH,
     GroupedCommand,
     as_words,
+    count_option,
     device,
+    file_option,
     nbest,
     plugin,
     sampling,
     searching,
 )
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.output_check import check_outputs, output_option
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -48,19 +50,8 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @nbest
 @sampling
 @searching
-@click.option(
-    "--alignments",
-    metavar="FILE",
-    type=OutputPath(),
-    help="File for word alignments in Pharaoh format (0-0 1-2).",
-)
-@click.option(
-    "--pictures",
-    "plot",
-    metavar="DIR",
-    type=OutputPath(folder=True),
-    help="Directory for one picture per answer.",
-)
+@output_option("--alignments", help="File for word alignments in Pharaoh format (0-0 1-2).")
+@output_option("--pictures", "plot", help="Directory for one picture per answer.", folder=True)
 @click.option(
     "--max-pictures",
     "plot_limit",
@@ -76,12 +67,7 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option(
     "--split-sentences", is_flag=True, hidden=True, help="Split lines into sentences, and translate each."
 )
-@click.option(
-    "--document",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Translate a document, such as .html or .docx.",
-)
+@file_option("--document", help="Translate a document, such as .html or .docx.")
 @click.option(
     "--read-as",
     metavar="KIND",
@@ -91,21 +77,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, of a multilingual model.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")
 @click.option("--series", metavar="NAME", multiple=True, help="Name of a series to forecast (repeatable).")
-@click.option(
-    "--future",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Table of the covariates that are known in advance.",
-)
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=OutputPath(),
-    help="File for the answers; the same command resumes.",
-)
-@click.option(
-    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes. Needs FILE, --output."
-)
+@file_option("--future", help="Table of the covariates that are known in advance.")
+@output_option("--output", help="File for the answers; the same command resumes.")
+@count_option("--processes", help="Number of processes. Needs FILE, --output.")
 @click.option(
     "--ray",
     metavar="ADDRESS",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import GroupedCommand, device, plugin
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.options import GroupedCommand, count_option, device, file_option, plugin
+from weft.commands.output_check import check_outputs, output_option
 
 if TYPE_CHECKING:
     from weft.serve.guard import Access
@@ -55,10 +55,8 @@ def _print_key(context: click.Context, option: click.Parameter, name: str | None
     default="127.0.0.1",
     help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
 )
-@click.option(
+@file_option(
     "--api-keys",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     help="Require an API key; each line is NAME:SHA256[:REQUESTS_PER_MINUTE]. A changed file is reread.",
 )
 @click.option(
@@ -83,35 +81,11 @@ def _print_key(context: click.Context, option: click.Parameter, name: str | None
     multiple=True,
     help="Web site whose pages may use this server, such as https://app.example.org (repeatable).",
 )
-@click.option(
-    "--tls-cert",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Certificate chain in PEM format: serve HTTPS.",
-)
-@click.option(
-    "--tls-key",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Private key of the certificate, in PEM format.",
-)
-@click.option(
-    "--access-log",
-    metavar="FILE",
-    type=OutputPath(),
-    help="Append one JSON line per request, without texts; - for standard output.",
-)
-@click.option(
-    "--queue", metavar="N", type=click.IntRange(1), default=512, help="Maximum number of waiting texts."
-)
-@click.option(
-    "--batch",
-    "batch_rows",
-    metavar="N",
-    type=click.IntRange(1),
-    default=64,
-    help="Maximum number of texts per batch.",
-)
+@file_option("--tls-cert", help="Certificate chain in PEM format: serve HTTPS.")
+@file_option("--tls-key", help="Private key of the certificate, in PEM format.")
+@output_option("--access-log", help="Append one JSON line per request, without texts; - for standard output.")
+@count_option("--queue", default=512, help="Maximum number of waiting texts.")
+@count_option("--batch", "batch_rows", default=64, help="Maximum number of texts per batch.")
 @click.option(
     "--deadline",
     "deadline_seconds",
@@ -120,45 +94,27 @@ def _print_key(context: click.Context, option: click.Parameter, name: str | None
     default=60.0,
     help="Maximum time per request, in seconds.",
 )
-@click.option(
-    "--characters",
-    metavar="N",
-    type=click.IntRange(1),
-    default=20_000,
-    help="Maximum number of characters per request.",
-)
-@click.option(
+@count_option("--characters", default=20_000, help="Maximum number of characters per request.")
+@count_option(
     "--tokens",
-    metavar="N",
-    type=click.IntRange(1),
     default=1024,
     help="Maximum number of tokens per text, a sentence for example; a request may have 16 times as many.",
 )
-@click.option(
-    "--connections",
-    metavar="N",
-    type=click.IntRange(1),
-    default=1000,
-    help="Maximum number of open connections; beyond it idle ones are closed.",
+@count_option(
+    "--connections", default=1000, help="Maximum number of open connections; beyond it idle ones are closed."
 )
-@click.option(
+@count_option(
     "--bodies",
     metavar="MB",
-    type=click.IntRange(11),
     default=100,
     help="Maximum megabytes of requests and files in progress; one client may send a quarter of it at once.",
+    least=11,
 )
-@click.option(
-    "--workers",
-    metavar="N",
-    type=click.IntRange(1),
-    default=1,
-    help="Number of processes that answer; they share the weights. On the CPU only.",
+@count_option(
+    "--workers", default=1, help="Number of processes that answer; they share the weights. On the CPU only."
 )
-@click.option(
+@output_option(
     "--suggestions",
-    metavar="FILE",
-    type=OutputPath(),
     help="Keep better translations from users (LibreTranslate's /suggest) in FILE, as lines of JSON.",
 )
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.longer import advice, degenerate
-from weft.commands.options import RecipeFile, plugin
+from weft.commands.options import RecipeFile, count_option, file_option, plugin
 from weft.commands.program import piped, typed
 from weft.wording import numbered, plural
 
@@ -22,18 +22,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-@click.option(
-    "--run",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    show_default="runs/NAME of the recipe",
-    help="Run directory.",
-)
+@file_option("--run", metavar="DIR", show_default="runs/NAME of the recipe", help="Run directory.")
 @plugin
-@click.option(
+@count_option(
     "--processes",
-    metavar="N",
-    type=click.IntRange(1),
     show_default="1",
     help="Number of training processes on this machine, such as one per GPU; under srun, of its processes.",
 )

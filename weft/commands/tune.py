@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import RecipeFile, plugin
+from weft.commands.options import RecipeFile, count_option, file_option, plugin
 from weft.commands.output_check import check_outputs
 from weft.wording import plural
 
@@ -25,11 +25,10 @@ PHASES = "search", "retrain"
 @click.command()
 @click.argument("recipe", type=RecipeFile())
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-@click.option(
+@file_option(
     "--study",
     "folder",
     metavar="DIR",
-    type=click.Path(path_type=Path),
     show_default="runs/NAME-tuned of the recipe",
     help="Directory for the trials and the report.",
 )
@@ -54,16 +53,12 @@ PHASES = "search", "retrain"
 @click.option(
     "--seeds", type=click.IntRange(0, 10), default=3, help="Seeds to train the best trial with; 0 for none."
 )
-@click.option(
+@file_option(
     "--space",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     show_default="declared by the task",
     help="YAML file with the settings to search and their ranges.",
 )
-@click.option(
-    "--processes", metavar="N", type=click.IntRange(1), default=1, help="Trials to train at the same time."
-)
+@count_option("--processes", default=1, help="Trials to train at the same time.")
 @click.option(
     "--storage",
     metavar="URL",

@@ -1,5 +1,9 @@
-"""Checkpoints of OpenNMT-py 2.3.0 and 3.5.1 give its own log-probabilities and outputs (opennmt/make.py)."""
+"""Checkpoints of OpenNMT-py 2.3.0 and 3.5.1, and of its successor Eole 0.6.4, give their own outputs.
 
+The checkpoints, log-probabilities and outputs are written by opennmt/make.py and eole/make.py.
+"""
+
+import json
 import shutil
 from pathlib import Path
 
@@ -23,13 +27,26 @@ from weft.importing.kits.kit import CheckpointHints
 from weft.importing.kits.opennmt import read
 from weft.importing.runs import import_run
 
-FIXTURE = Path(__file__).parent / "opennmt" / "fixture.tar.xz"
-MODELS = ["sinusoidal", "lstm", "rotary", "gru", "old"]
+HERE = Path(__file__).parent
+MODELS = {
+    "opennmt-sinusoidal": "sinusoidal",
+    "eole-sinusoidal": "sinusoidal",
+    "opennmt-lstm": "lstm",
+    **{f"eole-{name}": name for name in ("rotary", "learned")},
+    **{f"opennmt-{name}": name for name in ("rotary", "gru", "old")},
+}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return unpacked(FIXTURE, tmp_path_factory.mktemp("opennmt"))
+def folders(tmp_path_factory):
+    """The unpacked fixtures of both."""
+    kits = ("opennmt", "eole")
+    return {kit: unpacked(HERE / kit / "fixture.tar.xz", tmp_path_factory.mktemp(kit)) for kit in kits}
+
+
+@pytest.fixture(scope="module")
+def folder(folders):
+    return folders["opennmt"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +56,8 @@ def expected(folder):
 
 def imported(folder: Path, name: str, run: Path, **others: object) -> Path:
     given = {"source": "es", "target": "en", "subwords": (folder / "codes",)} | others
-    import_run(folder / f"{name}_step_120.pt", run, **given)
+    model = folder / name  # a directory of Eole, or a file of OpenNMT-py
+    import_run(model if model.is_dir() else folder / f"{name}_step_120.pt", run, **given)
     return run
 
 
@@ -54,8 +72,10 @@ def changed(folder: Path, made: Path, name: str, change) -> Path:
     return made
 
 
-@pytest.mark.parametrize("name", quick_first({name: name for name in MODELS}, 2))
-def test_a_model_gives_the_log_probabilities_and_outputs_of_opennmt(tmp_path, folder, expected, name):
+@pytest.mark.parametrize("name", quick_first({name: name for name in MODELS}, 3))
+def test_a_model_gives_the_log_probabilities_and_outputs_of_its_toolkit(tmp_path, folders, name):
+    folder = folders[name.partition("-")[0]]
+    expected, name = expected_of(folder), MODELS[name]
     run = imported(folder, name, tmp_path / "run")
     equal_log_probabilities(run, expected, name)
     for search, options in SEARCHES.items():
@@ -73,8 +93,9 @@ def test_without_subwords_a_run_reads_and_writes_pieces(tmp_path, folder, expect
     assert isinstance(text, str)
 
 
-def test_training_goes_on_with_the_settings_of_the_checkpoint(tmp_path, folder):
-    recipe = (imported(folder, "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
+@pytest.mark.parametrize("kit", ["opennmt", "eole"])
+def test_training_goes_on_with_the_settings_of_the_checkpoint(tmp_path, folders, kit):
+    recipe = (imported(folders[kit], "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
     for line in TAKEN_OVER:
         assert line in recipe, line
 
@@ -150,4 +171,43 @@ def test_only_its_own_files_are_recognised(tmp_path, folder):
     kit = next(kit for kit in KITS if kit.name == "OpenNMT-py")
     torch.save({"model": {"a": torch.ones(2)}, "args": None}, tmp_path / "other.pt")
     assert not kit.recognises(tmp_path / "other.pt") and not kit.recognises(tmp_path)
-    assert all(kit.recognises(folder / f"{name}_step_120.pt") for name in MODELS)
+    theirs = [name for kit_and_name, name in MODELS.items() if kit_and_name.startswith("opennmt")]
+    assert all(kit.recognises(folder / f"{name}_step_120.pt") for name in theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error", "words"),
+    [
+        ("config.json", {"architecture": "rnn"}, ConfigError, "architecture.*got rnn"),
+        ("config.json", {"mlp_activation_fn": "gated-gelu"}, ConfigError, "got gated-gelu"),
+        ("config.json", {"parallel_residual": True}, ConfigError, "parallel_residual"),
+        ("config.json", {"rope_config": {"scaling_type": "llama3"}}, ConfigError, "scaling_type.*got llama3"),
+        (
+            "vocab.json",
+            {"tgt": ["<unk>", "<blank>", "<s>", "</s>"]},
+            CheckpointError,
+            "64 target tokens, the vocabulary 4",
+        ),
+        ("vocab.json", {"src": None}, CheckpointError, "expected a list of tokens 'src'"),
+    ],
+)
+def test_what_cannot_be_imported_from_eole_is_refused_in_one_sentence(
+    tmp_path, folders, name, change, error, words
+):
+    shutil.copytree(folders["eole"] / "sinusoidal", tmp_path / "model")
+    file = tmp_path / "model" / name
+    content = json.loads(file.read_text("utf-8"))
+    (content["model"] if name == "config.json" else content).update(change)
+    file.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(error, match=words) as raised:
+        import_run(tmp_path / "model", tmp_path / "run", source="es", target="en")
+    assert "\n" not in str(raised.value) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "model.00.safetensors"])
+def test_a_damaged_file_of_eole_is_refused(tmp_path, folders, name):
+    shutil.copytree(folders["eole"] / "sinusoidal", tmp_path / "model")
+    (tmp_path / "model" / name).write_bytes(b"{")
+    with pytest.raises(CheckpointError, match="fetch it again"):
+        import_run(tmp_path / "model", tmp_path / "run", source="es", target="en")
+    assert not (tmp_path / "run").exists()

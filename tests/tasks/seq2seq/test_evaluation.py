@@ -3,13 +3,11 @@
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import sacrebleu
 import torch
 
-import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
@@ -140,9 +138,3 @@ def test_validation_is_what_evaluation_says(opened: LoadedRun, monkeypatch: pyte
     assert report.title == "valid xx-yy, 13 pairs, greedy"
     assert report.scores[0].value == pytest.approx(scores["bleu"])
     assert report.scores[-1].value == pytest.approx(scores["perplexity"], rel=1e-4)
-
-
-def test_python_and_the_command_line_answer_the_same(opened: LoadedRun) -> None:
-    translator = package.load(opened.path)
-    assert weft("predict", opened.path, stdin=b"alpha beta\n").out == translator.predict("alpha beta") + "\n"
-    assert isinstance(opened.path, Path)
