@@ -86,3 +86,15 @@ def test_what_is_written_for_the_user_replaces_nothing(trained: Path, tmp_path: 
     with full("all.json"):
         assert sentence in weft("evaluate", trained, "--json", tmp_path / "all.json").err
     assert content(tmp_path) == before
+
+
+def test_an_export_on_a_full_disk_names_its_output(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*places: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "rename", no_room)
+    said = refused(weft("export", trained, "--to", "tokenizer", "--output", tmp_path / "out"))
+    assert f"--output {tmp_path / 'out'}: cannot be written (No space left on device); free some" in said
+    assert not list(tmp_path.iterdir())

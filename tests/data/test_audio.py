@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from weft.data.audio import read_paths, read_sound, read_spoken
+from weft.data.audio import read_paths, read_sound, read_spoken, seconds_of
 from weft.data.resampling import resample
 from weft.errors import DataError, DataWarning
 
@@ -130,6 +130,15 @@ def test_a_file_that_was_cut_off_and_one_without_samples(tmp_path: Path) -> None
         read_sound(path)
     with pytest.raises(DataError, match="recording is empty"):
         read_sound(write(tmp_path / "y.wav", b""))
+
+
+def test_silence_at_a_low_rate_counts_as_long_as_it_becomes(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "x.flac", np.zeros(1_200_000, np.int16), 1000)
+    assert (tmp_path / "x.flac").stat().st_size < 5000
+    with pytest.raises(DataError, match="unpacks to more than 300 times its size"):
+        read_sound(tmp_path / "x.flac")
+    soundfile.write(tmp_path / "y.flac", np.zeros(60_500, np.int16), 1000)
+    assert seconds_of(tmp_path / "y.flac") == 60.5 == read_sound(tmp_path / "y.flac").seconds
 
 
 @pytest.mark.parametrize("form", ["FLAC", "AIFF", "MP3", "RF64"])

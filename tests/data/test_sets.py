@@ -108,6 +108,16 @@ def test_what_is_there_is_not_overwritten(server: Server, tmp_path: Path) -> Non
     assert (tmp_path / "a.txt").read_text() == "mine" and server.asked == []
 
 
+def test_a_download_is_not_written_through_a_link(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "a.txt.part").symlink_to(tmp_path / "mine")
+    with pytest.raises(DataError, match="is a link"):
+        fetch(server.file(TEXT), tmp_path)
+    with pytest.raises(OSError, match="symbolic link"):
+        sets._receive(server.file(TEXT), tmp_path / "a.txt.part", 0)
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
 def test_another_content_is_refused_and_removed(server: Server, tmp_path: Path) -> None:
     file = server.file(TEXT)
     server.content["/a"] = TEXT[::-1]

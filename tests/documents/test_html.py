@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 
 import numpy as np
 import pytest
@@ -169,3 +170,13 @@ def test_pieces_are_found_in_the_text_that_they_spell() -> None:
     found = attended(source, target, pieces, weights)
     assert found.weights.argmax(1).tolist() == [0, 2, 1]
     assert np.allclose(found.weights.sum(1), 1)
+
+
+@pytest.mark.parametrize("unit", ["<sup>", "<sup>1", "a<sub>1<b></b>", "<sup>1</sup>", "<kbd>", "<a>b</a>"])
+def test_the_time_to_read_a_page_grows_with_it(unit: str) -> None:
+    def seconds(size: int) -> float:
+        begun = time.process_time()
+        Html(unit * (size // len(unit)))
+        return time.process_time() - begun
+
+    assert seconds(40_000) < 16 * seconds(5_000) + 0.1  # 64 times, if it were quadratic

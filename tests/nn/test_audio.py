@@ -47,6 +47,14 @@ def test_log_mel_is_its_formula(count: int) -> None:
     np.testing.assert_allclose(found.numpy(), np.stack(want), atol=1e-5)  # the filters are float32
 
 
+def test_a_long_sound_is_computed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = torch.randn(5000, generator=torch.Generator().manual_seed(1))
+    want = log_mel(samples, 8000, bins=13)
+    for piece in (1, 7, len(want) - 1, len(want)):
+        monkeypatch.setattr("weft.nn.embed.audio.PIECE", piece)
+        torch.testing.assert_close(log_mel(samples, 8000, bins=13), want)
+
+
 def test_normalised_bands_have_mean_0_and_deviation_1_and_silence_stays_finite() -> None:
     frames = normalised(3 + 5 * torch.randn(31, 7, generator=torch.Generator().manual_seed(1)))
     torch.testing.assert_close(frames.mean(0), torch.zeros(7), atol=1e-5, rtol=0)

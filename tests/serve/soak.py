@@ -85,6 +85,7 @@ class Client:
             "slow reader": self._slow_reader,
             "wrong key": self._wrong_key,
             "nonsense": self._nonsense,
+            "attack": self._attack,
         }
 
     def run(self, until: float) -> None:
@@ -156,6 +157,26 @@ class Client:
         path = self.random.choice(["/translate", "/predict", "/v1/completions", "/nowhere", "/api/watch"])
         body = self.random.choice([b"[" * 900, b"{}", b"\xff", b'{"q": 7}', self.random.randbytes(300)])
         return ask(self.where + path, body, "application/json", headers=self.headers).status
+
+    def _attack(self) -> int:
+        """What once stopped a server: charsets, cookies, depth, and a document of a client that leaves."""
+        charset = self.random.choice(["punycode", "utf-7", f"unknown-{self.random.random()}" + "x" * 9000])
+        form = b'--e\r\nContent-Disposition: form-data; name="q"\r\n\r\n' + b"x" * 9999 + b"-\r\n--e--\r\n"
+        cookie = 'weft_key="' + '\\"' * 4000 + '"'
+        deep = b'{"q": ' + b"[" * 900 + b"]" * 900 + b"}"
+        statuses = {
+            ask(f"{self.where}/translate", form, f"{FORM}; charset={charset}").status,
+            ask(f"{self.where}/v1/models", headers={"Cookie": cookie}).status,
+            ask(f"{self.where}/translate", deep, "application/json", headers=self.headers).status,
+        }
+        host, port = self.where.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as line:
+            body = (
+                b'--e\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n' + b"a. " * 999
+            )
+            head = f"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self.key}\r\n"
+            line.sendall(f"{head}Content-Type: {FORM}\r\nContent-Length: 9000\r\n\r\n".encode() + body)
+        return max(statuses - {400, 401, 415}, default=400)
 
     def _open(self) -> socket.socket:
         host, port = self.where.removeprefix("http://").split(":")
@@ -248,8 +269,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", type=Path)
     parser.add_argument("--seconds", type=float, default=7200.0)
+    parser.add_argument("--clients", type=int, default=6)
     given = parser.parse_args()
-    report = soak(given.runs, given.seconds)
+    report = soak(given.runs, given.seconds, given.clients)
     for (kind, status), count in sorted(report.requests.items()):
         print(f"{kind:12} {status} {count:7,}")
     print(f"memory {report.first_mib:.0f} MiB, at the end {report.last_mib:.0f} MiB")

@@ -1,7 +1,10 @@
 """Whatever comes, a clear answer goes out, never a 5xx, and the next request is answered."""
 
 import json
+import os
+import shutil
 import socket
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -225,3 +228,20 @@ def test_a_request_of_too_many_tokens_is_refused() -> None:
         check("7", "8")
     with pytest.raises(Refusal, match="q: expected at most 112 tokens per request, got 113; send less"):
         check(*["7"] * 16, "1")
+
+
+def test_a_long_log_of_a_training_is_read_once(runs: Path, tmp_path: Path, library: None) -> None:
+    from weft.serve.served import LAST_BYTES, ServedRun
+
+    shutil.copytree(runs / "toy", tmp_path / "toy")
+    log = tmp_path / "toy" / "metrics.jsonl"
+    last = {"event": "validation", "update": 9, "samples": [{"source": "the last one"}]}
+    log.write_text("x" * 2 * LAST_BYTES + "\n" + json.dumps(last) + "\n")
+    run = ServedRun(tmp_path / "toy", "toy", "cpu", ())
+    assert run.examples() == ["the last one"]
+    about = log.stat()
+    log.write_text(log.read_text().replace("last", "same"))
+    os.utime(log, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert run.examples() == ["the last one"]  # the file has not changed, as far as its time says
+    os.utime(log)
+    assert run.examples() == ["the same one"]

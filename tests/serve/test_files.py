@@ -200,3 +200,13 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
         assert reply.status == 400 and sentence in reply.body["error"], reply
     asked["inputs"] = "\n".join(lines).replace("north", '"nor\nth"')
     assert post(f"{address}/predict", asked).status == 200
+
+
+def test_a_long_recording_is_refused(address: str, folder: Path) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    soundfile.write(folder / "long.flac", [0.0] * 61_000, 1000)
+    sent = base64.b64encode((folder / "long.flac").read_bytes()).decode()
+    for path in ("/predict", "/inspect"):
+        reply = post(address + path, {"run": "speech", "inputs": sent})
+        assert reply.status == 400
+        assert reply.body["error"] == "inputs: expected a recording of at most 60 seconds, got 61; cut it"

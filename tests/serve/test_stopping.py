@@ -4,9 +4,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,3 +101,26 @@ def test_a_signal_ends_a_server_whose_model_computes(library: None, runs: Path, 
             assert time.monotonic() - begun < 20 + patience
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("path", ["/health", "/translate?q=alpha&source=xx&target=yy"])
+def test_no_connection_is_reset_when_the_server_stops(serving: Any, path: str) -> None:
+    """The system has accepted them all; the server has not read most of them."""
+    from weft.serve.server import Server, bound
+
+    place = bound("127.0.0.1", 0)
+    server = Server(serving)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    lines = []
+    for _ in range(150):
+        lines.append(socket.create_connection(place.getsockname(), timeout=60))
+        lines[-1].sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        server.should_exit = True
+    assert [line.recv(12) for line in lines] == [b"HTTP/1.1 200"] * 150
+    for line in lines:
+        line.close()
+    thread.join(30)
+    assert not thread.is_alive()

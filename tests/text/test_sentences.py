@@ -1,6 +1,7 @@
 """Sentences and the white space between them: nothing is lost, whatever the text."""
 
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -54,3 +55,21 @@ def test_a_missing_splitter_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "sentencex", None)
     with pytest.raises(ConfigError, match=r"sentencex is not installed; pip install 'weft-seq\[documents\]'"):
         split("A. B.", "en")
+
+
+@pytest.mark.parametrize("end", ["«a. ", '?"', "“a. ", "!»", "「a。"])
+def test_the_time_to_split_a_text_grows_with_it(end: str) -> None:
+    def seconds(size: int) -> float:
+        begun = time.process_time()
+        split(end * (size // len(end)), "en")
+        return time.process_time() - begun
+
+    assert seconds(80_000) < 12 * seconds(16_000) + 0.05  # 25 times, if it were quadratic
+
+
+def test_a_long_text_is_split_like_its_parts() -> None:
+    part = "Dr. Li met her. “Three. Four,” he said. (Five. Six.) Why? It was 3.5, e.g. here. "
+    few, many = split(part * 3, "en").texts, split(part * 300, "en").texts
+    assert many == few[: len(few) // 3] * 300
+    long = split("word " * 5000, "en")
+    assert long.joined(long.texts, "en") == "word " * 5000

@@ -32,13 +32,15 @@ REFUSALS = {
     "408": "The body did not arrive in time.",
     "409": "The run has no model yet.",
     "413": "The body is too large.",
+    "415": "The body is compressed, or its charset is not UTF-8.",
     "421": "The Host header names none of the names of this server.",
     "429": "Too many requests are waiting or in progress, or the limit of the key is reached.",
+    "431": "The headers are too large.",
     "500": "The server failed; its log says why.",
     "503": "The time limit was reached, too much is in progress, or the server is shutting down.",
 }
-EVERYWHERE = ("400", "403", "421", "500", "503")
-SENT = ("408", "413", "429")
+EVERYWHERE = ("400", "403", "421", "431", "500", "503")
+SENT = ("408", "413", "415", "429")
 RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 BEARER = {"WWW-Authenticate": {"description": "Bearer", "schema": {"type": "string"}}}
 MANY_FORMS: dict[str, type[schemas.Fields]] = {

@@ -16,7 +16,7 @@ import torch
 
 from weft.data.questions import Analogy, Questions, WordPair
 from weft.data.vectors import write_vectors
-from weft.errors import DataError
+from weft.errors import DataError, ShapeError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
@@ -29,6 +29,7 @@ from weft.tasks.embeddings.data import WordList, WordsData
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, ShownVectors
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
+from weft.wording import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,6 +169,8 @@ class WordVectors(predictor.Predictor[list[str]]):
         Raises:
             DataError: the word has no vector.
         """
+        if not isinstance(word, str):
+            raise DataError(f"expected a word, got {kind_of(word)}; predict answers a list of words")
         spelt = self.data.word(word)
         if spelt in self.list.number:
             return self.matrix[self.list.number[spelt]]  # type: ignore[no-any-return]
@@ -203,7 +206,11 @@ class WordVectors(predictor.Predictor[list[str]]):
         return float(a @ b)
 
     def near(self, vector: np.ndarray, count: int, without: list[str]) -> list[Near]:
-        """The words nearest to a vector."""
+        """The words nearest to a vector [D]."""
+        if vector.shape != self.matrix.shape[1:]:
+            raise ShapeError(f"expected a vector [{self.matrix.shape[1]}], got {list(vector.shape)}")
+        if not isinstance(count, int) or count < 1:
+            raise DataError(f"count: expected a whole number from 1, got {count!r}")
         scores = self._unit @ unit(vector[None])[0]
         for word in without:
             if word in self:

@@ -22,7 +22,7 @@ from weft.metrics.numbers import ForecastWindows
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
-from weft.wording import plural
+from weft.wording import kind_of, plural
 
 
 class ForecastEnsemble(nn.Module):
@@ -218,7 +218,7 @@ class SeriesForecaster:
             raise ConfigError(
                 "this model also reads the calendar or other columns; give it a table: a CSV file or its text"
             )
-        array = np.asarray(values, dtype=np.float64)
+        array = _numbers(values)
         rows = len(array)
         beside = _given("known", self.data.known, known, rows + self.data.horizon)
         others = _given("past", self.data.past, past, rows)
@@ -375,6 +375,17 @@ def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:
 
 def _called(one: SeriesColumn) -> str:
     return f"series {one.name!r}" if one.name else "the series"
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """The values [N] of a series; None is a missing one."""
+    try:
+        found = np.asarray(values)
+        if found.ndim == 1 and found.dtype.kind in "iufO":
+            return found.astype(np.float64)
+    except (TypeError, ValueError):  # rows of several lengths, or other objects
+        pass
+    raise DataError(f"expected a list of numbers, oldest first, got {kind_of(values)} of something else")
 
 
 def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:

@@ -282,6 +282,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """Whether Python gave one series or table, not a list of them."""
         if isinstance(raw, str | bytes | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
             return True
+        if isinstance(raw, dict) or not hasattr(raw, "__getitem__"):  # neither, so its error is that of one
+            return True
         return len(raw) > 0 and isinstance(raw[0], float | int | np.number | None)
 
     def value(self, answer: ForecastAnswer) -> Any:
