@@ -169,3 +169,15 @@ def test_pieces_are_found_in_the_text_that_they_spell() -> None:
     found = attended(source, target, pieces, weights)
     assert found.weights.argmax(1).tolist() == [0, 2, 1]
     assert np.allclose(found.weights.sum(1), 1)
+
+
+def test_attributes_that_people_read_are_translated() -> None:
+    page = (
+        '<meta name="description" content="a &quot;b&quot;"><meta name=x content="a"><img src=a alt=\'b\'>'
+        '<p title="c" id="d">e <input placeholder="f" value="g"></p><p translate="no" title="h">i</p>'
+    )
+    wanted = (
+        '<meta name="description" content="A &quot;B&quot;"><meta name=x content="a"><img src=a alt=\'B\'>'
+        '<p title="C" id="d">E <input placeholder="F" value="g"></p><p translate="no" title="h">i</p>'
+    )
+    assert translated(page, "a.html") == wanted
