@@ -10,6 +10,7 @@ import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
 from tests.shared import shared_run
+from weft.tasks.summarise.init import guessed
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,11 @@ def test_check_init_and_train_agree_on_the_columns_of_a_table(tmp_path: Path) ->
     assert "source: article" in (tmp_path / "x.yaml").read_text() and "--source article" in began.out
     trained = weft("train", tmp_path / "x.yaml", "--run", tmp_path / "run", "training.max_updates=1")
     assert trained.code == 0, trained.err
+
+
+def test_names_of_columns_decide_before_lengths(tmp_path: Path) -> None:
+    rows = [{"id": n, "Summary": f"{n} " + "a long text " * 9, "Dialogue": f"it is {n}"} for n in range(5)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    given = {"train": tmp_path / "a.json", "text": "text", "summary": "summary"}
+    found = guessed(given, lambda note: None)
+    assert (found["text"], found["summary"]) == ("Dialogue", "Summary")

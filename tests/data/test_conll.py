@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, unanswered, weft
-from weft.data.conll import TaggedForm, form_of, form_of_lines, reading_of
+from weft.data.conll import TaggedForm, form_of, form_of_lines, reading_of, words_among
 from weft.data.conllu import each_input, read_sentences
 from weft.errors import DataError
 from weft.tasks.lexicon import Lexicon
@@ -287,3 +287,9 @@ def test_a_run_keeps_the_form_of_its_training_data(tmp_path: Path) -> None:
         found = read_sentences(path, column=column)  # type: ignore[arg-type]
         Lexicon.learn(found, lowercase=True, min_count=1).save(tmp_path / "tags.json")
         assert Lexicon.load(tmp_path / "tags.json").form == form
+
+
+def test_comments_may_hold_tabs() -> None:
+    lines = ["# id 0\tdomain=train", "a\tO", "# b\tO"]
+    assert words_among(lines, [2, 2, 2], 2) == [1, 2]  # the third stands after a word
+    assert words_among(["#\tO", "a\tO"], [2, 2], 2) == [0, 1]  # a word

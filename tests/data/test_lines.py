@@ -241,3 +241,11 @@ def test_what_unpacks_to_far_more_is_refused(
     monkeypatch.setattr(files, "FREE_BYTES", 2**20)
     with pytest.raises(DataError, match=r"unpacks to more than 300 times its size"):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("only £100", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250"), ("mañana", "mañana in")],
+)
+def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, told: str) -> None:
+    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode("latin-1"))

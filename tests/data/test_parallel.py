@@ -183,3 +183,34 @@ def test_a_first_row_that_may_be_a_header_is_named(tmp_path: Path) -> None:
 
 def test_a_corpus_of_weft_needs_no_notes_on_its_quotes() -> None:
     assert corpus("libreoffice-help", "en", "es", "train").notes == []
+
+
+def test_columns_without_names_have_numbers(tmp_path: Path) -> None:
+    """As of Anki (with a licence) and Tatoeba (with ids)."""
+    file = tmp_path / "anki.tsv"
+    file.write_text("A cat sat.\tUn gato.\tCC-BY by Ann #1\nTwo dogs.\tDos perros.\tCC-BY by Bob #2\n")
+    found = ParallelText(file, "1", "2")
+    assert [pair[1:] for pair in found] == [("A cat sat.", "Un gato."), ("Two dogs.", "Dos perros.")]
+    file.write_text("17\tA cat sat.\t18\tUn gato.\n19\tTwo dogs.\t20\tDos perros.\n")
+    assert [pair.target for pair in ParallelText(file, "2", "4")] == ["Un gato.", "Dos perros."]
+    file.write_text("english\tspanish\tlicence\nA cat sat.\tUn gato.\tCC\n")
+    assert [pair.source for pair in ParallelText(file, "1", "2")] == ["A cat sat."]
+
+
+def test_a_table_without_names_is_no_guess(tmp_path: Path) -> None:
+    file = tmp_path / "anki.tsv"
+    rows = [f"A cat sat {n}.\tUn gato.{n}\tCC-BY 2.0 of a long name #{n}\n" for n in range(5)]
+    file.write_text("".join(rows))
+    found = weft("data", "check", file)
+    assert found.code == 1 and "--source and --target, 1 and 2 for the first two" in found.out
+
+
+def test_half_a_surrogate_pair_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"en": "a \\ud83d\\ude00", "es": "b"}\n{"en": "c\\ud83d", "es": "d"}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl:2: expected whole characters, got half"):
+        list(ParallelText(file, "en", "es"))
+    listed = tmp_path / "a.json"
+    listed.write_text('[{"en": "a", "es": "b"}, {"en": "c\\ud83d", "es": "d"}]')
+    with pytest.raises(DataError, match="record 2: expected whole characters"):
+        list(ParallelText(listed, "en", "es"))

@@ -45,12 +45,20 @@ MARKDOWN = {
     "- [ ] task\n  more\n\n1. one\n": "- [ ] TASK MORE\n\n1. ONE\n",
     "> a\n> > b\n": "> A\n> > B\n",
     "| a | b \\| c |\n|---|:-:|\n| **x** | 7 |\n": "| A | B \\| C |\n|---|:-:|\n| **X** | 7 |\n",
-    "---\ntitle: x\n---\nSet\n===\n\n```\ncode\n```\n\n    more code\n\n<div>x</div>\n": (
-        "---\ntitle: x\n---\nSET\n===\n\n```\ncode\n```\n\n    more code\n\n<div>x</div>\n"
+    "---\ntitle: x\n---\nSet\n===\n\n```\ncode\n```\n\n    more code\n\n<div>2</div>\n": (
+        "---\ntitle: x\n---\nSET\n===\n\n```\ncode\n```\n\n    more code\n\n<div>2</div>\n"
     ),
     "one  \ntwo\\\nthree ![alt](p.png) <http://x>\n": "ONE  \nTWO\\\nTHREE ![alt](p.png) <http://x>\n",
     "2 \\* 3 &amp; a_b\n": "2 \\* 3 & A_B\n",
     "+++\ntitle = 'x'\n+++\n\na\n": "+++\ntitle = 'x'\n+++\n\nA\n",
+    "# A b {#a-b}\n\nTerm\n:   one\n:   two\n": "# A B {#a-b}\n\nTERM\n:   ONE\n:   TWO\n",
+    ":::note[x]\na\n:::\n\n> [!NOTE]\n> b\n": ":::note[x]\nA\n:::\n\n> [!NOTE]\n> B\n",
+    "a\n\n$$\nx_1\n$$\n": "A\n\n$$\nx_1\n$$\n",
+    "a\n:::tip\nb $x_1$ :smile:\n:::\n": "A\n:::tip\nB $x_1$ :smile:\n:::\n",
+    "costs $5 and $6 at 10:30:20\n": "COSTS $5 AND $6 AT 10:30:20\n",
+    "<details>\n<summary>a</summary>\n\nb\n\n</details>\n<!-- c -->\n": (
+        "<details>\n<summary>A</summary>\n\nB\n\n</details>\n<!-- c -->\n"
+    ),
     "text[^n]: a\n\n- b[^n]\n\n  [^n]: c *d*\n[^x]: e\n  f\n\ng\n": (
         "TEXT[^n]: A\n\n- B[^n]\n\n  [^n]: C *D*\n[^x]: E F\n\nG\n"
     ),
@@ -63,6 +71,40 @@ def test_markdown_keeps_everything_but_its_texts(text: str) -> None:
     assert MARKDOWN[text] is None or found == MARKDOWN[text]
     again = translated(found, "a.md")
     assert again == found
+
+
+def test_subtitles_need_no_empty_line_between_them() -> None:
+    text = "1\n00:00:01,000 --> 00:00:02,000\nOpen it.\n2\n00:00:02,500 --> 00:00:03,000\nSave 2\nof it.\n"
+    assert translated(text, "a.srt") == text.replace("Open it", "OPEN IT").replace(
+        "Save 2\nof it", "SAVE 2\nOF IT"
+    )
+    bare = "00:00:01,000 --> 00:00:02,000\nOpen it.\n00:00:02,500 --> 00:00:03,000\nSave it.\n"
+    assert translated(bare, "a.srt") == bare.replace("Open it", "OPEN IT").replace("Save it", "SAVE IT")
+
+
+def test_a_line_of_spaces_is_a_part_of_a_text_of_webvtt() -> None:
+    text = (
+        "WEBVTT\nKind: captions\n\n00:00.000 --> 00:02.000 align:start\n \nopen the file\n\n"
+        "00:02.000 --> 00:02.010\nopen the file\n \n\n00:02.010 --> 00:04.000\nsave it\n"
+    )
+    wanted = text.replace("open the file", "OPEN THE FILE").replace("save it", "SAVE IT")
+    assert translated(text, "a.vtt") == wanted
+
+
+def test_a_language_with_one_plural_form_gets_the_plural() -> None:
+    text = (
+        'msgid ""\r\nmsgstr "Plural-Forms: nplurals=1; plural=0;\\n"\r\n\r\n'
+        'msgid "one file"\r\nmsgid_plural "%d files"\r\nmsgstr[0] ""\r\n'
+    )
+    found = translated(text, "a.po")
+    assert 'msgstr[0] "%d FILES"\r\n' in found and found.count("\n") == found.count("\r\n")
+
+
+def test_an_icu_message_keeps_its_elements() -> None:
+    message = '{N, plural, =0 {now} other {<x id="I"/> minutes by <x id="S"/>Ann<x id="E"/>}}'
+    for source, target in ((message, message), (f"Saved {message} today", f"SAVED  {message} TODAY")):
+        text = f"<xliff><file><trans-unit><source>{source}</source></trans-unit></file></xliff>"
+        assert f">{target}</target>" in translated(text, "a.xlf")
 
 
 def test_subtitles_keep_times_lines_and_speakers() -> None:

@@ -180,3 +180,15 @@ def test_the_time_to_read_a_page_grows_with_it(unit: str) -> None:
         return time.process_time() - begun
 
     assert seconds(40_000) < 16 * seconds(5_000) + 0.1  # 64 times, if it were quadratic
+
+
+def test_attributes_that_people_read_are_translated() -> None:
+    page = (
+        '<meta name="description" content="a &quot;b&quot;"><meta name=x content="a"><img src=a alt=\'b\'>'
+        '<p title="c" id="d">e <input placeholder="f" value="g"></p><p translate="no" title="h">i</p>'
+    )
+    wanted = (
+        '<meta name="description" content="A &quot;B&quot;"><meta name=x content="a"><img src=a alt=\'B\'>'
+        '<p title="C" id="d">E <input placeholder="F" value="g"></p><p translate="no" title="h">i</p>'
+    )
+    assert translated(page, "a.html") == wanted

@@ -101,6 +101,7 @@ FOUND = {
     ),
     "beside other scripts": ("请看https://a.org/b。", ["https://a.org/b"]),
     "paths": (r"Open C:\new\file.txt, then", [r"C:\new\file.txt"]),
+    "flags": ("%'d bytes, % d of %'.2f, 3 % d'a, 5 % done", ["%'d", "% d", "%'.2f"]),
     "none": ("50% done, 3 % of {a b}, 5%-os, 1 < 2 > 0, a@b, & so on, {", []),
 }
 
@@ -130,6 +131,15 @@ def test_a_lost_part_takes_the_place_of_the_words_it_became() -> None:
     assert restored(source, nobody, [(7, 8)]) == "me gusta 🙂 mucho"  # before what follows it
     glued = linked("to me@a.org now", "a.b", (0, 0), (1, 1), (2, 2))
     assert restored("to me@a.org now", glued, [(3, 11)]) == "a me@a.org"
+
+
+def test_a_part_after_a_full_stop_keeps_its_space() -> None:
+    source = "Open it. 🙂"
+    found = linked(source, "Ábralo.", (0, 0), (1, 2))
+    assert restored(source, found, [(9, 10)]) == "Ábralo. 🙂"
+    source = "🙂 Open it."
+    found = linked(source, "¡Ábralo!", (0, 1), (1, 1), (2, 3))
+    assert restored(source, found, [(0, 1)]) == "🙂 ¡Ábralo!"
 
 
 def test_what_the_translation_has_is_not_replaced() -> None:

@@ -71,12 +71,12 @@ class TaggedForm(NamedTuple):
 def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list[int]:
     """The indices of the lines of a sentence that are words, if words have a number of columns.
 
-    Lines before the first word that begin with # and a name are comments, such as "# id = 7".
+    Lines before the first word that begin with # and a space, or with # and a name, are comments.
     """
     found = list[int]()
     for place, (line, count) in enumerate(zip(lines, widths, strict=True)):
-        comment = not found and _COMMENT.match(line) and (count != width or width > 2)
-        if not comment and not line.startswith(START):
+        comment = line.startswith("# ") or (_COMMENT.match(line) and (count != width or width > 2))
+        if not (comment and not found) and not line.startswith(START):
             found.append(place)
     return found
 

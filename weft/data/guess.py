@@ -195,7 +195,8 @@ def sides_of(columns: Sequence[ColumnStatistics]) -> tuple[str, str] | None:
     None if there are no two columns with different texts, or if they have no names.
     """
     bare = [one.name for one in columns] == [str(n + 1) for n in range(len(columns))]
-    bare = bare or (len(columns) == 2 and not all(_is_title(one.name) for one in columns))
+    titles = [_is_title(one.name) and not one.name.isdecimal() for one in columns]
+    bare = bare or (not all(titles) if len(columns) == 2 else not any(titles))
     return None if bare else _two_texts(columns)
 
 

@@ -112,6 +112,7 @@ class LabelledText:
         self.table = TableFile(path, encoding) if is_table(path) else None
         self.names: list[str] = []
         self.headed = False
+        self._answer: int | None = None
         if self.table is not None:
             self.path = self.table.path
             self._find(self.table, text_columns(text), label, named)
@@ -134,17 +135,20 @@ class LabelledText:
         if self.headed:
             next(rows)
         for row in rows:
-            yield (
-                self._example(row)
-                if isinstance(row, Row)
-                else row._replace(text=row.text + _option(row.text))
-            )
+            if isinstance(row, Finding):
+                yield row._replace(text=row.text + _option(row.text))
+            elif self._answer is None or row.cells[self._answer] not in ("reject", "ignore"):
+                yield self._example(row)
 
     def _find(self, table: TableFile, texts: Sequence[str], label: str, named: str) -> None:
         """Find the columns by their names; or by their numbers, or their order, in a table without names."""
         self.names = table.names()
         width = len(self.names)
         found = [table.find(name) for name in (*texts, label)]
+        if table.kind in RECORDS:  # of Prodigy: the options that were accepted, or whether the label was
+            self._answer = table.find("answer")
+            if found[-1] is None and self._answer is not None:
+                found[-1] = table.find("accept")
         columns = [column for column in found if column is not None]
         if len(columns) == len(found):
             self.headed = True

@@ -208,7 +208,7 @@ FEW = 20
 
 _CENTRAL = "čćđšžČĆĐŠŽáďéěíňóřťúůýÁĎÉĚÍŇŘŤÚŮÝąęłńśźżĄĘŁŃÓŚŹŻöőüűÖŐÜŰß"
 _LATIN = {
-    "WINDOWS-1252": "äöüßÄÖÜéèêàâçùûîïôœÉÀÇáíóúñÁÍÓÚÑ¿¡ªºìòãõåÅæøÆØ",
+    "WINDOWS-1252": "äöüßÄÖÜéèêàâçùûîïôœÉÀÇáíóúñÁÍÓÚÑ¿¡ªºìòãõåÅæøÆØ£",
     "WINDOWS-1250": _CENTRAL,
     "ISO-8859-2": _CENTRAL,
     "WINDOWS-1254": "ğĞıİşŞçÇöÖüÜâîû",
@@ -282,13 +282,24 @@ def advice(file: str, line: bytes) -> str:
     if found == _MIXED:
         return "other lines are UTF-8, so correct or remove the line"
     if found is None:
-        told = "" if 0 in line else "the encoding is unclear; "
+        told = "" if 0 in line else f"the encoding is unclear{_candidates(line)}; "
         return f"{told}convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
     command = f"iconv -f {found} -t UTF-8"
     if plain and path.suffix not in (".gz", ".xz", ".zst"):
         other = path.with_name(f"{path.stem}.utf8{path.suffix}")
         command = f"{command} {shlex.quote(file)} > {shlex.quote(str(other))}"
     return f"convert the file, probably {found}: {command}"
+
+
+def _candidates(line: bytes) -> str:
+    """What a line is in the encodings that explain it best: a word that differs."""
+    scores = {name: _score(line, name) for name in _LATIN}
+    best = max(scores, key=lambda name: scores[name])
+    shown = dict[str, str]()
+    for name in (best, *_rivals(line, best, scores)):
+        texts = line.decode(name, "replace").split()
+        shown.setdefault(next((word for word in texts if not word.isascii()), "")[:30], name)
+    return ": " + ", or ".join(f"{word} in {name}" for word, name in shown.items()) if len(shown) > 1 else ""
 
 
 @lru_cache(maxsize=16)

@@ -160,7 +160,9 @@ def _catalogue(parts: Iterable[bytes], name: str, source: str, target: str) -> I
             continue
         written = [text for _, text in sorted(entry.msgstr_plural.items())] or [entry.msgstr]
         read = [entry.msgid, entry.msgid_plural] if entry.msgid_plural else [entry.msgid]
-        for left, right in zip(read, written, strict=False):  # a language may have one form, or many
+        if len(written) < len(read):  # a language with one form
+            read = [entry.msgid_plural]
+        for left, right in zip(read, written, strict=False):  # it may have many
             sides = " ".join(left.split()), " ".join(right.split())
             yield DocumentPair(entry.linenum, *(sides[::-1] if turned else sides))
 

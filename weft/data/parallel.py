@@ -162,7 +162,7 @@ class PairColumns(NamedTuple):
 
 
 def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
-    """The columns with these names or of these languages, or the only two of a table without names."""
+    """The columns with these names, languages or numbers, or the only two of a table without names."""
     left, right = _side(table, source), _side(table, target)
     if left is not None and right is not None:
         return PairColumns(left, right, True)
@@ -170,6 +170,9 @@ def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
     found = left is not None or right is not None
     if len(names) == 2 and not found and not all(map(names_side, names)):
         return PairColumns(0, 1, False)
+    if not found and all(name.isdecimal() and 0 < int(name) <= len(names) for name in (source, target)):
+        left, right = int(source) - 1, int(target) - 1  # a table without names
+        return PairColumns(left, right, names_side(names[left]) and names_side(names[right]))
     missing = source if left is None else target
     raise _without(
         table,

@@ -203,7 +203,7 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
         header, guessed = len(columns) >= 2, named is None and len(columns) < len(names)
         if named is not None:
             left, right, header = pair_columns(table, *named)
-            names, columns = list(named), [left, right] if header else [0, 1]
+            names, columns = list(named), [left, right]
             notes += [] if header else headless(table)
         elif header:
             if unknown := [name for name in names if name.lower() not in SIDES and code_of(name) is None]:
@@ -221,6 +221,7 @@ def _table(file: str, named: tuple[str, str] | None) -> AlignedText | Finding:
             else:
                 what = f"expected two columns of texts, got {', '.join(names)[:200]}; "
                 what += "write their names into a first line, or name them: --source and --target"
+                what += ", 1 and 2 for the first two" * (not any(map(names_side, names)))
                 return Finding(file, table.number, "columns", what)
     except DataError as error:
         return placed(file, error, "columns" if error.line else "file")

@@ -29,6 +29,9 @@ from weft.wording import plural
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 RECORDS = (".jsonl", ".ndjson", ".json")
+HALF = (
+    "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it, or remove the record"
+)
 NAMED = (*RECORDS, ".parquet")
 """Tables whose columns always have names."""
 
@@ -285,6 +288,9 @@ class TableFile:
                     'expected records such as [{"text": "..."}], as pandas writes them with orient="records"'
                 )
                 raise DataError(what, path=self.path)
+            if _has_half(text, listed):
+                number = next(n for n, record in enumerate(listed, 1) if _has_half(text, record))
+                raise DataError(f"record {number}: {HALF}", path=self.path)
             yield from _recorded(enumerate(listed, 1))
             return
         yield from _recorded(self._json_lines())
@@ -298,6 +304,8 @@ class TableFile:
                 elif record is None:
                     what = 'expected a record such as {"text": "..."}; correct or remove the line'
                     yield Finding(str(self.path), number, "columns", what)
+                elif _has_half(line, record):
+                    yield Finding(str(self.path), number, "columns", HALF)
                 else:
                     yield number, record
         except DataError as error:
@@ -474,6 +482,17 @@ def _record(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found else None
+
+
+def _has_half(text: str, found: Any) -> bool:
+    """Whether JSON has half a surrogate pair, such as the first half of an emoji."""
+    if "\\ud" not in text.lower():
+        return False
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _text(cell: Any) -> str:

@@ -44,6 +44,13 @@ VOID = names(
 )
 """Elements without content."""
 
+ATTRIBUTES = names("alt aria-label placeholder title")
+"""Attributes of any element that are read by people."""
+
+DESCRIPTIONS = names("description og:description og:title twitter:description twitter:title")
+"""Names of `meta` elements whose content is."""
+
+_VALUE = re.compile(r"""(\s([\w:-]+)\s*=\s*)("[^"]*"|'[^']*')""")
 _GAP = re.compile(r"\s+")
 _TAG = re.compile("<[A-Za-z/!?]")
 _NO = frozenset(("notranslate", "skiptranslate"))
@@ -62,6 +69,9 @@ class Event(NamedTuple):
 
     no: bool = False
     """Whether the element says that it is not to be translated."""
+
+    described: bool = False
+    """Whether it is a `meta` element with a description."""
 
 
 class Html:
@@ -82,6 +92,8 @@ class Html:
         self._parts: list[str | int] = []  # the page: what stays as it is, and numbers of segments
         self._run = InlineText()
         self._preformatted = 0
+        self._mark = next(sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
+        self._sign = re.compile(f"{self._mark}(\\d+){self._mark}")
         events = read_html_events(text)
         self._after = _ends(events)
         letters = (event.kind == "text" and _has_letters(html.unescape(event.raw)) for event in events)
@@ -93,18 +105,35 @@ class Html:
 
     def written(self, found: Sequence[WrittenSentence]) -> str:
         """The page with the translations of its segments."""
-        return "".join(
+        page = "".join(
             part if isinstance(part, str) else with_tags(laid(self.segments[part], found[part]), _escaped)
             for part in self._parts
         )
+        return self._sign.sub(lambda sign: html.escape(found[int(sign[1])].text), page)
+
+    def _with_signs(self, event: Event) -> str:
+        """A tag with the numbers of segments in place of its attributes that are texts."""
+
+        def sign(found: re.Match[str]) -> str:
+            name, value = found[2].lower(), html.unescape(found[3][1:-1])
+            read = name == "content" if event.described else name in ATTRIBUTES
+            if not read or not _has_letters(value):
+                return found[0]
+            self.segments.append(Segment(value))
+            quote = found[3][0]
+            return f"{found[1]}{quote}{self._mark}{len(self.segments) - 1}{self._mark}{quote}"
+
+        return _VALUE.sub(sign, event.raw)
 
     def _take(self, events: Sequence[Event], place: int) -> int:
         """Take an event, or all those of an element that is not translated; the number of the next one."""
         event = events[place]
+        if event.kind == "open" and not event.no:
+            event = event._replace(raw=self._with_signs(event))
         closed = event.name in KEPT or event.name in CLOSED or self._is_sign(events, place)
         if event.kind == "open" and event.name not in VOID and (event.no or closed):
             after = self._after[place]
-            raw = "".join(one.raw for one in events[place:after])
+            raw = event.raw + "".join(one.raw for one in events[place + 1 : after])
             if event.name in INLINE or event.name in KEPT:
                 self._run.point(raw)
             else:
@@ -253,4 +282,5 @@ class _Reader(HTMLParser):
         line, column = self.getpos()
         given = {key: (value or "").lower() for key, value in attrs}
         no = given.get("translate") == "no" or bool(_NO & set(given.get("class", "").split()))
-        self.found.append((self._lines[line - 1] + column, Event(kind, raw, name, no)))
+        described = name == "meta" and bool({given.get("name"), given.get("property")} & DESCRIPTIONS)
+        self.found.append((self._lines[line - 1] + column, Event(kind, raw, name, no, described)))

@@ -1,6 +1,6 @@
 """Markdown as segments: paragraphs, headings and cells of tables. markdown-it-py reads it.
 
-Everything else (code, HTML, the signs before and after a paragraph) stays as it is in the source. A
+Everything else (code, the signs before and after a paragraph) stays as it is in the source. A
 paragraph of several lines becomes one line. Read next: ../text/moving.py; html.py, the same for HTML.
 """
 
@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 import regex
 
+from weft.documents.html import Html
 from weft.errors import library
 from weft.text.moving import laid, with_tags
 from weft.text.segments import Mark, Segment, Tags, WrittenSentence
@@ -22,15 +23,26 @@ _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)"
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
 _SPECIAL = regex.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
 _TASK = re.compile(r"\[[ xX]\]\s+")
+_FENCE = re.compile(r":{3,}.*|\[![A-Za-z]+\][-+]?.*|\$\$.*")
+"""A line that is not translated: of a container, of an alert, of a formula."""
+_TERM = re.compile(r":[ \t]+(?=\S)")
+"""What the definition of a term begins with."""
+_INLINE = re.compile(
+    r"\{[#.%:][^{}\n]*\}"  # attributes
+    r"|\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)"  # formulas
+    r"|:[a-z][a-z\d_+-]*:(?!\w)"  # emoji by name
+)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 class _Part(NamedTuple):
-    """A segment in the source."""
+    """A segment in the source, or the HTML between two paragraphs."""
 
     begin: int
     end: int
-    segment: Segment
-    cell: bool
+    segments: Sequence[Segment]
+    cell: bool = False
+    page: Html | None = None
 
 
 class Markdown:
@@ -60,13 +72,19 @@ class Markdown:
             tables += {"table_open": 1, "table_close": -1}.get(token.type, 0)
             if token.type == "inline":
                 self._take(token, tables > 0)
-        self.segments = [part.segment for part in self._parts]
+            elif token.type == "html_block":
+                self._take_page(token)
+        self.segments = [segment for part in self._parts for segment in part.segments]
 
     def written(self, found: Sequence[WrittenSentence]) -> str:
         """The text with the translations of its segments."""
-        whole, at = [], 0
-        for part, one in zip(self._parts, found, strict=True):
-            there = with_tags(laid(part.segment, one), _escaped).replace("\n", " ")
+        whole, at, rest = [], 0, iter(found)
+        for part in self._parts:
+            held = list(islice(rest, len(part.segments)))
+            if part.page is not None:
+                there = part.page.written(held)
+            else:
+                there = with_tags(laid(part.segments[0], held[0]), _escaped).replace("\n", " ")
             whole += [self._text[at : part.begin], there.replace("|", "\\|") if part.cell else there]
             at = part.end
         return "".join([*whole, self._text[at:]]).replace("\n", self._end)
@@ -91,7 +109,14 @@ class Markdown:
             texts = StringIO()
             marks = tuple(_marks(iter(nodes), texts))
             if begin is not None and any(sign.isalpha() for sign in texts.getvalue()):
-                self._parts.append(_Part(begin, at, Segment(texts.getvalue(), marks), cell))
+                self._parts.append(_Part(begin, at, [Segment(texts.getvalue(), marks)], cell))
+
+    def _take_page(self, token: Any) -> None:
+        """Add the segments of HTML, unless its lines begin with something else, as in a quotation."""
+        begin = self._starts[token.map[0]]
+        if self._text.startswith(token.content, begin):
+            page = Html(token.content)
+            self._parts.append(_Part(begin, begin + len(token.content), page.segments, page=page))
 
 
 @contextmanager
@@ -112,22 +137,40 @@ def _parser() -> Any:
     paragraph = library("markdown_it.rules_block", "documents", "Markdown").paragraph
 
     def defined(state: Any, line: int, end: int, silent: bool) -> bool:
-        """A footnote: a paragraph, which ends another one; CommonMark takes it for the address of a link."""
-        found = _NOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
-        return bool(found and found[0].endswith(":") and (silent or paragraph(state, line, end, silent)))
+        """A footnote or a definition: a paragraph, which ends another one."""
+        place = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+        note = _NOTE.match(state.src, *place)
+        found = (note and note[0].endswith(":")) or (line and _TERM.match(state.src, *place))
+        return bool(found and (silent or paragraph(state, line, end, silent)))
+
+    def fenced(state: Any, line: int, end: int, silent: bool) -> bool:
+        """A line that stays as it is, and ends a paragraph."""
+        found = _FENCE.fullmatch(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
+        if found and not silent:
+            last = line
+            if found[0].startswith("$$") and not found[0].endswith("$$", 2):  # up to the end of the formula
+                lines = range(line + 1, end)
+                last = next((n for n in lines if "$$" in state.src[state.bMarks[n] : state.eMarks[n]]), line)
+            state.line = last + 1
+        return bool(found)
 
     def cited(state: Any, silent: bool) -> bool:
-        """The sign of a footnote, which stays as it is."""
-        found = _NOTE.match(state.src, state.pos, state.posMax)
+        """The sign of a footnote and the like, which stay as they are."""
+        begin = state.pos == 0
+        found = (begin and _TERM.match(state.src)) or _NOTE.match(state.src, state.pos, state.posMax)
+        if not found and not (state.pos and state.src[state.pos - 1].isalnum()):
+            found = _INLINE.match(state.src, state.pos, state.posMax)
         if not found:
             return False
-        sign = found[0] if state.pos == 0 else found[0].removesuffix(":")
+        sign = found[0].removesuffix(":") if found[0].startswith("[") and not begin else found[0]
         if not silent:
             state.push("html_inline", "", 0).content = sign
         state.pos += len(sign)
         return True
 
     parser.block.ruler.before("reference", "footnote", defined, {"alt": ["paragraph", "reference"]})
+    alt = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("reference", "fenced", fenced, alt)
     parser.inline.ruler.before("link", "footnote", cited)
     parser.normalizeLink = parser.normalizeLinkText = str  # addresses stay as they are
     parser.validateLink = bool
@@ -169,6 +212,8 @@ def _marks(nodes: Iterator[Any], texts: StringIO) -> Iterator[Mark]:
             yield Mark(begin, texts.tell(), tags, inner)
         else:
             yield Mark(begin, begin, Tags(_point(node)))
+            if _BREAK.fullmatch(node.content):
+                texts.write(" ")
 
 
 def _inside(nodes: Iterator[Any]) -> Iterator[Any]:

@@ -5,9 +5,11 @@ Read next: odt.py, xliff.py and tmx.py, which say what their elements are.
 
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
+from itertools import accumulate
 from typing import Any, Literal
 
 from weft.text.moving import Laid, laid
+from weft.text.placeholders import spans
 from weft.text.segments import Mark, Segment, WrittenSentence
 
 Role = Literal["inline", "point", "break"]
@@ -54,14 +56,14 @@ class MarkupTexts:
 
     def _end(self, run: list[Any], parts: list[Any]) -> None:
         """Add a run of texts and inline elements, as a segment if it has letters."""
-        texts = StringIO()
+        texts, run = StringIO(), _whole_messages(run)
         marks = self._marks(run, texts)
         text = texts.getvalue()
         if any(sign.isalpha() for sign in text):
             parts.append(len(self.segments))
             self.segments.append(Segment(text, marks))
         else:
-            parts += run
+            parts += [one for node in run for one in (node if isinstance(node, list) else [node])]
 
     def _marks(self, nodes: Iterable[Any], texts: StringIO) -> tuple[Mark, ...]:
         """The marks of nodes; their texts are added."""
@@ -69,6 +71,9 @@ class MarkupTexts:
         for node in nodes:
             if isinstance(node, str):
                 texts.write(node)
+                continue
+            if isinstance(node, list):
+                marks.append(Mark(texts.tell(), texts.tell(), (node, False)))
                 continue
             begin, inline = texts.tell(), self._role_of(node) == "inline"
             inner = self._marks(_content(node), texts) if inline else ()
@@ -91,6 +96,23 @@ def _content(element: Any) -> list[Any]:
     return [one for one in found if not isinstance(one, str) or one]
 
 
+def _whole_messages(run: list[Any]) -> list[Any]:
+    """A run in which a placeholder with elements inside, such as an ICU message, is a list of nodes."""
+    ends = [0, *accumulate(len(node if isinstance(node, str) else "".join(node.itertext())) for node in run)]
+    whole = "".join(node if isinstance(node, str) else "".join(node.itertext()) for node in run)
+    found, place = list[Any](), 0
+    for begin, end in spans(whole):
+        first = next(number for number, at in enumerate(ends[1:]) if begin < at)
+        last = next(number for number, at in enumerate(ends[1:]) if end <= at)
+        if first == last or not (isinstance(run[first], str) and isinstance(run[last], str)):
+            continue
+        before, after = run[first][: begin - ends[first]], run[last][end - ends[last] :]
+        found += [*run[place:first], before, [run[first][begin - ends[first] :], *run[first + 1 : last]]]
+        found[-1].append(run[last][: end - ends[last]])
+        run[last], ends[last], place = after, end, last
+    return [one for one in [*found, *run[place:]] if one != ""]
+
+
 def _nodes(parts: Sequence[str | Laid]) -> list[Any]:
     """A translation as texts and elements."""
     found: list[Any] = []
@@ -99,7 +121,7 @@ def _nodes(parts: Sequence[str | Laid]) -> list[Any]:
             node, inline = part.what
             if inline:
                 fill_element(node, _nodes(part.inner))
-            found.append(node)
+            found += node if isinstance(node, list) else [node]
         else:
             found.append(part)
     return found

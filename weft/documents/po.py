@@ -18,6 +18,7 @@ class Po:
 
     def __init__(self, text: str, name: str, lost: list[str]) -> None:
         self._name, self._lost = name, lost
+        self._end = "\r\n" if "\r\n" in text else "\n"
         self._file = entries(text, name)
         self._waiting = [
             one for one in self._file if one.msgid and not one.obsolete and not one.fuzzy and not _done(one)
@@ -31,7 +32,8 @@ class Po:
         for one, texts in zip(self._waiting, self._texts, strict=True):
             there = [text.written(list(islice(rest, len(text.segments)))) for text in texts]
             if one.msgid_plural:
-                one.msgstr_plural = {n: there[min(n, 1)] for n in sorted(one.msgstr_plural) or (0, 1)}
+                forms = sorted(one.msgstr_plural) or range(2)
+                one.msgstr_plural = {n: there[min(n, 1) if len(forms) > 1 else 1] for n in forms}
             else:
                 one.msgstr = there[0]
             for source, target in zip(_sources(one), there, strict=True):
@@ -40,7 +42,8 @@ class Po:
             if "fuzzy" not in one.flags:
                 one.flags.append("fuzzy")
         text = str(self._file).rstrip("\n") + "\n"
-        return text if self._file.header else text.removeprefix("#\n")
+        text = text if self._file.header else text.removeprefix("#\n")
+        return text.replace("\n", self._end)
 
 
 def _done(entry: Any) -> bool:

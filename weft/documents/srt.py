@@ -71,7 +71,7 @@ class Srt:
     def _subtitle(self, lines: Sequence[str], place: int, name: str) -> int:
         """Take a number, times and a text; the place after them."""
         number = lines[place].strip()
-        named = not (self._web and _TIME.fullmatch(number))  # WebVTT needs no number, or has a name
+        named = not _TIME.fullmatch(number)  # WebVTT needs no number, or has a name
         if named and not self._web and not number.isdecimal():
             raise DataError(
                 f"expected the number of a subtitle, got {number[:40]!r}", path=name, line=place + 1
@@ -85,10 +85,12 @@ class Srt:
             )
         self._parts += lines[place : place + named + 1]
         begin = place = place + named + 1
-        while place < len(lines) and lines[place].strip():
+        while place < len(lines) and not self._ends(lines, place):
             place += 1
-        spoken = _speakers(lines[begin:place])
-        for one in spoken:
+        for one in _speakers(lines[begin:place]):
+            if not one[0].strip():
+                self._parts += one
+                continue
             text = " ".join([one[0].rstrip(), *(line.strip() for line in one[1:])])
             found = _HEAD.match(text)
             assert found is not None
@@ -98,13 +100,21 @@ class Srt:
             self._parts.append((found[0], page, len(one)))
         return place
 
+    def _ends(self, lines: Sequence[str], place: int) -> bool:
+        """Whether a line ends a text: an empty one, or the next number or times without one between."""
+        line, *after = lines[place : place + 2]
+        if not (line if self._web else line.strip()):  # a line of spaces is a part of a text of WebVTT
+            return True
+        numbered = line.strip().isdecimal() and bool(after) and bool(_TIME.fullmatch(after[0]))
+        return numbered or bool(_TIME.fullmatch(line))
+
 
 def _speakers(lines: Sequence[str]) -> list[list[str]]:
-    """The lines of a subtitle, those of each speaker together: each begins with a dash."""
+    """The lines of a subtitle, those of each speaker, who begins with a dash, together; empty ones alone."""
     found: list[list[str]] = []
     dashes = [line.lstrip().startswith(("-", "\u2013", "\u2014")) for line in lines]
     for line, dash in zip(lines, dashes, strict=True):
-        if dash or not found:
+        if dash or not found or not (line.strip() and found[-1][0].strip()):
             found.append([])
         found[-1].append(line)
     return found

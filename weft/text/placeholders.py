@@ -7,7 +7,7 @@ are. Read next: moving.py; ../tasks/seq2seq/translator.py, which uses it.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -36,7 +36,8 @@ _FORMS = (
     r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time)\b"
     rf"(?:[^{{}}]|{_INNER}){{0,500}}+\}}",
     # printf, Python, gettext, Qt
-    r"(?<!\d)%n(?!\w)|(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+-]*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
+    r"(?<!\d)%n(?!\w)|(?<!\d)%(?:\d+\$|\([\w.-]+\))?[#0+'-]*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGcrsaA@]",
+    r"(?<!\d)(?<!\d\s)% \d*(?:\.\d+)?[dif](?![\w'’])",
     r"(?<!\d)%L?\d\d?(?![\w%])",
     # names in braces
     r"[$%#]\{[\w.]+\}|\{\s*\$[\w.-]+\s*\}|\{\d+,\s*-?\d+(?::[^{}\s]*)?\}|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}",
@@ -51,7 +52,6 @@ _OTHER = (
 )
 PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, _FORM.pattern)
 """The same expression for programs without the library, in Python's `re` and JavaScript."""
-_OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
 HALF = 0.5
 """Share of a word's attention from which on it stands for a placeholder."""
 
@@ -129,14 +129,14 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Se
         if not isinstance(part, str):
             before, last = last, part.what
             begin, end = last
-            text = _spaced(text[::-1], source[:begin][-1:], source[begin], _CLOSING)[::-1]
+            text = _spaced(text[::-1], source[:begin][-1:], source[begin], _closes)[::-1]
             between = source[before[1] : begin] if before else ""
             text += " " if between.isspace() and not text[-1:].isspace() else ""
             text += source[begin:end]
         elif last is None:
             text += part
         else:
-            text += _spaced(part, source[last[1] :][:1], source[last[1] - 1], _OPENING)
+            text += _spaced(part, source[last[1] :][:1], source[last[1] - 1], _opens)
             last = None
     return text
 
@@ -147,11 +147,19 @@ def _before_next(source: str, begin: int, end: int) -> Mark:
     return Mark(place, place, (begin, end))
 
 
-def _spaced(text: str, beside: str, sign: str, close: Sequence[str]) -> str:
+def _opens(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Ps", "Pi") or sign in "¿¡"
+
+
+def _closes(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Pe", "Pf", "Po") and not _opens(sign)
+
+
+def _spaced(text: str, beside: str, sign: str, joins: Callable[[str], bool]) -> str:
     """The text on a side of what is put into it, with a space or without one as in the source."""
     if beside.isspace():
-        return f" {text}" if text[:1].isalnum() else text
-    return text.lstrip() if beside and unicodedata.category(sign) in close else text
+        return f" {text}" if text and (text[0].isalnum() or joins(text[0])) else text
+    return text.lstrip() if beside and joins(sign) else text
 
 
 def became_words(links: Links, begin: int, end: int) -> bool:

@@ -350,6 +350,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             keeps=self._keeps,
             columns=(self.task.data.source,),
             languages=known_languages(self.task.data.source, self.task.data.target),
+            longest=self.task.data.max_length if self._keeps == "parts" else None,
         )
 
     def with_direction(self, text: str, target: str) -> str:

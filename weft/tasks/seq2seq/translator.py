@@ -192,7 +192,7 @@ class SearchResult(NamedTuple):
     score: float  # log-probability normalised by length; hypotheses are ranked by it
     logp: float  # nats
     tokens: list[int]  # as the model wrote them; none for a copy of the source
-    lost: str = ""  # what is wrong with its placeholders and numbers
+    lost: str = ""  # what is wrong with it: placeholders, numbers, a source longer than those of training
     searched: str | None = None  # the text as the model wrote it, if it was completed
 
 
@@ -233,6 +233,7 @@ class Translator(Predictor[str]):
         keeps: what is kept of a source if `decoding.verbatim` is true.
         columns: of the sources in a table, one.
         languages: their codes, for the forms of numbers; "" if they are not known.
+        longest: tokens of the longest source in training; a longer one is named.
 
     Example:
         >>> from weft.models import Generator
@@ -270,8 +271,10 @@ class Translator(Predictor[str]):
         keeps: Keeps = "nothing",
         columns: Sequence[str] = (),
         languages: Languages = ("", ""),
+        longest: int | None = None,
     ) -> None:
         self.model = model
+        self._longest = longest
         self.columns = columns
         self.languages = languages
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
@@ -425,7 +428,18 @@ class Translator(Predictor[str]):
                 results[number] = self._kept(lines[number], part, one, generator)
         if correct and self._keeps == "parts" and self._alphabet.has_letters:
             self._correct_numbers(lines, results, generator)
+        for number, source in sources.items():
+            one = results[number]
+            if self._longest and len(source) > self._longest and not isinstance(one, DataError | ShapeError):
+                results[number] = [found._replace(lost=self._too_long(found.lost, source)) for found in one]
         return results
+
+    def _too_long(self, lost: str, source: Sequence[int]) -> str:
+        """What is wrong with a translation whose source is longer than all of training."""
+        why = (
+            f"expected at most {self._longest:,} tokens, as in training, got {len(source):,}; split the text"
+        )
+        return f"{lost}; {why}" if lost else why
 
     def readable(self, line: str) -> str:
         """A source as the model reads it: what the vocabulary lacks is replaced by what is the same."""

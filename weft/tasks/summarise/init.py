@@ -26,6 +26,10 @@ from weft.tasks.init import (
 )
 from weft.wording import plural
 
+TEXTS = "text", "dialogue", "document", "article", "body", "content", "source"
+SUMMARIES = "summary", "highlights", "headline", "abstract", "title", "target"
+"""Usual names of the columns; they decide before the lengths of their texts."""
+
 WORDS = 15  # typical length of a summary; Survey counts the longer side
 USUAL = 10_000  # words of the vocabulary
 
@@ -35,7 +39,9 @@ def guessed(given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str
     train, usual = given["train"], ("text", "summary")
     if (given["text"], given["summary"]) != usual or not is_table(train) or {*usual} <= {*header_of(train)}:
         return given
-    found = sides_of(columns_of(train))
+    names = {name.lower(): name for name in header_of(train)}
+    named = [[names[word] for word in words if word in names] for words in (TEXTS, SUMMARIES)]
+    found = (named[0][0], named[1][0]) if all(named) else sides_of(columns_of(train))
     if found is None:
         return given
     text, summary = found

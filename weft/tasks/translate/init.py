@@ -150,8 +150,9 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
 
 def _meaning(train: Path, source: str, target: str) -> str:
     if is_table(train):
-        header = pair_columns(TableFile(train), source, target).header
-        return f"its columns {source} and {target}" if header else "its two columns"
+        table = TableFile(train)
+        named = pair_columns(table, source, target).header or len(table.names()) > 2
+        return f"its columns {source} and {target}" if named else "its two columns"
     if is_memory(train):
         return f"its texts in {source} and {target}"
     if both(train) is not None:
@@ -179,6 +180,6 @@ def _named(given: Mapping[str, Any]) -> TrainingText:
         why = f"{train} has no header that names its two columns; " if table else ""
         raise ConfigError(
             f"--source and --target: {why}name the languages, as file endings or columns, such as "
-            "--source en --target es"
+            "--source en --target es" + ", or by number, such as --source 1 --target 2" * table
         )
     return TrainingText(train, source, target, note, valid, test)
