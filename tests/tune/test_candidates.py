@@ -113,7 +113,8 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
     written = Path("classify.yaml").read_text()
     assert all(f"# {line}\n" in written for line in found.table()) and "--model network" in written
     assert "ended after 2 updates" in written and "against linear" in answer.out
-    assert weft("train", "classify.yaml", "--run", "run", "training.monitors=true").code == 0
+    changes = "training.monitors=true", "training.refit=false"  # else the validation texts are given back
+    assert weft("train", "classify.yaml", "--run", "run", *changes).code == 0
     assert same_weights(Path("run"), found.kept.run)
 
 
@@ -138,7 +139,7 @@ class Stopping(Reporter):
 
 def test_ctrl_c_during_the_network_keeps_what_stands(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     screens = iter([Reporter(), Stopping()])
-    monkeypatch.setattr("weft.train.trackers.screen", lambda: next(screens))
+    monkeypatch.setattr("weft.train.trackers.usual_screen", lambda: next(screens))
     answer = weft("init", "classify", texts(Path("t.tsv"), 120))
     assert answer.code == 0, answer.err
     assert "linear" in answer.out and Path("classify.yaml").exists() and kept[0].kept.name == "linear"
@@ -162,7 +163,7 @@ def test_models_that_only_answer_differently_are_trained_once(kept: Kept) -> Non
 def test_ctrl_c_before_any_model_stands_writes_the_usual_recipe(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.train.trackers.screen", Stopping)
+    monkeypatch.setattr("weft.train.trackers.usual_screen", Stopping)
     answer = weft("init", "language", prose(60))
     assert answer.code == 0 and "no trial of models (stopped), so it is lstm" in answer.out
     assert "\n  # mixture: tuned " in Path("language.yaml").read_text()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TRIAL = Trial(
     (
-        ModelCandidate("linear", "a linear model of words and pairs of words"),
+        ModelCandidate("linear", "a linear model of words, pairs of words and pieces of words"),
         ModelCandidate("network", "a GRU with attention", updates=1500),
     ),
     untried="linear",
