@@ -165,7 +165,7 @@ def test_ctrl_c_before_any_model_stands_writes_the_usual_recipe(
 ) -> None:
     monkeypatch.setattr("weft.train.trackers.usual_screen", Stopping)
     answer = weft("init", "language", prose(60))
-    assert answer.code == 0 and "no trial of models (stopped), so it is lstm" in answer.out
+    assert answer.code == 0 and "(stopped): the recipe is for lstm" in answer.out
     assert "\n  # mixture: tuned " in Path("language.yaml").read_text()
 
 

@@ -86,7 +86,7 @@ class Trial(NamedTuple):
         least = examples < self.fewest
         size = plural(self.fewest if least else self.most, self.unit)
         bound = f"fewer than {size}" if least else f"more than {size}"
-        return f"no trial of models with {bound}, so it is {self.untried}; --model names another"
+        return f"with {bound}, no models are tried: the recipe is for {self.untried}; --model names another"
 
 
 FILES = ("train", "valid", "test")
