@@ -15,7 +15,7 @@ from weft.metrics.scored import ScoreWithBaselines, of_rows
 from weft.store import weights
 from weft.tasks.classify.init import ClassifyInit
 from weft.tasks.forecast.init import ForecastInit
-from weft.tasks.init import ModelCandidate, Trial
+from weft.tasks.init import ModelCandidate, NewRecipe, Trial
 from weft.tasks.language.init import LanguageInit
 from weft.train.reporting import Reporter
 from weft.tune import candidates
@@ -179,6 +179,7 @@ def test_a_model_that_is_asked_for_is_not_tried(kept: Kept) -> None:
 
 
 def test_sizes_without_a_trial_are_named() -> None:
-    trial = Trial([ModelCandidate("linear", "")], "linear", "text", 20, 3000)
-    assert trial.refusal(20) == trial.refusal(3000) == ""
-    assert "fewer than 20 texts" in trial.refusal(19) and "more than 3,000 texts" in trial.refusal(3001)
+    trial = Trial([ModelCandidate("linear", "")], "linear", 20, "text", 3000, "word")
+    assert trial.refusal(NewRecipe("", (), 20, 3000)) == ""
+    assert "fewer than 20 texts" in trial.refusal(NewRecipe("", (), 19, 3000))
+    assert "more than 3,000 words" in trial.refusal(NewRecipe("", (), 20, 3001))

@@ -27,9 +27,10 @@ TRIAL = Trial(
         ModelCandidate("network", "a BiLSTM over words and their letters", updates=1000),
     ),
     untried="network",
-    unit="sentence",
     fewest=100,
-    most=5_000,
+    unit="sentence",
+    most=100_000,
+    part="word",
 )
 
 
@@ -75,6 +76,7 @@ class TagInit(TemplateInit):
         plan = planned(words / 800, epochs=12, warmup=100)
         return {
             "examples": sentences,
+            "parts": words,
             "tags": len(tags),
             "sentences": f"{sentences:,}",
             "words": f"{words:,}",
