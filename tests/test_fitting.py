@@ -135,7 +135,8 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     model.save(tmp_path / "saved")
     assert not (tmp_path / "saved" / "data").exists()
     assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
-    assert len(model.plot().axes) > 0
+    figure: Any = model.plot()
+    assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
     shown = model._repr_html_()
     assert "&lt;TextClassifier;" in shown and "<table" not in shown
     model.evaluate(FRAME)

@@ -186,7 +186,7 @@ def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path)
             ["--beam", 3, "--temperature", 0.5],
             "temperature: applies to sampling, but the search is beam",
         ),
-        (["--length-penalty", 0.5], "length_penalty: applies to beam search, but the search is sample"),
+        (["--length-penalty", 0.5], "--length-penalty: applies to beam search, but the search is sample"),
         (["--beam", 1, "--nbest", 2], "raise beam to 2"),
         (["--alignments", "x"], "--alignments is not an option of the task language"),
     ],

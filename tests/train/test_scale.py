@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from weft import machine
-from weft.commands.init import for_this_machine
+from weft.fitting import for_this_machine
 from weft.config import dump, read_recipe
 from weft.run.scale import gpu_overrides
 from weft.run.training import CheckedRecipe, begin_run, check_recipe

@@ -125,7 +125,6 @@ def command(**given: Any) -> int:
     Examples:
       weft predict runs/en-es < in.txt > out.txt
       weft predict runs/en-es in.txt --nbest 3 --scores --alignments out.pharaoh
-      weft predict runs/en-es large.txt.gz --output out.txt --processes 2
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
     from weft.commands.asked import PREDICTING, open_asked, settings_for

@@ -54,6 +54,13 @@ def png(figure: Figure) -> bytes:
     return out.getvalue()
 
 
+def for_notebook(figure: Figure) -> Figure:
+    """The figure, which a notebook now shows without pyplot."""
+    size = {"width": round(80 * figure.get_figwidth())}
+    figure._repr_png_ = lambda: (png(figure), size)  # type: ignore[attr-defined]
+    return figure
+
+
 def svg(figure: Figure) -> str:
     """The figure as SVG with real text, which is searchable and uses the reader's fonts."""
     out = io.StringIO()

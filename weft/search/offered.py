@@ -353,7 +353,7 @@ class Decoding(SearchSettings):
     )
     strict: bool = setting(
         False,
-        "Refuse an answer with other numbers or placeholders than its source.",
+        "Refuse answers that lose a number or a placeholder.",
         more="Such a line has no answer; otherwise standard error names it.",
         option="shown",
     )

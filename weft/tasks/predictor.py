@@ -485,12 +485,14 @@ class Predictor(ABC, Generic[In]):
         Example:
             model.plot(frame).savefig("forecast.png")
         """
+        from weft.figures.picture import for_notebook
+
         if raw is None:
-            return self._inspector().curves_of(self._run("plot"))  # type: ignore[no-any-return]
+            return for_notebook(self._inspector().curves_of(self._run("plot")))
         (answer,) = succeeded(self.fresh().attempts([self.parse(raw, Place("input"))]))
         if (figure := answer.figure()) is None:
             raise ConfigError("plot: an answer of this task has no picture; plot() has the training's curves")
-        return figure
+        return for_notebook(figure)
 
     def inspect(self, text: str | None = None, view: str = "") -> Any:
         """The page of `weft inspect` for a notebook: attention, states and search for one text.
