@@ -15,7 +15,7 @@ from weft.metrics.scored import ScoreWithBaselines, of_rows
 from weft.store import weights
 from weft.tasks.classify.init import ClassifyInit
 from weft.tasks.forecast.init import ForecastInit
-from weft.tasks.init import ModelCandidate, Trial
+from weft.tasks.init import ModelCandidate, NewRecipe, Trial
 from weft.tasks.language.init import LanguageInit
 from weft.train.reporting import Reporter
 from weft.tune import candidates
@@ -113,7 +113,8 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
     written = Path("classify.yaml").read_text()
     assert all(f"# {line}\n" in written for line in found.table()) and "--model network" in written
     assert "ended after 2 updates" in written and "against linear" in answer.out
-    assert weft("train", "classify.yaml", "--run", "run", "training.monitors=true").code == 0
+    changes = "training.monitors=true", "training.refit=false"  # else the validation texts are given back
+    assert weft("train", "classify.yaml", "--run", "run", *changes).code == 0
     assert same_weights(Path("run"), found.kept.run)
 
 
@@ -138,7 +139,7 @@ class Stopping(Reporter):
 
 def test_ctrl_c_during_the_network_keeps_what_stands(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     screens = iter([Reporter(), Stopping()])
-    monkeypatch.setattr("weft.train.trackers.screen", lambda: next(screens))
+    monkeypatch.setattr("weft.train.trackers.usual_screen", lambda: next(screens))
     answer = weft("init", "classify", texts(Path("t.tsv"), 120))
     assert answer.code == 0, answer.err
     assert "linear" in answer.out and Path("classify.yaml").exists() and kept[0].kept.name == "linear"
@@ -162,9 +163,9 @@ def test_models_that_only_answer_differently_are_trained_once(kept: Kept) -> Non
 def test_ctrl_c_before_any_model_stands_writes_the_usual_recipe(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.train.trackers.screen", Stopping)
+    monkeypatch.setattr("weft.train.trackers.usual_screen", Stopping)
     answer = weft("init", "language", prose(60))
-    assert answer.code == 0 and "no trial of models (stopped), so it is lstm" in answer.out
+    assert answer.code == 0 and "(stopped): the recipe is for lstm" in answer.out
     assert "\n  # mixture: tuned " in Path("language.yaml").read_text()
 
 
@@ -178,6 +179,7 @@ def test_a_model_that_is_asked_for_is_not_tried(kept: Kept) -> None:
 
 
 def test_sizes_without_a_trial_are_named() -> None:
-    trial = Trial([ModelCandidate("linear", "")], "linear", "text", 20, 3000)
-    assert trial.refusal(20) == trial.refusal(3000) == ""
-    assert "fewer than 20 texts" in trial.refusal(19) and "more than 3,000 texts" in trial.refusal(3001)
+    trial = Trial([ModelCandidate("linear", "")], "linear", 20, "text", 3000, "word")
+    assert trial.refusal(NewRecipe("", (), 20, 3000)) == ""
+    assert "fewer than 20 texts" in trial.refusal(NewRecipe("", (), 19, 3000))
+    assert "more than 3,000 words" in trial.refusal(NewRecipe("", (), 20, 3001))

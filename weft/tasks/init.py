@@ -60,15 +60,17 @@ class Trial(NamedTuple):
     Attributes:
         candidates: the simplest first; another one is kept only if it is proven better.
         untried: the one that is written without a trial.
-        unit: what is counted, such as "text".
-        fewest, most: training examples that a trial needs, and those that it reads in a short time.
+        fewest: training examples that a trial needs, to prove anything.
+        most: words or values that it reads in a short time.
+        unit, part: what these two count, such as "text" and "word".
     """
 
     candidates: Sequence[ModelCandidate]
     untried: str
-    unit: str
     fewest: int
+    unit: str
     most: int
+    part: str
 
     def options(self, *others: ModelCandidate) -> tuple[Option, Option]:
         """Those of the command line; `others` are models that are only written if asked for."""
@@ -79,14 +81,15 @@ class Trial(NamedTuple):
         untried = f"Write the model {self.untried} without a trial."
         return Option("model", asked, choices=names), Option("no-trial", untried, bool)
 
-    def refusal(self, examples: int) -> str:
+    def refusal(self, new: "NewRecipe") -> str:
         """Why no trial is made; empty if one is."""
-        if self.fewest <= examples <= self.most:
+        if new.examples < self.fewest:
+            bound = f"fewer than {plural(self.fewest, self.unit)}"
+        elif new.parts > self.most:
+            bound = f"more than {plural(self.most, self.part)}"
+        else:
             return ""
-        least = examples < self.fewest
-        size = plural(self.fewest if least else self.most, self.unit)
-        bound = f"fewer than {size}" if least else f"more than {size}"
-        return f"no trial of models with {bound}, so it is {self.untried}; --model names another"
+        return f"with {bound}, no models are tried: the recipe is for {self.untried}; --model names another"
 
 
 FILES = ("train", "valid", "test")
@@ -132,7 +135,8 @@ class NewRecipe(NamedTuple):
 
     recipe: str
     steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
-    examples: int = 0  # of the training part, as `Trial` counts them
+    examples: int = 0  # training examples and their parts, as `Trial` counts them
+    parts: int = 0
 
 
 class Init(ABC):
@@ -219,9 +223,9 @@ class TemplateInit(Init):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """Fill the template; the training file is checked before `weft train`."""
         values = self.values(given, say)
-        examples = values.get("examples")  # of a task with a trial
-        count = examples if isinstance(examples, int) else 0
-        return NewRecipe(filled(self.folder, values), [self.check(given["train"])], count)
+        counts = (values.get(name, 0) for name in ("examples", "parts"))  # of a task with a trial
+        examples, parts = (one if isinstance(one, int) else 0 for one in counts)
+        return NewRecipe(filled(self.folder, values), [self.check(given["train"])], examples, parts)
 
     @abstractmethod
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:

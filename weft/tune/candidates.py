@@ -124,7 +124,7 @@ def recipe_for(
     usual, trial = init.write(given, say), init.trial
     if trial is None or given["model"] is not None or given["no_trial"]:
         return usual
-    if why := trial.refusal(usual.examples):
+    if why := trial.refusal(usual):
         say(why)
         return usual
     recipes = {
@@ -135,7 +135,7 @@ def recipe_for(
             texts = {name: machine(one.recipe) for name, one in recipes.items()}
             found = choose(trial, texts, Path(folder), say=say, screen=screen, plugins=plugins)
         except ConfigError as error:
-            say(f"no trial of models ({error}), so it is {trial.untried}")
+            say(f"no model was trained ({error}): the recipe is for {trial.untried}; --model names another")
             return usual
     say("\n".join(found.table(seconds=True)))
     kept = recipes[found.kept.name]

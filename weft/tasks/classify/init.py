@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 TRIAL = Trial(
     (
-        ModelCandidate("linear", "a linear model of words and pairs of words"),
+        ModelCandidate("linear", "a linear model of words, pairs of words and pieces of words"),
         ModelCandidate("network", "a GRU with attention", updates=1500),
     ),
     untried="linear",
-    unit="text",
     fewest=250,
-    most=30_000,
+    unit="text",
+    most=500_000,
+    part="word",
 )
 
 FORM = (
@@ -113,6 +114,7 @@ class ClassifyInit(TemplateInit):
         unusual = _unusual(given)
         return {
             "examples": seen.texts,
+            "parts": seen.words,
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",
             "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",

@@ -36,9 +36,10 @@ TRIAL = Trial(
         ModelCandidate("mixture", "the same mixed with an n-gram model of the training text", updates=1500),
     ),
     untried="lstm",
-    unit="character",
     fewest=20_000,
+    unit="character",
     most=SMALL,
+    part="character",
 )
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = regex.compile(rf"(?<={LETTERS}|_)[.,;:?!](?= |$)", regex.MULTILINE)
@@ -82,6 +83,7 @@ class LanguageInit(TemplateInit):
         plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
         return {
             "examples": seen.characters,
+            "parts": seen.characters,
             "name": train.name,
             "counted": plural(seen.texts, "line"),
             "words": seen.counted(seen.words),

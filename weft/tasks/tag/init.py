@@ -7,7 +7,31 @@ from weft.data.conll import form_of
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
 from weft.metrics.span_f1 import are_spans
-from weft.tasks.init import TEST, TRAIN, VALID, Option, TemplateInit, files_of, only, planned, splits
+from weft.tasks.init import (
+    TEST,
+    TRAIN,
+    VALID,
+    ModelCandidate,
+    Option,
+    TemplateInit,
+    Trial,
+    files_of,
+    only,
+    planned,
+    splits,
+)
+
+TRIAL = Trial(
+    (
+        ModelCandidate("linear", "a linear CRF over words, their beginnings, endings and shape"),
+        ModelCandidate("network", "a BiLSTM over words and their letters", updates=1000),
+    ),
+    untried="network",
+    fewest=100,
+    unit="sentence",
+    most=100_000,
+    part="word",
+)
 
 
 class TagInit(TemplateInit):
@@ -25,7 +49,9 @@ class TagInit(TemplateInit):
             "Default: upos, or ner.",
             choices=("upos", "xpos", "feats", "pos", "chunk", "ner"),
         ),
+        *TRIAL.options(),
     )
+    trial: ClassVar = TRIAL
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
@@ -46,9 +72,11 @@ class TagInit(TemplateInit):
             documents += any(line.startswith("# newdoc") for line in one.lines)
         if not words or tags == {"_"}:
             raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
-        linear = given.get("model") == "linear"
+        linear = given["model"] == "linear"
         plan = planned(words / 800, epochs=12, warmup=100)
         return {
+            "examples": sentences,
+            "parts": words,
             "tags": len(tags),
             "sentences": f"{sentences:,}",
             "words": f"{words:,}",
