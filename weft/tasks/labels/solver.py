@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from weft.masks import from_lengths
 from weft.models import Labeller
 from weft.nn.embed.grams import FeatureTable, GramTable
 
@@ -41,7 +43,7 @@ class Design(NamedTuple):
 
     items: Tensor  # [N, V] sparse: the weight of each item in each text
     target: Tensor  # [N] or [N, C], as the head reads it
-    order: Tensor | None = None  # [B, T] of words: the numbers of those of each sentence, -1 for padding
+    sentences: Tensor | None = None  # [B, T] bool, the words of each sentence, if the items are of words
 
     @classmethod
     def of(
@@ -63,11 +65,8 @@ class Design(NamedTuple):
         cls, numbers: Sequence[Sequence[int]], lengths: Sequence[int], target: Tensor, num_items: int
     ) -> "Design":
         """From the items of each word, sentence after sentence, and the lengths of the sentences."""
-        real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        order = (real.flatten().cumsum(0).view_as(real) - 1).masked_fill(~real, -1)
-        return cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)._replace(
-            order=order
-        )
+        found = cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)
+        return found._replace(sentences=from_lengths(torch.tensor(lengths), max(lengths)))
 
 
 class Solution(NamedTuple):
@@ -81,12 +80,19 @@ class Solution(NamedTuple):
         return f"{chosen}, the best of {len(self.tried)} on the validation texts" if self.tried else chosen
 
 
-def solve(model: Labeller, train: Design, valid: Design, penalty: float | None = None) -> Solution:
+def solve(
+    model: Labeller,
+    train: Design,
+    valid: Design,
+    penalty: float | None = None,
+    penalties: Sequence[float] = PENALTIES,
+) -> Solution:
     """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
 
     Args:
         model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
         valid: the texts that choose the penalty if none is given.
+        penalties: those to choose from, the strongest first.
 
     Source: Nocedal 1980 (L-BFGS); Fan et al. 2008, "LIBLINEAR", whose C is 1 / penalty.
     """
@@ -96,7 +102,7 @@ def solve(model: Labeller, train: Design, valid: Design, penalty: float | None =
         problem.keep()
         return Solution(penalty, {})
     losses = dict[float, float]()
-    for one in PENALTIES:
+    for one in penalties:
         problem.minimise(one)
         losses[one] = problem.loss(valid)
         best = min(losses, key=losses.__getitem__)
@@ -115,11 +121,19 @@ class _Problem:
         self.table, self.model_head = model.embed, model.head
         self.head = deepcopy(model.head).double().train()
         self.learnt = {name: one for name, one in self.head.named_parameters() if one.requires_grad}
-        self.weight = self.table.weight.detach().double().requires_grad_()
         ratios = self.table.ratios
         self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").double()
         self.train = train
         self.transposed = train.items.to_sparse_coo().t().coalesce().to_sparse_csr()
+        whole = self.table.weight.detach().double()
+        self.places: Tensor | None = None  # in W of the weights that are learnt; None for all
+        if (
+            train.sentences is not None
+        ):  # of words those of features and tags that occur together, a tenth of all
+            together = self.transposed @ F.one_hot(train.target, whole.shape[1]).double()
+            self.places = together.flatten().nonzero()[:, 0]
+            whole = whole.flatten()[self.places]
+        self.weight = whole.requires_grad_()
 
     def minimise(self, penalty: float) -> None:
         """Go from the present weights to those with the lowest loss."""
@@ -137,7 +151,8 @@ class _Problem:
             with torch.enable_grad():
                 loss = self._loss(sums, self.train) / count
             of_sums, *gradients = torch.autograd.grad(loss, [sums, *self.learnt.values()])
-            self.weight.grad = (self.transposed @ of_sums) * self.ratios
+            slope = (self.transposed @ of_sums) * self.ratios
+            self.weight.grad = slope if self.places is None else slope.flatten()[self.places]
             for parameter, gradient in zip(self.learnt.values(), gradients, strict=True):
                 parameter.grad = gradient
             total = loss.detach()
@@ -161,18 +176,27 @@ class _Problem:
     def keep(self) -> None:
         """Copy the weights into the model."""
         with torch.no_grad():
-            self.table.weight.copy_(self.weight)
+            self.table.weight.copy_(self._weights())
             for name, found in self.learnt.items():
                 self.model_head.get_parameter(name).copy_(found)
 
     def _sums(self, texts: Design) -> Tensor:
         with torch.no_grad():
-            return texts.items @ (self.weight * self.ratios)
+            return texts.items @ (self._weights() * self.ratios)
+
+    def _weights(self) -> Tensor:
+        """W [V, C]."""
+        if self.places is None:
+            return self.weight
+        whole = self.weight.new_zeros(self.table.weight.shape)
+        whole.view(-1)[self.places] = self.weight
+        return whole
 
     def _loss(self, sums: Tensor, texts: Design) -> Tensor:
-        target, mask = texts.target[:, None], torch.ones(len(sums), 1, dtype=torch.bool)
-        sums = sums[:, None]
-        if texts.order is not None:
-            mask, places = texts.order >= 0, texts.order.clamp(min=0)
-            sums, target = sums[places, 0], target[places, 0]
-        return self.head.loss(sums, target, mask).total
+        mask = texts.sentences
+        if mask is None:
+            mask = torch.ones(len(sums), 1, dtype=torch.bool)
+            return self.head.loss(sums[:, None], texts.target[:, None], mask).total
+        scores, target = sums.new_zeros(*mask.shape, sums.shape[1]), texts.target.new_zeros(mask.shape)
+        scores[mask], target[mask] = sums, texts.target
+        return self.head.loss(scores, target, mask).total

@@ -57,7 +57,7 @@ from weft.tasks.labels.solver import Design, solve
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
-from weft.tasks.tag.features import TagFeatures, WordFeatures
+from weft.tasks.tag.features import PENALTIES, TagFeatures, WordFeatures
 from weft.tasks.tag.predictor import (
     TagEvaluation,
     WordTagger,
@@ -178,13 +178,10 @@ class TagModel:
     ) -> Labeller:
         """A new model."""
         if self.features is not None:
-            chain = Crf(num_tags, num_tags)  # the sum over the features of a word is its score for each tag
-            with torch.no_grad():
-                chain.emit.weight.copy_(torch.eye(num_tags))
-                chain.emit.bias.zero_()
-            chain.emit.requires_grad_(False)
+            together = Crf(num_tags, num_tags)
+            together.emit = nn.Identity()  # the sum over the features of a word is its score for each tag
             encoder: Encoder = BagEncoder(num_tags, reduce="sum")
-            return Labeller(FeatureTable(num_features, num_tags), encoder, chain)
+            return Labeller(FeatureTable(num_features, num_tags), encoder, together)
         how = self.embedding
         characters = None
         if how.characters != "none":
@@ -266,7 +263,7 @@ class TagTraining(Training):
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
         learnt, choosing = self._design(self.train), self._design(known)
-        found = solve(model, learnt, choosing, self._features.how.penalty)
+        found = solve(model, learnt, choosing, self._features.how.penalty, PENALTIES)
         self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
