@@ -4,7 +4,7 @@
     python benchmarks/steps.py --sizes 128 512 --rounds 15
 
 A ratio is torch.nn's CPU time by Weft's, within a round; 2 is twice as fast. Printed are the median and the
-quartiles. Read next: cells.py, whole layers; weft/nn/drop_in_step.py.
+quartiles. Read next: cells.py, whole layers; weft/nn/drop_in.py.
 """
 
 import argparse

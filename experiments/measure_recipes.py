@@ -32,7 +32,9 @@ RUNS = ROOT / "runs" / "measured"
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("recipe", nargs="?", help="name of a recipe that comes with Weft")
+    parser.add_argument(
+        "recipe", nargs="?", help="name of a recipe that comes with Weft, or docs/measured/NAME.yaml"
+    )
     parser.add_argument(
         "overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="$WEFT_DATA in them is filled in"
     )

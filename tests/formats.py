@@ -1,8 +1,8 @@
 """Files as other programs write them: the rows of the page "Files that Weft reads", each with its test.
 
-A row of the page is a `FileFormat` here, so that the page lists what the tests run. To add one: write a
-function that writes such a file and returns what is read and what was written, and list it in FORMATS; then
-`pytest tests/test_formats.py` says which line the page lacks. Read next: docs/reference/formats.md.
+FORMATS has them by the headings and the first cells of the page. To add one: write a function that writes
+such a file and returns what is read and what was written, and list it there and on the page. Read next:
+docs/reference/formats.md.
 """
 
 import csv
@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import openpyxl
@@ -36,16 +36,6 @@ Pair = tuple[Any, Any]
 
 CELLS = [["id", "en", "de"], ["007", 'a "b", c', "NA"], ["2", "two\nlines", "1,5; null"], ["", "é", "x\ty"]]
 SIMPLE = [["en", "de"], ['5" disk', '"Hi," he said'], ["a", "b"]]
-
-
-class FileFormat(NamedTuple):
-    """A row of the page."""
-
-    part: str  # the heading that it stands under
-    file: str
-    program: str
-    note: str
-    run: Callable[[Path], Pair]  # in an empty folder
 
 
 def text(cells: list[list[str]], **how: Any) -> str:
@@ -244,174 +234,56 @@ def vectors(content: bytes, second: str = ". .") -> Callable[[Path], Pair]:
     return run
 
 
-TABLES, LABELS, TAGS, TEXTS, VECTORS = "Tables", "Labelled lines", "Tagged sentences", "Text", "Word vectors"
-PICTURES, SOUNDS, MEMORIES = "Pictures", "Recordings", "Translation memories"
 _CONLLU = "".join(f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, w, t in
                   [(1, "Ann", "P"), (2, "sees", "O"), (3, "Bob", "P")])  # fmt: skip
 _FOUR = "-DOCSTART- -X- -X- O\n\nAnn NNP B-NP P\nsees VBZ B-VP O\nBob NNP B-NP P\n\n"
 
-FORMATS = [
-    FileFormat(
-        TABLES,
-        "`.csv`, commas",
-        "Excel, Google Sheets, pandas, R `write.csv`",
-        "also `.gz`, `.xz`, `.zst`",
-        table("x.csv", text(CELLS)),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv`, semicolons, byte order mark",
-        "Excel and LibreOffice in Europe, R `write.csv2`",
-        "also tabs and bars",
-        table("x.csv", ("\ufeff" + text(CELLS, delimiter=";")).encode()),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv` that begins with `sep=;`",
-        "programs that write for Excel",
-        "the line is left out",
-        table("x.csv", "sep=;\n" + text(CELLS, delimiter=";")),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv`, `.xlsx` with titles above the header",
-        "reports of Excel, Power BI",
-        "rows of one cell are left out, with a note",
-        table("x.csv", "Report 2024,,\n,,\n" + text(CELLS)),
-    ),
-    FileFormat(
-        TABLES,
-        '`.csv`, `.tsv` with `\\"` inside quotes',
-        "MySQL, PHP, R `write.table`",
-        "if the file cannot be read with doubled quotes",
-        table("x.csv", 'en,de\n"a \\"b\\", c","d"\n', [["en", "de"], ['a "b", c', "d"]]),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv` with carriage returns",
-        "Excel, “CSV (Macintosh)”",
-        "",
-        table(
+FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
+    "Tables": {
+        "`.csv`, commas": table("x.csv", text(CELLS)),
+        "`.csv`, semicolons, byte order mark": table(
+            "x.csv", ("\ufeff" + text(CELLS, delimiter=";")).encode()
+        ),
+        "`.csv` that begins with `sep=;`": table("x.csv", "sep=;\n" + text(CELLS, delimiter=";")),
+        "`.csv`, `.xlsx` with titles above the header": table("x.csv", "Report 2024,,\n,,\n" + text(CELLS)),
+        '`.csv`, `.tsv` with `\\"` inside quotes': table(
+            "x.csv", 'en,de\n"a \\"b\\", c","d"\n', [["en", "de"], ['a "b", c', "d"]]
+        ),
+        "`.csv` with carriage returns": table(
             "x.csv",
             text([row[:1] + row[2:] for row in CELLS], lineterminator="\r"),
             [row[:1] + row[2:] for row in CELLS],
         ),
-    ),
-    FileFormat(
-        TABLES,
-        "`.tsv` with quoted cells",
-        'Excel, LibreOffice, pandas `to_csv(sep="\\t")`',
-        "quotes are no part of the text",
-        frame("x.tsv", lambda one, path: one.to_csv(path, sep="\t", index=False)),
-    ),
-    FileFormat(
-        TABLES,
-        "`.tsv` with names of rows",
-        'R `write.table(sep="\\t")`',
-        "a first column without a name",
-        r_table,
-    ),
-    FileFormat(
-        TABLES,
-        "`.tsv` with stray quotes",
-        "Google Sheets, `paste`, corpora",
-        "quotes are part of the text",
-        table("x.tsv", "".join("\t".join(row) + "\n" for row in SIMPLE), SIMPLE),
-    ),
-    FileFormat(
-        TABLES,
-        "`.tsv` in UTF-16",
-        "Excel, “Unicode Text”",
-        "Excel calls it `.txt`; rename it",
-        table("x.tsv", text(CELLS, delimiter="\t").encode("utf-16")),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv` in UTF-16 with tabs",
-        "Excel, BI tools",
-        "",
-        table("x.csv", text(CELLS, delimiter="\t").encode("utf-16")),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv` with row numbers",
-        "pandas `to_csv`, R `write.csv`",
-        "a first column without a name",
-        table("x.csv", ",en,de\n0,a,b\n1,c,d\n", [["", "en", "de"], ["0", "a", "b"], ["1", "c", "d"]]),
-    ),
-    FileFormat(
-        TABLES,
-        "`.csv`, `.tsv` with `\\N`",
-        "MySQL, PostgreSQL",
-        "an empty cell",
-        table("x.tsv", "en\tde\na\t\\N\nb\tc\n", [["en", "de"], ["a", ""], ["b", "c"]]),
-    ),
-    FileFormat(
-        TABLES,
-        "`.xlsx`",
-        "Excel, LibreOffice, Google Sheets, pandas `to_excel`",
-        "first visible sheet, or `book.xlsx#SHEET`",
-        workbook,
-    ),
-    FileFormat(TABLES, "`.ods`", "LibreOffice", "as `.xlsx`", libreoffice),
-    FileFormat(
-        TABLES,
-        "`.jsonl`",
-        "pandas `to_json(lines=True)`, Hugging Face datasets",
-        "keys are columns, also the languages of `translation`",
-        frame("x.jsonl", lambda one, path: one.to_json(path, orient="records", lines=True)),
-    ),
-    FileFormat(
-        TABLES,
-        "`.ndjson`",
-        "BigQuery, Elasticsearch, Kaggle",
-        "as `.jsonl`",
-        frame("x.ndjson", lambda one, path: one.to_json(path, orient="records", lines=True)),
-    ),
-    FileFormat(
-        TABLES,
-        "`.json`, a list for each column",
-        'Hugging Face datasets, `to_dict("list")`',
-        "",
-        frame("x.json", lambda one, path: path.write_text(json.dumps(one.to_dict("list")))),
-    ),
-    FileFormat(
-        TABLES,
-        "`.json`",
-        'pandas `to_json`, `orient="records"` or none',
-        "a list of records",
-        frame("x.json", lambda one, path: one.to_json(path)),
-    ),
-    FileFormat(
-        TABLES,
-        "`.parquet`",
-        "pandas, Hugging Face datasets",
-        "needs `weft-seq[parquet]`",
-        frame("x.parquet", lambda one, path: one.to_parquet(path)),
-    ),
-    FileFormat(
-        MEMORIES,
-        "`.tmx`, also in UTF-16",
-        "Trados, memoQ, OmegaT, OPUS",
-        "codes inside are left out",
-        each(
+        "`.tsv` with quoted cells": frame("x.tsv", lambda one, path: one.to_csv(path, sep="\t", index=False)),
+        "`.tsv` with names of rows": r_table,
+        "`.tsv` with stray quotes": table("x.tsv", "".join("\t".join(row) + "\n" for row in SIMPLE), SIMPLE),
+        "`.tsv` in UTF-16": table("x.tsv", text(CELLS, delimiter="\t").encode("utf-16")),
+        "`.csv` in UTF-16 with tabs": table("x.csv", text(CELLS, delimiter="\t").encode("utf-16")),
+        "`.csv` with row numbers": table(
+            "x.csv", ",en,de\n0,a,b\n1,c,d\n", [["", "en", "de"], ["0", "a", "b"], ["1", "c", "d"]]
+        ),
+        "`.csv`, `.tsv` with `\\N`": table(
+            "x.tsv", "en\tde\na\t\\N\nb\tc\n", [["en", "de"], ["a", ""], ["b", "c"]]
+        ),
+        "`.xlsx`": workbook,
+        "`.ods`": libreoffice,
+        "`.jsonl`": frame("x.jsonl", lambda one, path: one.to_json(path, orient="records", lines=True)),
+        "`.ndjson`": frame("x.ndjson", lambda one, path: one.to_json(path, orient="records", lines=True)),
+        "`.json`, a list for each column": frame(
+            "x.json", lambda one, path: path.write_text(json.dumps(one.to_dict("list")))
+        ),
+        "`.json`": frame("x.json", lambda one, path: one.to_json(path)),
+        "`.parquet`": frame("x.parquet", lambda one, path: one.to_parquet(path)),
+    },
+    "Translation memories": {
+        "`.tmx`, also in UTF-16": each(
             memory("x.tmx", _TMX),
             memory("y.tmx", ('<?xml version="1.0" encoding="utf-16"?>' + _TMX).encode("utf-16")),
         ),
-    ),
-    FileFormat(
-        MEMORIES,
-        "`.xliff`, `.xlf`, 1.2 and 2",
-        "CAT tools, Angular, Xcode",
-        "units that need a translation are left out",
-        each(memory("x.xliff", _OLD_XLIFF.format("", "Der alte Hund")), memory("y.xlf", _NEW_XLIFF)),
-    ),
-    FileFormat(
-        MEMORIES,
-        "`.sdlxliff`, `.mxliff`, `.mqxliff`",
-        "Trados, Phrase, memoQ",
-        "as `.xliff` 1.2",
-        each(
+        "`.xliff`, `.xlf`, 1.2 and 2": each(
+            memory("x.xliff", _OLD_XLIFF.format("", "Der alte Hund")), memory("y.xlf", _NEW_XLIFF)
+        ),
+        "`.sdlxliff`, `.mxliff`, `.mqxliff`": each(
             memory(
                 "x.sdlxliff",
                 _OLD_XLIFF.format(
@@ -422,199 +294,65 @@ FORMATS = [
             memory("x.mxliff", _OLD_XLIFF.format("", "Der alte Hund")),
             memory("x.mqxliff", _OLD_XLIFF.format("", "Der alte Hund")),
         ),
-    ),
-    FileFormat(
-        MEMORIES,
-        "`.po`",
-        "gettext, Weblate, Poedit",
-        "fuzzy entries are left out",
-        memory(
+        "`.po`": memory(
             "x.po", 'msgid ""\nmsgstr ""\n"Language: de\\n"\n\nmsgid "The old dog"\nmsgstr "Der alte Hund"\n'
         ),
-    ),
-    FileFormat(
-        LABELS,
-        "`__label__a TEXT`",
-        "fastText",
-        "a tab or any white space after the label",
-        labelled("x.txt", "__label__a one text\n__label__b\tand another\n"),
-    ),
-    FileFormat(
-        LABELS,
-        "`TEXT __label__a`",
-        "fastText",
-        "",
-        labelled("x.txt", "one text __label__a\nand another __label__b\n"),
-    ),
-    FileFormat(
-        LABELS,
-        "`__label__a, TEXT`",
-        "scripts for fastText",
-        "the comma is no part of the label",
-        labelled("x.txt", "\ufeff__label__a, one text\r\n__label__b, and another\r\n"),
-    ),
-    FileFormat(
-        LABELS,
-        "`a TAB TEXT`, no header",
-        "scripts",
-        "named `.tsv`",
-        labelled("x.tsv", "a\tone text\nb\tand another\n"),
-    ),
-    FileFormat(
-        LABELS,
-        '`"a","TEXT"`, no header',
-        "published data sets",
-        "columns are called `1`, `2`, …",
-        labelled("x.csv", '"a","one text"\n"b","and another"\n', text="2", label="1"),
-    ),
-    FileFormat(
-        LABELS,
-        "`a TEXT`",
-        "published data sets",
-        "`data.labels: first`",
-        labelled("x.txt", "a one text\nb and another\n", labels="first"),
-    ),
-    FileFormat(
-        TAGS,
-        "CoNLL-U",
-        "Universal Dependencies, Stanza, UDPipe",
-        "`upos`, `xpos` or `feats`",
-        tagged("x.conllu", _CONLLU + "\n"),
-    ),
-    FileFormat(
-        TAGS,
-        "CoNLL-2003, four columns",
-        "corpora of names",
-        "`ner`, `chunk` or `pos`",
-        tagged("x.txt", _FOUR, "ner"),
-    ),
-    FileFormat(
-        TAGS,
-        "three columns",
-        "CoNLL-2000, CoNLL-2002",
-        "`ner` is the last",
-        tagged("x.txt", "Ann NNP P\nsees VBZ O\nBob NNP P\n\n" * 3, "ner"),
-    ),
-    FileFormat(
-        TAGS,
-        "`word TAB tag`, `word tag`",
-        "scripts",
-        "an empty line ends a sentence",
-        tagged("x.txt", "Ann\tP\nsees\tO\nBob\tP\n\n"),
-    ),
-    FileFormat(
-        TAGS,
-        "`word/TAG word/TAG`",
-        "NLTK, Stanford tagger",
-        "also `word_TAG`",
-        tagged("x.txt", "Ann/P sees/O Bob/P\n"),
-    ),
-    FileFormat(
-        TEXTS,
-        "UTF-8, LF or CRLF",
-        "any editor",
-        "a byte order mark is left out",
-        lines("\ufeffčaša\r\ntwo\r\n".encode()),
-    ),
-    FileFormat(
-        TEXTS,
-        "UTF-16 or UTF-32 with a byte order mark",
-        "Notepad, Excel",
-        "",
-        lines("čaša\ntwo\n".encode("utf-16")),
-    ),
-    FileFormat(
-        TEXTS,
-        "lines that end with CR",
-        "old Macs",
-        "also if some end with LF",
-        lines("čaša\rtwo\r\n".encode()),
-    ),
-    FileFormat(
-        VECTORS, "word2vec, text", "gensim, word2vec, fastText `.vec`", "", vectors(b"2 2\na 1 2\n. . 3 4\n")
-    ),
-    FileFormat(
-        VECTORS,
-        "word2vec, binary",
-        "gensim, word2vec",
-        "whatever the file is called",
-        vectors(
+    },
+    "Labelled lines": {
+        "`__label__a TEXT`": labelled("x.txt", "__label__a one text\n__label__b\tand another\n"),
+        "`TEXT __label__a`": labelled("x.txt", "one text __label__a\nand another __label__b\n"),
+        "`__label__a, TEXT`": labelled("x.txt", "\ufeff__label__a, one text\r\n__label__b, and another\r\n"),
+        "`a TAB TEXT`, no header": labelled("x.tsv", "a\tone text\nb\tand another\n"),
+        '`"a","TEXT"`, no header': labelled(
+            "x.csv", '"a","one text"\n"b","and another"\n', text="2", label="1"
+        ),
+        "`a TEXT`": labelled("x.txt", "a one text\nb and another\n", labels="first"),
+    },
+    "Tagged sentences": {
+        "CoNLL-U": tagged("x.conllu", _CONLLU + "\n"),
+        "CoNLL-2003, four columns": tagged("x.txt", _FOUR, "ner"),
+        "three columns": tagged("x.txt", "Ann NNP P\nsees VBZ O\nBob NNP P\n\n" * 3, "ner"),
+        "`word TAB tag`, `word tag`": tagged("x.txt", "Ann\tP\nsees\tO\nBob\tP\n\n"),
+        "`word/TAG word/TAG`": tagged("x.txt", "Ann/P sees/O Bob/P\n"),
+    },
+    "Text": {
+        "UTF-8, LF or CRLF": lines("\ufeffčaša\r\ntwo\r\n".encode()),
+        "UTF-16 or UTF-32 with a byte order mark": lines("čaša\ntwo\n".encode("utf-16")),
+        "lines that end with CR": lines("čaša\rtwo\r\n".encode()),
+    },
+    "Word vectors": {
+        "word2vec, text": vectors(b"2 2\na 1 2\n. . 3 4\n"),
+        "word2vec, binary": vectors(
             b"2 2\na " + np.array([1, 2], "<f4").tobytes() + b"\nb " + np.array([3, 4], "<f4").tobytes(), "b"
         ),
-    ),
-    FileFormat(
-        VECTORS, "GloVe", "GloVe", "words may have spaces, lines may be blank", vectors(b"a 1 2\n. . 3 4\n\n")
-    ),
-    FileFormat(
-        PICTURES,
-        "`.jpg`, `.png`, `.webp`, `.tif` with EXIF",
-        "phones, cameras",
-        "turned upright",
-        picture("x.png", turned, [[10, 20], [30, 40]]),
-    ),
-    FileFormat(
-        PICTURES,
-        "16-bit grey `.png`, `.tif`",
-        "scanners, microscopes, satellites",
-        "65,535 is white",
-        picture(
+        "GloVe": vectors(b"a 1 2\n. . 3 4\n\n"),
+    },
+    "Pictures": {
+        "`.jpg`, `.png`, `.webp`, `.tif` with EXIF": picture("x.png", turned, [[10, 20], [30, 40]]),
+        "16-bit grey `.png`, `.tif`": picture(
             "x.png",
             lambda path: Image.fromarray(np.array([[0, 257], [32639, 65535]], np.uint16)).save(path),
             [[0, 1], [127, 255]],
         ),
-    ),
-    FileFormat(
-        PICTURES,
-        "palettes, `.gif`",
-        "GIMP, web tools",
-        "the first of several frames",
-        picture(
+        "palettes, `.gif`": picture(
             "x.png",
             lambda path: Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).convert("P").save(path),
             [[0, 255], [255, 0]],
         ),
-    ),
-    FileFormat(
-        PICTURES,
-        "`.bmp`, `.tga`, lossless `.webp`, `.jp2`",
-        "web tools, archives, games",
-        "",
-        each(*(picture(f"x.{end}", plain, [[10, 200], [30, 40]]) for end in ("bmp", "tga", "webp", "jp2"))),
-    ),
-    FileFormat(
-        SOUNDS, "`.wav`, 16 or 24 bits", "Audacity, ffmpeg, recorders", "", recording("x.wav", "PCM_24")
-    ),
-    FileFormat(SOUNDS, "`.wav`, float", "Audacity, Python", "", recording("x.wav", "FLOAT")),
-    FileFormat(
-        SOUNDS,
-        "`.wav`, extensible header",
-        "ffmpeg, Windows",
-        "",
-        recording("x.wav", "PCM_16", format="WAVEX"),
-    ),
-    FileFormat(
-        SOUNDS,
-        "`.wav` RF64, `.w64`",
-        "field recorders, BBC",
-        "",
-        each(recording("x.wav", format="RF64"), recording("x.w64")),
-    ),
-    FileFormat(
-        SOUNDS,
-        "`.wav`, A-law, µ-law",
-        "telephones",
-        "",
-        each(recording("x.wav", "ULAW"), recording("y.wav", "ALAW")),
-    ),
-    FileFormat(
-        SOUNDS,
-        "`.aiff`, `.caf`, `.au`",
-        "Logic, Praat, Macs",
-        "",
-        each(recording("x.aiff", "FLOAT"), recording("x.caf"), recording("x.au")),
-    ),
-    FileFormat(SOUNDS, "`.flac`", "Audacity, LibriSpeech", "", recording("x.flac")),
-    FileFormat(SOUNDS, "`.trans.txt`", "LibriSpeech", "`ID TEXT`, with `ID.flac` beside it", librispeech),
-    FileFormat(SOUNDS, "`.ogg`, `.opus`", "browsers, messengers", "", recording("x.ogg")),
-    FileFormat(SOUNDS, "`.mp3`", "phones, Common Voice", "", recording("x.mp3", shifted=True)),
-]
+        "`.bmp`, `.tga`, lossless `.webp`, `.jp2`": each(
+            *(picture(f"x.{end}", plain, [[10, 200], [30, 40]]) for end in ("bmp", "tga", "webp", "jp2"))
+        ),
+    },
+    "Recordings": {
+        "`.wav`, 16 or 24 bits": recording("x.wav", "PCM_24"),
+        "`.wav`, float": recording("x.wav", "FLOAT"),
+        "`.wav`, extensible header": recording("x.wav", "PCM_16", format="WAVEX"),
+        "`.wav` RF64, `.w64`": each(recording("x.wav", format="RF64"), recording("x.w64")),
+        "`.wav`, A-law, µ-law": each(recording("x.wav", "ULAW"), recording("y.wav", "ALAW")),
+        "`.aiff`, `.caf`, `.au`": each(recording("x.aiff", "FLOAT"), recording("x.caf"), recording("x.au")),
+        "`.flac`": recording("x.flac"),
+        "`.trans.txt`": librispeech,
+        "`.ogg`, `.opus`": recording("x.ogg"),
+        "`.mp3`": recording("x.mp3", shifted=True),
+    },
+}

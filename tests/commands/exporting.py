@@ -35,7 +35,7 @@ def run_translator(folder: Path, text: str, *options: str) -> list[str | None]:
     done = answers(folder, text, *options, without=())
     assert done.returncode == 0, done.stderr
     lines: list[str | None] = [*done.stdout.removesuffix("\n").split("\n")]
-    for number in re.findall(r"^line (\d+): the answer lacks \S.* of the text", done.stderr, re.MULTILINE):
+    for number in re.findall(r"^line (\d+): the answer (?:lacks|has) ", done.stderr, re.MULTILINE):
         lines[int(number) - 1] = None
     return lines
 

@@ -136,25 +136,6 @@ def test_stopped_anywhere_it_resumes_and_ends_the_same(
     }
 
 
-def test_what_a_killed_process_left_goes_and_pairs_have_one_writer(
-    trained: Path, mono: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-    command = ["backtranslate", trained, mono, "--folder", out]
-    out.mkdir()
-    (out / ".writing-back.json-1").write_text("{")  # the first file of all
-    with monkeypatch.context() as patch:
-        patch.setattr(bulk, "remove_parts", stops("weft.commands.bulk.remove_parts", 0))
-        assert weft(*command).code == 130
-    assert (out / "scored.txt.parts").is_dir()
-    (out / ".writing-texts.xx-1").write_text("half")
-    with lock(out):
-        assert "another process is writing these pairs" in untouched(out, lambda: weft(*command))
-    made = weft(*command)
-    assert made.code == 0 and "lines answered" not in made.err
-    assert not (out / "scored.txt.parts").exists() and not list(out.glob(".writing-*"))
-
-
 def test_pairs_belong_to_one_model_with_its_settings_and_texts(
     trained: Path, mono: Path, tmp_path: Path
 ) -> None:

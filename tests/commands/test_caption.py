@@ -156,25 +156,6 @@ def test_given_features_are_captioned_too(tmp_path: Path) -> None:
     assert len(weft("predict", recipe.parent / "run", recipe.parent / "valid.tsv").lines) == 3
 
 
-def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
-    recipe = toys.captions(tmp_path / "toy")
-    written = tmp_path / "mine.yaml"
-    answer = weft(
-        "init",
-        "caption",
-        "--train",
-        recipe.parent / "train.tsv",
-        "--images",
-        recipe.parent / "pictures",
-        "-o",
-        written,
-    )
-    assert answer.code == 0 and "13 pictures with 13 captions" in answer.out, answer.err
-    changes = ("model.front.sizes=[5]", "model.decoder.sizes=[7]", "training.max_updates=1", "data.size=8")
-    trained = weft("train", written, "--run", tmp_path / "run", *changes)
-    assert trained.code == 0, trained.err
-
-
 @pytest.mark.slow
 def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
     captioner, opened = package.load(run), open_run(run, device="cpu")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.shell import refused, weft
+from tests.commands.shell import weft
 from weft import rooms
 from weft.nn import cells
 from weft.nn.cells.cell import Cell
@@ -52,24 +52,6 @@ def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, t
     assert answer.code == 0, answer.err
     name = "checkpoints/step-00000008/model.safetensors"
     assert (whole / name).read_bytes() == (broken / name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("cell", "sentence"),
-    [
-        ("peepole", "unknown cell 'peepole'; did you mean 'peephole'?"),
-        ("{use: elman, activation: tahn}", "did you mean 'tanh'?"),
-        ("{use: zoneout, cell: ltsm}", "unknown cell 'ltsm'; did you mean 'lstm'?"),
-        ("{use: zoneout, rate: 2.0}", "a share from 0 to below 1, got 2.0"),
-        ("{use: zoneout, cell: {use: gru, rest: before}}", "did you mean 'reset'?"),
-        ("{use: variational, cell: mingru}", "MinGRU does not multiply its h"),
-        ("{use: peephole, gates: [cell]}", "one of 'input', 'forget', 'output'"),
-    ],
-)
-def test_a_cell_that_cannot_be_is_one_sentence(cell: str, sentence: str, toy: Path, tmp_path: Path) -> None:
-    said = refused(weft("train", toy, "--run", tmp_path / "run", f"model.encoder.cell={cell}"))
-    assert sentence in said and "model" in said
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_cell_of_contributing_md_trains(

@@ -56,9 +56,28 @@ def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "text", ["id,text\n7,it was dull\n", '"Text"\tlabel\nit was dull\tbad\n', '{"text": "it was dull"}\n']
+    ("name", "content", "lines"),
+    [
+        ("a.csv", 'id,text\n7,"it was\n"\n8,\n', ["id,text,predicted", "7,", '",', "8,,"]),
+        ("a.tsv", "\ufeffText\tlabel\nit was dull\tbad\n", ["Text\tlabel", "it was dull\tbad\tbad"]),
+        ("a.csv", "text\nit was dull\n", ["text,predicted", "it was dull,bad"]),
+        ("a.jsonl", '{"text": "it was dull"}\n', ["text,predicted", "it was dull,bad"]),
+        ("a.json", '[\n  {"text": "it was dull"}]\n', ["text,predicted", "it was dull,bad"]),
+    ],
 )
-def test_a_table_on_standard_input_is_asked_for_by_its_name(run: Path, text: str) -> None:
-    said = refused(weft("predict", run, stdin=text.encode()))
-    assert "standard input: begins like a table with text, which is read by its name" in said
-    assert weft("predict", run, stdin=b"text\nid, text and more\n").code == 0
+def test_a_table_on_standard_input_is_read_as_its_file(
+    run: Path, name: str, content: str, lines: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    filed, piped = weft("predict", run, tmp_path / name), weft("predict", run, stdin=content.encode())
+    assert (piped.code, piped.out) == (filed.code, filed.out)
+    assert [line[: len(wanted)] for line, wanted in zip(piped.out.splitlines(), lines, strict=False)] == lines
+    assert f"standard input: read as a .{name[2:]} table" in piped.err
+    assert filed.err.replace(str(tmp_path / name), "standard input") in piped.err
+    assert weft("predict", run, "-", stdin=content.encode()).out == piped.out
+
+
+def test_texts_on_standard_input_are_no_table(run: Path) -> None:
+    for text in (b"text\nid, text and more\n", b"a text, or more\n"):
+        assert weft("predict", run, stdin=text).out.count("\n") == text.count(b"\n")
+    assert "got an Excel workbook" in refused(weft("predict", run, stdin=b"PK\x03\x04" + bytes(26) + b"xl/"))

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import content, refused, untouched, weft
-from tests.slow import leading
+from tests.commands.shell import untouched, weft
 from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.base import PairTraining
 
@@ -95,25 +94,6 @@ def test_a_damaged_mean_is_made_again_too(toy: Path, tmp_path: Path, monkeypatch
     assert (run / "model.safetensors").read_bytes() == whole
 
 
-@pytest.mark.parametrize("harm", [flip, cut, empty])
-@pytest.mark.parametrize("name", leading(["model.safetensors", "optimiser.safetensors", "state.json"]))
-def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(run: Path, harm: Harm, name: str) -> None:
-    harm(run / "checkpoints" / "step-00000004" / name)
-    answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=6")
-    assert answer.code == 0
-    assert re.search(r"step-00000004: is damaged \(.*\); trying the one before it", answer.err)
-    assert "resumes after update 2" in answer.err
-    assert "Traceback" not in answer.err
-
-
-def test_when_every_checkpoint_is_damaged_training_is_refused(run: Path) -> None:
-    for path in (run / "checkpoints").iterdir():
-        cut(path / "optimiser.safetensors")
-    recipe = run.parent / "toy" / "toy.yaml"
-    said = untouched(run, lambda: weft("train", recipe, "--run", run, *CHANGES))
-    assert "no checkpoint can be loaded" in said and "restore one from a copy, or train again" in said
-
-
 @pytest.mark.parametrize("command", ["predict", "evaluate", "show", "train"])
 def test_a_run_of_another_version_is_refused(run: Path, command: str) -> None:
     about = json.loads((run / "run.json").read_bytes())
@@ -140,15 +120,3 @@ def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
     recipe.write_text(recipe.read_text().replace("- 17", "- 16").replace("[17]", "[16]"))
     said = untouched(run, lambda: weft("predict", run, stdin=b"alpha\n"))
     assert re.search(r"model\.safetensors: contains a different model from the recipe \(.*; use the", said)
-
-
-def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
-    from weft.store import locks
-
-    before = content(run)
-    with locks.lock(run):
-        said = refused(
-            weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=99")
-        )
-    assert f"{run}: another process is training" in said
-    assert content(run) == before

@@ -84,17 +84,6 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:
     assert "got features" in refused(train(recipe))
 
 
-def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
-    recipe = toys.drawings(tmp_path / "toy")
-    files = ("--train", recipe.parent / "train.tsv", "--images", recipe.parent / "pictures")
-    answer = weft("init", "draw", *files, "-o", tmp_path / "mine.yaml")
-    assert answer.code == 0 and "13 pictures with 13 captions" in answer.out, answer.err
-    small = ("model.encoder.sizes=[5]", "model.decoder.size=8", "model.decoder.inner=8")
-    changes = (*small, "training.max_updates=1", "model.decoder.num_layers=1")
-    trained = weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", *changes)
-    assert trained.code == 0, trained.err
-
-
 def test_captions_longer_than_the_model_reads_are_cut_as_in_training(tmp_path: Path) -> None:
     recipe = toys.drawings(tmp_path / "toy")
     layers = "use: transformer, size: 8, num_layers: 1, num_heads: 2, inner: 11"

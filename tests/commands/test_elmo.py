@@ -8,7 +8,6 @@ import pytest
 
 import weft as package
 from tests import toys
-from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
 from tests.shared import shared_run
 
@@ -62,24 +61,6 @@ def test_wrong_lines_are_named(run: Path) -> None:
         "standard input:1: expected a sentence, or 3 columns" in columns
         and "'bank' is no word of 'a'" in word
     )
-
-
-@pytest.mark.slow
-def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path: Path) -> None:
-    recipe = labelled.make_sentences(tmp_path / "toy")
-    change = f"model.embedding.contextual={run}", "training.max_updates=20"
-    answer = weft("train", recipe, "--run", tmp_path / "tagger", *change)
-    assert answer.code == 0, answer.err
-    tagger, elmo = package.load(tmp_path / "tagger"), package.load(run)
-    kept = dict(tagger.model.embed.model.named_parameters())
-    for name, value in elmo.model.named_parameters():
-        assert np.array_equal(kept[name].cpu().numpy(), value.cpu().numpy()), name
-    said = weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out
-    kept_recipe = (tmp_path / "tagger" / "recipe.yaml").read_text()
-    (tmp_path / "tagger" / "recipe.yaml").write_text(kept_recipe.replace(str(run), str(tmp_path / "gone")))
-    assert weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out == said != ""
-    wrong = weft("train", recipe, "--run", tmp_path / "other", f"model.embedding.contextual={tmp_path}")
-    assert "expected a run of the task elmo or masked" in refused(wrong)
 
 
 @pytest.mark.parametrize(

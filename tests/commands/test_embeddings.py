@@ -114,14 +114,3 @@ def test_glove_has_no_subwords(tmp_path: Path) -> None:
     changes = "model.objective=glove", "model.subwords=true"
     act = lambda: weft("train", recipe, "--run", tmp_path / "run", *changes)  # noqa: E731
     assert "glove counts whole words" in untouched(tmp_path, act)
-
-
-def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toys.words(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    answer = weft("init", "embeddings", "--train", "train.txt", "--test", "pairs.tsv")
-    assert answer.code == 0, answer.err
-    assert "1,500 words of text; 14 of 14 different words" in Path("embeddings.yaml").read_text()
-    trained = weft("train", "embeddings.yaml", "training.max_updates=2", "model.size=3")
-    assert trained.code == 0, trained.err
-    assert weft("data", "check", "--task", "embeddings", "train.txt").code in (0, 1)

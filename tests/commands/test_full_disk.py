@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -86,19 +85,4 @@ def test_what_is_written_for_the_user_replaces_nothing(trained: Path, tmp_path: 
     assert f"weft: {tmp_path / 'out.txt'}: {sentence}\n" == answer.err
     with full("all.json"):
         assert sentence in weft("evaluate", trained, "--json", tmp_path / "all.json").err
-    assert content(tmp_path) == before
-
-
-def test_alignments_on_a_full_disk(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "out.pharaoh").write_text("older\n")
-    before = content(tmp_path)
-
-    def no_room(*places: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "replace", no_room)
-    answer = weft("predict", trained, "--alignments", tmp_path / "out.pharaoh", stdin=b"alpha\n")
-    assert (answer.code, answer.out) == (2, "uno\n")
-    assert "out.pharaoh: cannot be written (No space left on device); free some space" in answer.err
-    assert answer.err.count("\n") == 1
     assert content(tmp_path) == before

@@ -117,7 +117,7 @@ def test_a_term_that_cannot_be_written_is_named_and_other_lines_are_answered(
 
 def test_sampling_and_required_words_exclude_it(trained: Path, terms: Path) -> None:
     said = refused(weft("predict", trained, "--glossary", terms, "--require", "uno", stdin=b"alpha\n"))
-    assert "require and glossary: cannot be combined" in said
+    assert "--require and --glossary: cannot be combined" in said
     assert "glossary" in refused(weft("predict", trained, "--glossary", terms, "--sample", stdin=b"alpha\n"))
 
 

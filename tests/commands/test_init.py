@@ -17,7 +17,7 @@ from weft.config import read_recipe
 from weft.data import recipes
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
-from weft.tasks.init import EPOCHS, Init, filled, only
+from weft.tasks.init import Init, filled, only
 from weft.tasks.task import Task
 
 INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}
@@ -277,17 +277,6 @@ def test_two_texts_without_columns_are_texts_and_their_summaries(tmp_path: Path)
     data = read_recipe(tmp_path / "my.yaml").section("data").plain()
     assert data["train"] == ",".join(map(str, files))
     assert data["valid"] == data["train"].replace(".train", ".valid")
-
-
-@pytest.mark.parametrize("task", ["masked", "elmo"])
-def test_words_in_context_have_a_recipe_that_trains(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text("one two three four\nfive six seven one\n" * 20)
-    assert weft("init", task, "text.txt").code == 0
-    checked = check_recipe(read_recipe(f"{task}.yaml"))
-    assert checked.settings.max_epochs == EPOCHS and checked.task.rehearse().total.isfinite()
 
 
 def test_a_template_leaves_out_lines_without_a_value_and_quotes_paths(

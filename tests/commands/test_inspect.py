@@ -14,7 +14,6 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from weft.commands.inspect import VIEWS
 from weft.inspect.inspection import inspection_of, kinds, views_of
@@ -104,27 +103,6 @@ def test_views_are_chosen_by_name(trained: Path, tmp_path: Path) -> None:
 def test_without_alignment_or_gates_their_views_are_absent(blind: Path, tmp_path: Path) -> None:
     assert weft("inspect", blind, TEXT, "--output", tmp_path / "page.html").code == 0
     assert "Alignment" not in titles((tmp_path / "page.html").read_text("utf-8"))
-
-
-def test_a_tagger_and_a_classifier_have_their_own(tmp_path: Path) -> None:
-    small = ("training.max_updates=2", "training.validate_every=2")
-    assert weft("train", labelled.make_sentences(tmp_path / "s"), "--run", tmp_path / "tag", *small).code == 0
-    assert weft("train", labelled.make_texts(tmp_path / "t"), "--run", tmp_path / "class", *small).code == 0
-    wanted = {
-        "tag": ["Probabilities", *CELLS, "Embeddings", "Training"],
-        "class": [
-            "Words that weighed",
-            "Probabilities",
-            *CELLS,
-            "Embeddings",
-            "Training",
-        ],
-    }
-    for name, views in wanted.items():
-        text = ["this film was dull"] if name == "class" else []  # else an example of its own
-        answer = weft("inspect", tmp_path / name, *text)
-        assert answer.code == 0, answer.err
-        assert titles((tmp_path / name / "inspect.html").read_text("utf-8"))[: len(views)] == views
 
 
 def test_a_replay_of_the_stored_tree_is_the_n_best_and_their_paths_are_lit(trained: Path) -> None:

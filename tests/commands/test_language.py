@@ -4,14 +4,12 @@ import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import weft as package
 from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import copied, shared_run
-from tests.slow import leading
 
 
 @pytest.fixture(scope="module", params=["language", "language in windows", "language in lines"])
@@ -195,25 +193,6 @@ def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path)
 )
 def test_options_that_do_not_go_together(run: Path, options: list[object], sentence: str) -> None:
     assert sentence in refused(weft("predict", run, *options, stdin=b"the\n"))
-
-
-@pytest.mark.parametrize("cutoffs", leading(["[]", "[6, 9]"]))
-def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path, cutoffs: str) -> None:
-    recipe = make(tmp_path, updates=12)
-    text = recipe.read_text().replace(
-        "dropout: 0.0}\ntraining", f"dropout: 0.1, cutoffs: {cutoffs}}}\ntraining"
-    )
-    recipe.write_text(text)
-    assert weft("train", recipe, "--run", tmp_path / "whole").code == 0
-    assert weft("train", recipe, "--run", tmp_path / "parts", "training.max_updates=5").code == 0
-    assert weft("train", recipe, "--run", tmp_path / "parts").code == 0
-    score = [
-        weft("evaluate", tmp_path / name, "--split", "valid", "--output", tmp_path / name / "o")
-        for name in ("whole", "parts")
-    ]
-    assert all(one.code == 0 for one in score)
-    logp = [np.loadtxt(tmp_path / name / "o") for name in ("whole", "parts")]
-    np.testing.assert_array_equal(*logp)
 
 
 @pytest.mark.parametrize("model", ["gpt", pytest.param("lstm", marks=pytest.mark.slow)])

@@ -1,5 +1,6 @@
 """After a training that was too short: what is recognised, and the command that is printed can be typed."""
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from tests.commands.shell import weft
 from weft import cli
 from weft.commands import longer, program
 from weft.tasks.evaluation import Sample
+from weft.train.checkpoints import FORMAT
+from weft.train.history import History
 from weft.train.settings import TrainingSettings
 
 SHORT = """task: translate
@@ -70,7 +73,43 @@ def test_the_command_goes_five_times_as_far_and_to_a_thousand_updates(
 
 def test_patience_is_no_end_that_can_be_moved() -> None:
     command = longer.longer(Path("a"), TrainingSettings(patience=3), 500)
-    assert command == "" and "learning rate" in longer.hint("why", 500, command)
+    assert command == ""
+
+
+@pytest.mark.parametrize(
+    ("losses", "accuracies", "cause"),
+    [
+        ([0.9, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8], ""),
+        ([0.9], [0.5], ""),
+        (
+            [0.9, 0.6, 0.65, 0.8],
+            [0.5, 0.7, 0.8, 0.9],
+            "validation loss has risen since update 20 (0.6, at the end 0.8)",
+        ),
+        ([0.9, 0.7, 0.6, 0.5], [0.5, 0.8, 0.7, 0.8], "accuracy, has not improved since update 20"),
+    ],
+)
+def test_longer_training_is_advised_only_while_validations_improve(
+    losses: list[float], accuracies: list[float], cause: str
+) -> None:
+    seen = History("accuracy", higher=True)
+    for number, (loss, accuracy) in enumerate(zip(losses, accuracies, strict=True), 1):
+        seen = seen.add(10 * number, {"loss": loss, "accuracy": accuracy})
+    found = longer.ended_early(seen)
+    assert cause in found and bool(found) == bool(cause)
+
+
+def test_an_overfitted_classifier_is_told_so(tmp_path: Path) -> None:
+    validations = [
+        {"update": 10 * number, "scores": {"loss": loss, "accuracy": 0.5}}
+        for number, loss in enumerate((0.6, 0.7, 0.8, 0.9), 1)
+    ]
+    index = {"format": FORMAT, "metric": "accuracy", "better": "higher", "validations": validations}
+    (tmp_path / "checkpoints.json").write_text(json.dumps(index))
+    said = longer.advice("why", tmp_path, "classify", TrainingSettings(max_epochs=4))
+    assert "has risen since update 10 (0.6, at the end 0.9)" in said and "weft init classify" in said
+    assert "too few" not in said and "max_epochs" not in said
+    assert "weft init" not in longer.advice("why", tmp_path, "translate", TrainingSettings(max_epochs=4))
 
 
 def test_what_is_printed_after_a_short_training_can_be_typed(

@@ -66,3 +66,8 @@ def test_an_option_of_one_value_is_refused_twice_in_every_command() -> None:
 def test_an_option_of_several_values_takes_all() -> None:
     assert "--plugin" not in refused(weft("predict", "none", "--plugin", "json", "--plugin", "csv"))
     assert weft("--help").code == 0
+
+
+def test_the_help_of_predict_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(weft("predict", "--help").lines) <= 40

@@ -57,17 +57,6 @@ def test_a_penalty_on_what_was_not_heard_counts_the_states_of_a_pyramid(run: Pat
     assert float(heard.out.split("\t")[0]) < float(plain.out.split("\t")[0])  # never above 0
 
 
-@pytest.mark.slow
-def test_init_writes_a_recipe_that_trains(run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "mine.yaml"
-    answer = weft("init", "speech", "--train", run.parent / "toy" / "train.tsv", "-o", out)
-    assert answer.code == 0, answer.err
-    assert "# 60 recordings" in out.read_text() and "8,000, 16,000 Hz" in out.read_text()
-    small = ("model.encoder.sizes=[8,8,8]", "model.decoder.sizes=[8]", "data.speeds=[1.0]")
-    answer = weft("train", out, "--run", tmp_path / "run", "training.max_updates=1", *small)
-    assert answer.code == 0, answer.err
-
-
 @pytest.mark.parametrize(
     ("line", "kind"),
     [

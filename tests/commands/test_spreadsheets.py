@@ -98,6 +98,7 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     assert "give the table with --data" in refused(weft("evaluate", "run", "--source", "Was"))
     Path("in.txt").write_text("".join(f"{row[1]}\n" for row in ROWS[1:]))
     assert weft("predict", "run", name).lines == weft("predict", "run", "in.txt").lines
+    assert weft("predict", "run", stdin=Path(name).read_bytes()).out == weft("predict", "run", name).out
     said = refused(weft("predict", "run", name, "--output", "out.xlsx"))
     assert "out.xlsx: answers are written as text, not as a workbook" in said
 

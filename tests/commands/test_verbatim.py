@@ -19,6 +19,9 @@ COPIED = [
     "&nbsp;",
     "https://a.org/b",
     "½",
+    "F1",
+    "Ctrl+Shift+F5",
+    "19.99 EUR",
 ]
 KEPT = {
     "alpha 🙂 beta": "🙂",
@@ -28,6 +31,7 @@ KEPT = {
     "beta %(name)s": "%(name)s",
     "mailto me@a.org beta": "me@a.org",
     r"beta\ngamma": r"\n",
+    "alpha F12 beta": "F12",
 }
 
 
@@ -74,6 +78,14 @@ def test_what_is_lost_is_named_with_its_line(
         assert (
             f"{tmp_path}/in.txt:2: expected placeholders %s, got none; correct the translation" in found.err
         )
+
+
+def test_strict_refuses_what_it_would_name(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.tasks.seq2seq.translator.restored", lambda line, found, lost: found.text)
+    found = weft("predict", trained, "--strict", stdin=b"alpha\nbeta %s\ngamma 14\n")
+    assert found.code == 3 and found.lines[1:] == ["", ""] and found.lines[0]
+    assert "standard input:2: expected placeholders %s, got none" in found.err
+    assert "standard input:3: expected the number 14, got" in found.err
 
 
 def test_what_a_required_word_displaces_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

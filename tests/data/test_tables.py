@@ -80,23 +80,6 @@ def test_a_named_encoding_is_read(tmp_path: Path, encoding: str) -> None:
         assert any("not UTF-8" in str(one) for one in found(path))
 
 
-def test_pandas_tables_are_read(tmp_path: Path) -> None:
-    frame = pd.DataFrame(CELLS[1:], columns=CELLS[0])
-    frame.to_csv(tmp_path / "x.csv", index=False)
-    frame.to_csv(tmp_path / "x.tsv", index=False, sep="\t")
-    frame.to_json(tmp_path / "x.jsonl", orient="records", lines=True)
-    frame.to_parquet(tmp_path / "x.parquet")
-    for name in ("x.csv", "x.tsv", "x.jsonl", "x.parquet"):
-        assert cells(tmp_path / name) == CELLS
-    frame.to_csv(tmp_path / "index.csv")
-    assert cells(tmp_path / "index.csv")[0] == ["", *CELLS[0]]
-
-
-def test_names_of_rows_from_r_are_a_column_without_a_name(tmp_path: Path) -> None:
-    (tmp_path / "x.tsv").write_text('"en"\t"de"\n"1"\t"a ""b"""\tNA\n"2"\t"c"\t"d"\n')
-    assert cells(tmp_path / "x.tsv") == [["", "en", "de"], ["1", 'a "b"', "NA"], ["2", "c", "d"]]
-
-
 @pytest.mark.parametrize(
     ("lines", "quotes"),
     [
@@ -220,26 +203,6 @@ def test_the_first_visible_sheet_is_read_and_another_can_be_named(tmp_path: Path
         TableFile(tmp_path / "x.xlsx#None")
     with pytest.raises(DataError, match="expected a sheet with a table"):
         TableFile(workbook(tmp_path / "y.xlsx", empty=[], hidden_full=[["a"]]))
-
-
-def test_a_sheet_of_libreoffice_is_read(tmp_path: Path) -> None:
-    from odf.opendocument import OpenDocumentSpreadsheet
-    from odf.table import Table as OdfTable
-    from odf.table import TableCell, TableRow
-    from odf.text import P
-
-    document = OpenDocumentSpreadsheet()
-    table = OdfTable(name="One")
-    for texts in (["en", "de"], ["a", "007"]):
-        row = TableRow()
-        for text in texts:
-            cell = TableCell(valuetype="string")
-            cell.addElement(P(text=text))
-            row.addElement(cell)
-        table.addElement(row)
-    document.spreadsheet.addElement(table)
-    document.save(str(tmp_path / "x.ods"))
-    assert cells(tmp_path / "x.ods") == [["en", "de"], ["a", "007"]]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

@@ -11,18 +11,6 @@ from weft.errors import DataError, DataWarning
 LINES = "cat 1 2.5 -3\ndog 0 0 1e-3\n"
 
 
-@pytest.mark.parametrize("head", ["", "2 3\n"], ids=["glove", "word2vec"])
-def test_both_forms_give_the_same(tmp_path: Path, head: str) -> None:
-    (tmp_path / "v.txt").write_text(head + LINES)
-    found, size = read_vectors(tmp_path / "v.txt")
-    assert size == 3
-    assert {word: vector.tolist() for word, vector in found.items()} == {
-        "cat": [1.0, 2.5, -3.0],
-        "dog": [0.0, 0.0, pytest.approx(1e-3)],
-    }
-    assert list(read_vectors(tmp_path / "v.txt", {"dog"})[0]) == ["dog"]
-
-
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -27,7 +27,7 @@ MIXED = {"README", "peers", "results", "speed"}
 """Pages that have tables of other things than scores, as the guides do."""
 
 OLDER, MARK = "before records were kept", "†"
-NAMES = sorted((one.stem for one in shipped()), key=len, reverse=True)
+NAMES = sorted((one.stem for one in [*shipped(), *(DOCS / "measured").glob("*.yaml")]), key=len, reverse=True)
 NAME = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, NAMES))})(?![\w-])")
 NUMBER = re.compile(r"(?<![\w.,])\d*\.\d+(?![\w.]*\d)|(?<![\w.,])\d+(?= %)")
 
@@ -39,22 +39,30 @@ def records() -> dict[str, dict[str, Any]]:
     }
 
 
+def recipe_of(record: dict[str, Any]) -> str | Path:
+    """The name of a shipped recipe, or the file of one that `weft init` wrote."""
+    name = record["recipe"]
+    return ROOT / name if name.endswith(".yaml") else name
+
+
 @cache
 def measured(recipe: str) -> frozenset[float]:
     """Every number that may be quoted for a recipe: scores, also in percent or nats, baselines, CPU time."""
     found: set[float] = set()
     of_seeds: dict[str, list[float]] = defaultdict(list)
     for record in records().values():
-        if record["recipe"] != recipe:
+        if Path(record["recipe"]).stem != recipe:
             continue
         minutes = record["training"]["cpu_minutes"]
         found |= {minutes, 60 * minutes}
-        alike = [one for one in record["overrides"] if not one.startswith("training.seed=")]
-        for name, score in record["evaluation"]["scores"].items():
+        alike = [one for one in record["overrides"] if not one.startswith(("training.seed=", "data.fold="))]
+        parts = [record["evaluation"], *record["evaluation"].get("pairs", {}).values()]
+        for name, score in [one for part in parts for one in part["scores"].items()]:
             quoted = {score[key] for key in ("value", "low", "high") if score.get(key) is not None}
             quoted |= set(score["baselines"].values())
             found |= quoted | ({math.log(one) for one in quoted} if name == "perplexity" else set())
-            of_seeds[f"{alike} {record['evaluate']} {name}"].append(score["value"])
+            for what, value in {"": score["value"], **score["baselines"]}.items():
+                of_seeds[f"{alike} {record['evaluate']} {name} {what}"].append(value)
     for name, values in of_seeds.items():
         if len(values) > 1:
             found |= set(mean_of(values, name=name)[:3])
@@ -132,7 +140,7 @@ def test_every_header_of_a_recipe_quotes_its_record_or_says_that_it_is_older() -
         if OLDER in header or "\n# Not measured" in header:
             continue
         _, _, *lines, last = header.splitlines()
-        trainings = [one["training"] for one in records().values() if one["recipe"] == recipe.stem]
+        trainings = [one["training"] for one in records().values() if Path(one["recipe"]).stem == recipe.stem]
         numbers = unknown(" ".join(lines), [recipe.stem, *NAME.findall(header)])
         if numbers or not any(
             one["machine"].partition(",")[0] in last and one["precision"] in last for one in trainings
@@ -145,7 +153,7 @@ def test_records_are_of_the_recipes_as_they_are_today() -> None:
     changed = [
         name
         for name, record in records().items()
-        if read_recipe(record["recipe"], record["overrides"]).plain() != record["settings"]
+        if read_recipe(recipe_of(record), record["overrides"]).plain() != record["settings"]
     ]
     assert changed == []
 

@@ -46,7 +46,7 @@ def test_scripts_and_pictures_of_a_page_are_there(page: str) -> None:
     path = ROOT / "docs" / f"{page}.md"
     text = path.read_text("utf-8")
     named = [path.parent / name for name in re.findall(r"\]\(([\w/.-]+\.(?:png|svg|md))\)", text)]
-    named += [ROOT / name for name in re.findall(r"python (experiments/\w+\.py)", text)]
+    named += [ROOT / name for name in re.findall(r"(?:experiments|benchmarks|deploy)/\w+\.(?:py|sh)", text)]
     assert [str(name) for name in named if not name.is_file()] == []
 
 

@@ -1,13 +1,18 @@
 """Documents of strangers in a process of their own: the same translation, and an end to what costs much."""
 
+import asyncio
 import io
+import os
+import subprocess
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
+from weft.documents import isolated
+from weft.documents.isolated import DocumentBounds
 from weft.errors import ConfigError, DataError
 from weft.text.links import Links
 from weft.text.segments import Sentence, WrittenSentence
@@ -17,6 +22,10 @@ for _name in ("lxml", "sentencex"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def document_sentences(*arguments: Any) -> list[Sentence]:
+    return asyncio.run(isolated.document_sentences(*arguments))
 
 
 def docx(body: str) -> bytes:
@@ -36,10 +45,10 @@ def test_a_document_is_read_and_written_as_in_this_process() -> None:
         spans = words(one.text)
         weights = [[float(row == column) for column in range(len(spans))] for row in range(len(spans))]
         written.append(WrittenSentence(one.text.upper(), Links(np.array(weights), spans, spans)))
-    assert translated_document(data, "a.html", "en", "es", written, DocumentBounds()) == (
-        b"<h1>ONE</h1><p>TWO <b>THREE</b>. FOUR.</p>"
-    )
-    assert document_language(data, "a.html", DocumentBounds(), 7) == ("", "One Two")
+    translated = isolated.translated_document(data, "a.html", "en", "es", written, DocumentBounds())
+    assert asyncio.run(translated) == b"<h1>ONE</h1><p>TWO <b>THREE</b>. FOUR.</p>"
+    detected = isolated.document_language(data, "a.html", DocumentBounds(), 7)
+    assert asyncio.run(detected) == ("", "One Two")
 
 
 @pytest.mark.parametrize(
@@ -67,6 +76,27 @@ def test_a_small_file_that_costs_much_is_refused(bounds: DocumentBounds, count: 
     assert len(data) < 20_000
     with pytest.raises(DataError, match=sentence):
         document_sentences(data, "a.docx", "en", "es", bounds)
+
+
+def test_a_child_ends_when_nobody_waits_for_it_any_more() -> None:
+    async def left() -> int:
+        started = asyncio.ensure_future(
+            isolated.document_sentences(docx("<w:p/>" * 400_000), "a.docx", "en", "es", DocumentBounds())
+        )
+        while not (found := children()):
+            await asyncio.sleep(0.01)
+        started.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await started
+        return found[0]
+
+    assert asyncio.run(left()) not in children()
+
+
+def children() -> list[int]:
+    """Processes that open documents, of this one."""
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "isolated"], capture_output=True)
+    return [*map(int, found.stdout.split())]
 
 
 def test_errors_come_back_with_their_place() -> None:

@@ -19,8 +19,8 @@ from tests.slow import leading
 from weft.export import page, tokenizer
 from weft.export.programs.recordings import RecordingTranscriber, samples_of
 from weft.export.programs.tables import TableForecaster
+from weft.text.loading import portable
 from weft.text.pieces import KINDS
-from weft.text.portable import portable
 from weft.text.vocabulary import Vocabulary
 
 HORIZON = 5

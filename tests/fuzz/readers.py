@@ -37,7 +37,7 @@ from weft.tasks.embeddings.data import WordList
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.pictures.pictures import read_shape
 from weft.text.loading import load_vocabulary
-from weft.train import parts
+from weft.train import sharding
 from weft.train.checkpoints import Checkpoints
 
 
@@ -61,8 +61,10 @@ def _resealed(path: Path) -> Any:
     folder = path.parent / "checkpoints" / "step-00000003"
     (folder / path.name).write_bytes(path.read_bytes())
     if path.name != "manifest.json":
-        contents = {each.name: each.read_bytes() for each in folder.iterdir() if each.name != parts.MANIFEST}
-        (folder / parts.MANIFEST).write_text(json.dumps(parts.sealed(contents)))
+        contents = {
+            each.name: each.read_bytes() for each in folder.iterdir() if each.name != sharding.MANIFEST
+        }
+        (folder / sharding.MANIFEST).write_text(json.dumps(sharding.sealed(contents)))
     return Checkpoints(path.parent, lambda _: None).newest()
 
 

@@ -111,6 +111,11 @@ def test_a_setting_of_the_search_has_its_place_in_the_recipe(tmp_path: Path) -> 
             {"search": "sample", "top_k": 50, "top_p": 0.9},
         ),
         (
+            {"do_sample": True, "min_p": 0.05, "typical_p": 0.8, "top_k": None},
+            "search: sampled, temperature 1, top_k 50, top_p 1, min_p 0.05, typical_p 0.8",
+            {"min_p": 0.05, "typical_p": 0.8},
+        ),
+        (
             {"num_beams": 6, "num_beam_groups": 3, "diversity_penalty": 0.4},
             "search: beam 6, length penalty 1, stop worst, diverse 3",
             {"diverse": 3, "diversity": 0.4},

@@ -38,7 +38,7 @@ def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looke
     for mine, (_, grid) in zip(weights, picture.looks, strict=False):
         assert np.abs(mine - grid).max() < 1e-5
     assert len(picture.looks) == len(tokens) + 1  # the end too
-    assert [len(subject.source)] == [captioner.front.places]
+    assert [len(subject.source)] == [captioner._front.places]
 
 
 def test_pictures_come_from_files_and_what_is_none_is_named(
@@ -56,7 +56,9 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
         predictor = opened.pipeline.predictor(opened.model)
         if name == "caption":  # a plain beam, whatever the run's own search is
             how = plain_beam(predictor.decoding)
-            predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.data)
+            predictor = Captioner(
+                predictor.model, predictor.vocabulary, how, predictor._shape, predictor._data
+            )
         assert subject.answer.split(" (")[0] == predictor.predict(noise)
         run = opened.path
         assert "no such file" in refused(weft("inspect", run, "nothing.png"))

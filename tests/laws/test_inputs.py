@@ -14,6 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def lines_of(task: str, kinds: Sequence[str]) -> dict[str, str]:
 def of_source(task: str, kinds: Sequence[str], source: Any) -> dict[str, Any]:
     """The answers to the lines of a source, by the kind of input; a blank line is no sentence."""
     model, lines = predictor(task).fresh(), lines_of(task, kinds)
-    given = list(model.inputs(source))
+    given = list(model.each_input(source))
     by_line = dict(zip((one.place.line for one in given), answered(model, given), strict=True))
     return {kind: by_line.get(n, "no sentence") for n, kind in enumerate(lines, 1)}
 
@@ -151,6 +152,36 @@ def by_pipe(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:
         other.write("".join(f"{line}\n" for line in lines_of(task, kinds).values()).encode())
         other.close()
         return of_source(task, kinds, pipe)
+
+
+def table_of(task: str) -> pd.DataFrame:
+    """A table that a task reads; files are named as in the folder of the toy."""
+    if task in FILES:
+        files = sorted((shared_run(task).parent / "toy").rglob(f"*{FILES[task]}"))[:2]
+        text = "caption" if task == "caption" else "transcript"
+        return pd.DataFrame({"file": [str(one) for one in files], text: "la", "id": 7})
+    if task == "forecast":
+        return pd.read_csv(shared_run(task).parent / "toy" / "x.csv").head(40)
+    texts = [ORDINARY[task], 'one, "two"; three', "stop"]
+    return pd.DataFrame({"id": 7, **dict.fromkeys(predictor(task).columns, texts)})
+
+
+@pytest.mark.parametrize("task", ["translate", "multilingual", "classify", "caption", "speech", "forecast"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", pytest.param("tsv", marks=pytest.mark.slow)])
+def test_a_table_by_file_and_by_pipe(task: str, ending: str, tmp_path: Path) -> None:
+    table, path = table_of(task), tmp_path / f"x.{ending}"
+    if ending == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_csv(path, sep="\t" if ending == "tsv" else ",", index=False)
+    model, found = predictor(task), list[list[Any]]()
+    for source in (path, BytesIO(path.read_bytes())):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            answers = answered(model.fresh(), model.each_input(source))  # type: ignore[arg-type]
+            found.append([one.json() or why(one.wrong) for one in answers])
+        assert any(f"read as a .{ending} table" in str(one.message) for one in said) == (source is not path)
+    assert close(*found) and len(found[0]) >= 2
 
 
 def by_one(task: str, kinds: Sequence[str], folder: Path) -> dict[str, Any]:

@@ -26,13 +26,12 @@ from weft.export.formats.ctranslate2 import CTranslate2
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx, write_graphs
 from weft.export.formats.web import Web
-from weft.export.network import network
+from weft.export.network import check_search, network
 from weft.export.packed import pack
 from weft.export.programs import writers
 from weft.export.programs.continuing import TextContinuer
 from weft.export.programs.rewriting import Rewriter
 from weft.export.programs.writers import shaped
-from weft.export.searching import check_search
 from weft.run import open_run
 from weft.search.filters import narrow
 from weft.search.offered import (
@@ -62,7 +61,7 @@ OTHER: dict[type, dict[str, Any]] = {
         "cuda_graphs": True, "max_ratio": 0.0, "max_extra": 3, "stop": "full", "normalisation": "gnmt",
         "coverage": 1.5, "diverse": 2, "diversity": 3.0, "prefix": "en", "require": ("es",),
         "glossary": Path("glossary.tsv"), "terms": "annotate", "no_repeat_ngram": 1, "min_length": 15,
-        "mean": "log", "verbatim": False, "shortlist": 7, "precision": "bfloat16",
+        "mean": "log", "verbatim": False, "strict": True, "shortlist": 7, "precision": "bfloat16",
     },
     LanguageDecoding: {
         "temperature": 0.5, "top_k": 3, "top_p": 0.4, "min_p": 0.3, "typical_p": 0.3, "search": "greedy",

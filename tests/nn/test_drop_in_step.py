@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import weft.nn
 from weft import native
 from weft.errors import ConfigError, ShapeError
-from weft.nn import drop_in_step
+from weft.nn import drop_in
 from weft.nn.kernels import choice
 
 pytestmark = [
@@ -23,13 +23,13 @@ KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU": {}, "RNN": {}, "RNN relu"
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The cell of every layer that was computed by itself."""
     served: list[str] = []
-    real = drop_in_step.step_compiled
+    real = drop_in.step_compiled
 
     def single(cell: str, *given: Any) -> tuple[Tensor, ...]:
         served.append(cell)
         return real(cell, *given)
 
-    monkeypatch.setattr(drop_in_step, "step_compiled", single)
+    monkeypatch.setattr(drop_in, "step_compiled", single)
     return served
 
 

@@ -42,21 +42,6 @@ def test_a_residual_adds_what_a_layer_read(cell: type, bidirectional: bool) -> N
     close(stack(x)[0], want)
 
 
-def test_eight_layers_of_different_sizes_equal_eight_torch_modules() -> None:
-    sizes = (5, 3, 7, 2, 11, 3, 5, 13)
-    stack = ready(lambda: Stack(READ, sizes))
-    x = normal(ROWS, 7, READ)
-    want, inside = x, READ
-    for cell, size in zip(stack.forwards, sizes, strict=True):
-        theirs = nn.LSTM(inside, size, batch_first=True, dtype=torch.float64)
-        given = {"weight_ih_l0": cell.weight_x, "weight_hh_l0": cell.weight_h, "bias_ih_l0": cell.bias}
-        theirs.load_state_dict(given | {"bias_hh_l0": torch.zeros(4 * size)})
-        want, inside = theirs(want)[0], size
-    got, finals = stack(x)
-    assert len(finals) == 8
-    close(got, want)
-
-
 @pytest.mark.parametrize("steps", [1, 10_000])
 def test_one_step_and_ten_thousand(steps: int) -> None:
     stack = ready(lambda: Stack(2, (3,)), torch.float32)  # torch needs ten times as long in float64

@@ -1,7 +1,7 @@
 """The cells of C13 with a matrix as state in NumPy, one row of one sequence at a time, as in the papers.
 
 Matrices are written in the papers' own orientation where that is [V, K]; `final` gives S as Weft keeps it,
-[heads, K, V]. Weights are given by name. Read next: recurrent_cells.py.
+[heads, K, V]. Weights are given by name. Read next: recurrent.py.
 """
 
 import numpy as np

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from tests.laws.members import READ, ROWS, SOURCE_LENGTHS, TARGET, WRITE, normal, ready, source
 from tests.oracles import attention as formulas
-from tests.oracles import recurrent_cells as cells
+from tests.oracles import recurrent as cells
 from tests.oracles import transformer as oracle
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import READ, SIZE, SOURCE_LENGTHS, ready, source
-from tests.oracles import recurrent_cells as oracle
-from tests.oracles.test_recurrent_cells import of_lstm
+from tests.oracles import recurrent as oracle
+from tests.oracles.test_recurrent import of_lstm
 from weft.errors import ConfigError
 from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.encoders.strided import StridedTransformer

@@ -33,8 +33,7 @@ from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
 from weft.search.programs import Chooser, Constants
-from weft.search.request import SamplingRule, SearchRequest
-from weft.search.rules import least_length, no_repeat, prefix
+from weft.search.rules import SamplingRule, SearchRequest, least_length, no_repeat, prefix
 from weft.search.sampling import sample
 from weft.tree import fan, leaves, tree_map
 

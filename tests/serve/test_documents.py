@@ -3,9 +3,12 @@
 import asyncio
 import errno
 import io
+import os
 import secrets
-import threading
+import socket
+import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -20,14 +23,20 @@ from weft.serve.limits import Refusal
 PAGE = b"<h1>alpha</h1>\n<p>beta <b>gamma</b> delta. Eta</p><!-- eta -->\n"
 
 
-def sent(address: str, data: bytes, name: str, **fields: str) -> Reply:
+FORM = "multipart/form-data; boundary=e"
+
+
+def upload(data: bytes, name: str, **fields: str) -> bytes:
     parts = [
         f'--e\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
         for key, value in {"source": "xx", "target": "yy", **fields}.items()
     ]
     head = f'--e\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
-    body = b"".join([*parts, head, data, b"\r\n--e--\r\n"])
-    return ask(f"{address}/translate_file", body, "multipart/form-data; boundary=e")
+    return b"".join([*parts, head, data, b"\r\n--e--\r\n"])
+
+
+def sent(address: str, data: bytes, name: str, **fields: str) -> Reply:
+    return ask(f"{address}/translate_file", upload(data, name, **fields), FORM)
 
 
 def test_a_file_is_translated_and_fetched(address: str) -> None:
@@ -109,11 +118,13 @@ def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="too many"):
         shelf.put("c.html", b"123456", "alice")
     other = shelf.put("c.html", b"123456", "bob")  # one client cannot fill the shelf of another
-    assert shelf.get(other) == b"123456" and shelf.get(first[:16] + other[16:]) is None
+    assert shelf.get(other) == b"123456"
+    with_tag = next(one.name for one in shelf.folder.iterdir())
+    assert shelf.get(with_tag) is None and not {first, other} & set(os.listdir(shelf.folder))
     shelf.seconds = -1
     assert shelf.get(first) is None
     shelf.put("c.html", b"1234567890", "alice")
-    assert len(list((tmp_path / "shelf").glob("*/*"))) == 1
+    assert len(list((tmp_path / "shelf").iterdir())) == 1
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(Refusal, match="another user"):
         Shelf(tmp_path / "link").put("a", b"")
@@ -148,7 +159,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(
     assert reply.status == 503 and "no disk space left" in reply.body["error"]
     assert reply.headers["retry-after"] == "60"
     assert "Traceback" not in capfd.readouterr().err
-    assert not list(Shelf().folder.glob(f"*/*{mine}*"))
+    assert not list(Shelf().folder.glob(f"*{mine}*"))
     assert sent(address, b"alpha\n", "a.txt").status == 200
 
 
@@ -172,11 +183,11 @@ def test_an_upload_that_takes_long_does_not_make_another_client_wait(
 
     async def opened() -> list[str]:
         documents = Documents(serving.translation, Shelf())
-        slow, order = threading.Event(), list[str]()
+        slow, order = asyncio.Event(), list[str]()
 
-        def step(name: str) -> None:
+        async def step(name: str) -> None:
             if name == "slow":
-                slow.wait(20)
+                await slow.wait()
             order.append(name)
 
         first = asyncio.ensure_future(documents._open("alice", step, "slow"))
@@ -188,3 +199,56 @@ def test_an_upload_that_takes_long_does_not_make_another_client_wait(
         return order
 
     assert asyncio.run(opened()) == ["bob", "slow", "second"]
+
+
+def test_a_client_that_leaves_frees_its_place_and_many_documents_are_refused(
+    address: str, monkeypatch: pytest.MonkeyPatch, serving: Any
+) -> None:
+    from weft.serve import documents
+
+    ended, count = [], []
+
+    async def waiting(*_: Any) -> Any:
+        count.append(1)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(1)
+
+    host, port = address.removeprefix("http://").split(":")
+    body = upload(b"alpha", "a.txt")
+    head = f"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\n"
+    with monkeypatch.context() as patch:
+        patch.setattr(documents, "document_sentences", waiting)
+        lines = []
+        for n in range(documents.EACH + 2):
+            lines.append(socket.create_connection((host, int(port)), timeout=20))
+            lines[-1].sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            if n >= documents.EACH:
+                assert b" 429 " in lines[-1].recv(100)
+        for line in lines:
+            line.close()
+        until = time.monotonic() + 20
+        while not ended and time.monotonic() < until:
+            time.sleep(0.01)
+        assert ended == [1] == count  # the others never began
+    assert sent(address, b"alpha\n", "a.txt").status == 200
+
+
+def test_a_document_waits_no_longer_than_the_deadline(serving: Any) -> None:
+    from weft.serve.documents import Documents
+
+    async def late() -> None:
+        documents = Documents(serving.translation, Shelf())
+        documents.limits = replace(documents.limits, deadline_seconds=0.05)
+        for _ in range(4):
+            await documents._opening.acquire()
+
+        async def step() -> None:
+            raise AssertionError
+
+        await documents._open("alice", step)
+
+    with pytest.raises(Refusal, match="documents of others") as refused:
+        asyncio.run(late())
+    assert refused.value.status == 503

@@ -157,12 +157,37 @@ def test_the_key_of_an_upload_is_checked_before_a_large_file_is_read(locked: Loc
     assert keyed.status == 400 and "source" in keyed.body["error"]  # all of it was read
     asked = [field("source", b"xx"), field("target", b"yy"), field("api_key", locked.key.encode())]
     small = field("file", b"alpha\n", '; filename="a.txt"')
-    for parts in ([*asked, small], [small, *asked], [*asked, field("other", b"x" * 200_000), small]):
+    for parts in ([*asked, small], [small, *asked], [*asked, field("other", b"x" * 60_000), small]):
         body = b"".join(parts) + b"--e--\r\n"
         assert upload(locked, [body], len(body)).startswith(b"HTTP/1.1 200 ")
-    limited = [field("api_key", locked.few.encode()), field("other", b"x" * 200_000), small, b"--e--\r\n"]
+    body = b"".join([*asked, field("other", b"x" * 66_000), small]) + b"--e--\r\n"
+    assert upload(locked, [body], len(body)).startswith(b"HTTP/1.1 401 ")
+    limited = [field("api_key", locked.few.encode()), field("other", b"x" * 60_000), small, b"--e--\r\n"]
     statuses = [upload(locked, limited, len(b"".join(limited)))[9:12] for _ in range(3)]
     assert statuses == [b"400", b"400", b"429"]  # source is missing; each counts once
+
+
+def test_only_the_beginning_of_a_body_is_read_without_a_key(locked: Locked) -> None:
+    for path in ("/translate", "/detect", "/suggest", "/api/key"):
+        reply = post(locked.where + path, {**ASKED, "key": locked.key, "other": "x" * 66_000})
+        assert reply.status == 401 and "more than 65,536 bytes" in reply.body["error"], path
+    long = {**ASKED, "api_key": locked.key, "other": "x" * 60_000}
+    assert post(f"{locked.where}/translate", long).status == 200
+    longer = {**ASKED, "other": "x" * 100_000}
+    assert post(f"{locked.where}/translate", longer, locked.bearer()).status == 200
+    assert post(f"{locked.where}/translate?api_key={locked.key}", longer).status == 200
+
+
+def test_the_cookie_of_the_page_is_read_beside_others(locked: Locked) -> None:
+    for cookies, status in (
+        (f"a=b; weft_key={locked.key}", 200),
+        (f'weft_key="{locked.key}"; c', 200),
+        (f"weft_key=wrong; weft_key={locked.key};", 200),
+        ("a=b", 401),
+        (f"weft_key{locked.key}", 401),
+        ('weft_key="' + '\\"' * 4000 + '"', 401),
+    ):
+        assert ask(f"{locked.where}/v1/models", headers={"Cookie": cookies}).status == status, cookies
 
 
 def test_an_upload_in_another_form_is_no_longer_than_other_requests(locked: Locked) -> None:

@@ -96,11 +96,11 @@ def _forecast(opened: LoadedRun, starts: Sequence[Any]) -> Answers:
 
 def _remembered(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     rememberer = opened.pipeline.predictor(opened.model)
-    rows = [rememberer.read(line)[0] for line in lines]
+    rows = [rememberer._read(line)[0] for line in lines]
     x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     mask = torch.arange(x.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
     with torch.no_grad():
-        return [((), [value]) for value in rememberer.answer(x, mask).tolist()]
+        return [((), [value]) for value in rememberer._answer(x, mask).tolist()]
 
 
 def _captioned(opened: LoadedRun, pictures: Sequence[Any]) -> Answers:

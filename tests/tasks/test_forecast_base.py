@@ -174,7 +174,7 @@ def test_the_lookback_is_not_chosen_by_a_closed_form_that_cannot_read_what_is_kn
     file = tmp_path / "x.csv"
     file.write_text("\n".join(["sales,holiday", *rows]) + "\n")
     free = Columns(targets=("sales",))
-    found = [recipe(file, 4, which) for which in (free._replace(known=("holiday",)), free)]
+    found = [recipe(file, 4, which).recipe for which in (free._replace(known=("holiday",)), free)]
     known, chosen = (int(text.split("lookback: ")[1].split()[0]) for text in found)
     assert known == 8 < chosen
 

@@ -61,21 +61,18 @@ def test_it_stands_at_the_minimum_of_the_loss_and_the_penalty(penalty: float) ->
     model = model_of(features)
     design = read(features)
     solve(model, design, design, penalty)
-    rows = [row for one in SENTENCES for row in features.numbers(one)]
     numbers, mask = features.read(SENTENCES)
     target = torch.zeros(mask.shape, dtype=torch.int64)
     for row, tags in enumerate(TAGS):
         target[row, : len(tags)] = torch.tensor(tags)
-    pairs = len({(n, tag) for row, tag in zip(rows, chain(*TAGS), strict=True) for n in row})
     model.double()
     learnt = [one for one in model.parameters() if one.requires_grad]
     assert len(learnt) == 4  # of features, transitions, beginnings and ends
     h, mask = model.features(numbers, mask)
     total = model.head.loss(h, target, mask).total
     total = total + penalty / 2 * sum(one.square().sum() for one in learnt)
-    for weights, slope in zip(learnt, torch.autograd.grad(total, learnt), strict=True):
-        assert slope[weights != 0].abs().max() < 9 * 1e-4
-    assert (model.embed.weight != 0).sum() == pairs > 0
+    for slope in torch.autograd.grad(total, learnt):
+        assert slope.abs().max() < 11 * 1e-4
 
 
 def test_it_equals_crfsuite(tmp_path: Path) -> None:
@@ -83,7 +80,7 @@ def test_it_equals_crfsuite(tmp_path: Path) -> None:
     features = WordFeatures.learn(TagFeatures(), SENTENCES)
     trainer = crfsuite.Trainer(verbose=False)
     names = {"c1": 0.0, "c2": 0.15, "epsilon": 1e-9, "max_iterations": 5000}
-    trainer.set_params({**names, "feature.possible_states": False, "feature.possible_transitions": True})
+    trainer.set_params({**names, "feature.possible_states": True, "feature.possible_transitions": True})
     for sentence, tags in zip(SENTENCES, TAGS, strict=True):
         rows = [[f"f{n}" for n in row] for row in features.numbers(sentence)]
         rows[0].append("begin")
@@ -133,3 +130,10 @@ def test_an_export_is_refused_with_its_reason(tmp_path: Path) -> None:
     assert "model.features" in refused(
         weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out")
     )
+
+
+def test_what_was_held_out_is_given_back_with_the_penalty_that_it_chose(tmp_path: Path) -> None:
+    recipe = make_sentences(tmp_path / "toy")
+    answer = weft("train", recipe, "--run", tmp_path / "run", *LINEAR, "training.refit=true")
+    said = [line.split("penalty ")[1] for line in answer.err.splitlines() if "is solved" in line]
+    assert answer.code == 0 and len(said) == 2 and said[0].startswith(said[1]), answer.err

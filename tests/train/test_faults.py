@@ -7,14 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from tests.train.faults import Fault, no_space
 from tests.train.saved import HISTORY, newest, save
-from tests.train.toy import Task, quiet, settings
 from weft.errors import CheckpointError
 from weft.train.checkpoints import Checkpoints
-from weft.train.loop import train
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
@@ -139,47 +136,3 @@ def test_kill_9_at_any_call_leaves_a_run_that_loads(tmp_path: Path) -> None:
     said, update, warnings = limit
     assert "File too large" in said and "update 1 is kept" in said
     assert (update, warnings) == (1, [])
-
-
-TRAINING = """
-import sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from tests.train.toy import Task, quiet, settings
-from weft.train.loop import train
-
-print("ready", flush=True)
-run = Path(sys.argv[1])
-train(Task(), run, settings(save_every=1, max_epochs=int(sys.argv[2])), quiet(run))
-print("finished", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_kill_9_of_a_training_process_loses_nothing(tmp_path: Path) -> None:
-    epochs = 40
-    expected = tmp_path / "whole"
-    train(Task(), expected, settings(save_every=1000, max_epochs=epochs), quiet(expected))
-    run, ends = tmp_path / "killed", []
-    for seconds in [0.02, 0.4, 0.15, None]:
-        with subprocess.Popen(
-            [sys.executable, "-c", TRAINING, str(run), str(epochs)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            try:
-                process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            process.wait()
-            ends.append(process.returncode)
-    assert ends[0] == -signal.SIGKILL
-    assert ends[-1] == 0
-    one, other = (Checkpoints(path, print).newest() for path in (expected, run))
-    assert one is not None and other is not None
-    assert all(torch.equal(one.weights[name], other.weights[name]) for name in one.weights)
-    assert all(torch.equal(one.optimiser[name], other.optimiser[name]) for name in one.optimiser)

@@ -36,6 +36,11 @@ LINE = Line(
 )
 
 
+def test_the_speed_of_a_classifier_counts_texts() -> None:
+    shown = reporting.measures(LINE._replace(unit="text"))
+    assert shown[1:3] == ["11,834 texts/s", "6,001 texts per CPU second"]
+
+
 def test_lines_in_a_pipe() -> None:
     stream = io.StringIO()
     lines = reporting.LineReporter(stream)

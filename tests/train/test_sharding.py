@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from tests.train.test_processes import furthest, trained
 from weft.errors import CheckpointError
-from weft.train import parts
+from weft.train import sharding
 from weft.train.checkpoints import Checkpoints
-from weft.train.parts import Shard, joined
+from weft.train.sharding import Shard, joined
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +101,15 @@ def test_a_checkpoint_is_there_only_when_all_parts_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "step-00000001"
-    monkeypatch.setattr(parts, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(sharding, "PATIENCE_SECONDS", 0.05)
     with pytest.raises(CheckpointError, match="process 1 did not write its part"):
-        parts.write_part(path, {"a": b"1"}, Shard(0, 2))
+        sharding.write_part(path, {"a": b"1"}, Shard(0, 2))
     assert not path.exists()
-    parts.write_part(path, {"b": b"2"}, Shard(1, 2))
+    sharding.write_part(path, {"b": b"2"}, Shard(1, 2))
     assert not path.exists()
-    parts.write_part(path, {"a": b"1"}, Shard(0, 2))
+    sharding.write_part(path, {"a": b"1"}, Shard(0, 2))
     seals = json.loads((path / "manifest.json").read_text())
-    assert seals == parts.sealed({"a": b"1", "b": b"2"})
+    assert seals == sharding.sealed({"a": b"1", "b": b"2"})
     assert sorted(file.name for file in path.iterdir()) == ["a", "b", "manifest.json"]
 
 

@@ -21,13 +21,12 @@ from tests.train.toy import Model, Notes, Task, Validation, quiet, settings
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
 from weft.train import seeds
-from weft.train.checkpoints import Checkpoints
+from weft.train.checkpoints import Checkpoints, CheckpointWriter
 from weft.train.feeding import ConstantFeeding
 from weft.train.loop import train
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD, AdamW
 from weft.train.position import BatchGroup, Position
-from weft.train.saving import CheckpointWriter
 from weft.train.update import Divergence, NonFinite, Updates, explain
 
 

@@ -82,6 +82,7 @@ class Task:
     better: ClassVar = {"loss": "lower", "score": "higher"}
     streams = False
     solved = False
+    target_unit = "token"
     keeps = ()
     recipe: ClassVar = {}
 

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from weft.commands.options import given_one, plugin
-
-SHOWN = 50
+from weft.data.report import SHOWN
 
 
 @click.group(no_args_is_help=True)
@@ -144,12 +143,8 @@ def check(
     click.echo(report.summary)
     if task is None and report.num_errors:
         click.echo(f"checked as files for {named}; if they are for another task, pass --task")
-    findings = report.ordered()
-    shown = findings if everything else findings[:SHOWN]
-    for place, finding in enumerate(shown):
-        click.echo(f"\n{finding}" if place == 0 else str(finding))
-    if len(findings) > len(shown):
-        click.echo(f"... and {len(findings) - len(shown):,} more (print them with --all)")
+    if found := report.listing(None if everything else SHOWN, "print them with --all"):
+        click.echo(f"\n{found}")
     return 1 if report.num_errors else 0
 
 

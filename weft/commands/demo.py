@@ -94,8 +94,8 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     assert isinstance(translator, Translator)
     sentences = ENGLISH if source == "en" else _from_test(opened)
     click.echo("Translations:\n")
-    for sentence, found in translator.pairs(sentences):
-        click.echo(f"  {source}  {sentence}\n  {target}  {found[0].text}\n")
+    for sentence, found in zip(sentences, translator.predict(sentences), strict=True):
+        click.echo(f"  {source}  {sentence}\n  {target}  {found}\n")
     example = EXAMPLE if source == "en" else sentences[0]
     picture = _picture(translator, example, run)
     click.echo(f"Attention of one translation, as a picture: {picture} (and .svg)")

@@ -141,9 +141,7 @@ def command(**given: Any) -> int:
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: an evaluation of the task {opened.name} has no picture; leave it out")
     metrics = _metrics(opened, given)
-    found = opened.pipeline.evaluate(
-        opened.model, split=given["split"], data=given["data"], settings=settings
-    )
+    found = opened.evaluate(split=given["split"], data=given["data"], settings=settings)
     found = found if given["score"] else found.with_metrics(metrics)
     click.echo(folded(found.text(full=given["full"]), columns(), indent=6))
     if any(one.below_baseline() for one in found.scores[:2]):  # the main scores
@@ -182,15 +180,11 @@ def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric
 
 def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
     """The advice for a model below a baseline."""
-    from weft.commands.longer import hint, longer
+    from weft.commands.longer import advice
     from weft.run.training import check_recipe
-    from weft.train.checkpoints import Checkpoints
 
-    validations = Checkpoints(opened.path, lambda text: None).index().validations
-    updates = validations[-1].update if validations else 0
     settings = check_recipe(opened.recipe, plugins=plugins).settings
-    command = longer(opened.path, settings, updates, plugins) if updates else ""
-    return hint("the model is below a baseline", updates, command)
+    return advice("the model is below a baseline", opened.path, opened.name, settings, plugins)
 
 
 def _metric(text: str, plugins: Collection[str]) -> "Metric":

@@ -62,7 +62,7 @@ def command(
       weft export runs/words --vectors words.txt
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
-    from weft.export.export_run import export_run
+    from weft.export.format import export_run
 
     if vectors is not None:
         if to or output or int8 is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import weft.tasks
-from weft import machine, rooms
+from weft import rooms
 from weft.commands.lazy import Lazy, once
 from weft.commands.options import plugins_in
 from weft.commands.output_check import OutputPath, check_outputs
@@ -83,16 +83,17 @@ def command_of(init: Init) -> click.Command:
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
+        from weft.fitting import new_recipe
+        from weft.train.trackers import usual_screen
 
         given = init.with_files(given, given.pop("files"))
         recipe = output or Path(init.file_name(given))
         if recipe.exists():
             raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
         check_outputs(recipe)
-        written = init.write(given, click.echo)
-        content = for_this_machine(written.recipe)
-        outputs.write(recipe, content)
-        click.echo(f"{content}\nrecipe: {recipe}\nnext:")
+        written = new_recipe(init, given, click.echo, usual_screen)
+        outputs.write(recipe, written.recipe)
+        click.echo(f"{written.recipe}\nrecipe: {recipe}\nnext:")
         for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
             click.echo(f"  {typed(*step)}")
 
@@ -100,12 +101,6 @@ def command_of(init: Init) -> click.Command:
     return once(
         click.Command(init.task, callback=run, params=params, help=text, short_help=init.about), earlier
     )
-
-
-def for_this_machine(recipe: str) -> str:
-    """The text of a recipe, with large batches if this machine has a GPU."""
-    line = "  scale: gpu                        # larger updates than below, for this machine's GPU; or cpu"
-    return recipe.replace("\ntraining:\n", f"\ntraining:\n{line}\n", 1) if machine.has_gpu() else recipe
 
 
 def _parameter(option: Option) -> click.Parameter:

@@ -1,22 +1,28 @@
-"""Advice for a training that was too short: repetitive samples, or a score below a baseline.
+"""Advice for a model that repeats itself or is below a baseline: train longer, if that may help.
 
 Read next: train.py and evaluate.py, which print it.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import weft.tasks
+from weft import rooms
 from weft.commands.program import typed
+from weft.tasks.init import Init
 from weft.wording import plural
 from weft.words import words
 
 if TYPE_CHECKING:
+    from weft.train.history import History
     from weft.train.settings import TrainingSettings
 
 ENDS = ("max_updates", "max_epochs", "max_tokens", "max_minutes", "max_cpu_minutes")
 TIMES = 5
 UPDATES = 1000  # minimum that we suggest
+EARLY = 0.75  # what was best before this share of the updates is not improving any more
 SHOWN = 40  # characters of an output
 LITTLE = 0.6  # a share of distinct words below this fraction of the usual one counts as repetition
 
@@ -41,6 +47,56 @@ def degenerate(samples: Sequence[Any]) -> str:
     return f"the model repeats itself ({again[0] if len(again[0]) <= SHOWN else again[0][:SHOWN] + '…'})"
 
 
+def advice(why: str, run: Path, name: str, settings: "TrainingSettings", plugins: Sequence[str] = ()) -> str:
+    """The text to print: to train longer if the validations were still improving, else what went wrong.
+
+    Args:
+        why: what is wrong with the model.
+        name: the task of the run.
+    """
+    from weft.train.checkpoints import Checkpoints
+    from weft.train.history import History
+
+    index = Checkpoints(run, lambda text: None).index()
+    seen = History(index.metric, index.better == "higher").with_saved(index.validations)
+    last = seen.entries[-1].update if seen.entries else 0
+    if not last:
+        return f"hint: {why}; it was solved without updates, so only other settings or more data can help"
+    if cause := ended_early(seen):
+        init: Any = rooms.get(weft.tasks, Init, name)  # None for a task of a plugin
+        others = f", or another model: weft init {name} compares some" if init and init.trial else ""
+        cure = f"Try more data, more dropout or a smaller model{others}."
+        return f"hint: {why}; {cause}, so more updates would not help.\n{cure}"
+    command, count = longer(run, settings, last, plugins), plural(last, "update")
+    if not command:
+        return f"hint: {why} after {count}; try another learning rate, a smaller model or more data"
+    return f"hint: {why}; {count} may be too few.\nTo train further:\n  {command}"
+
+
+def ended_early(seen: "History") -> str:
+    """How the validations stopped improving well before the end of training; empty if they did not.
+
+    Example:
+        >>> from weft.train.history import History
+        >>> seen = History("accuracy", True).add(10, {"loss": 0.5, "accuracy": 0.7})
+        >>> seen = seen.add(20, {"loss": 0.6, "accuracy": 0.7})
+        >>> ended_early(seen)
+        ''
+        >>> ended_early(seen.add(30, {"loss": 0.7, "accuracy": 0.7}).add(40, {"loss": 0.9, "accuracy": 0.8}))
+        'the validation loss has risen since update 10 (0.5, at the end 0.9)'
+    """
+    last, best = seen.entries[-1], seen.best()
+    scores = {entry.update: entry.scores.get("loss", math.nan) for entry in seen.entries}
+    losses = {update: loss for update, loss in scores.items() if math.isfinite(loss)}
+    lowest = min(losses, key=losses.__getitem__, default=last.update)
+    if lowest < EARLY * last.update:
+        ends = f"{losses[lowest]:.3g}, at the end {list(losses.values())[-1]:.3g}"
+        return f"the validation loss has risen since update {lowest:,} ({ends})"
+    if best is not None and best.update < EARLY * last.update:
+        return f"the validation score, {seen.metric}, has not improved since update {best.update:,}"
+    return ""
+
+
 def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Sequence[str] = ()) -> str:
     """The command that trains a run for longer: five times its limits, at least a thousand updates.
 
@@ -53,14 +109,6 @@ def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Seque
     ]
     trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
     return typed("train", run / "recipe.yaml", "--run", run, *ends, *trusted) if ends else ""
-
-
-def hint(why: str, updates: int, command: str) -> str:
-    """The text to print."""
-    count = plural(updates, "update")
-    if not command:
-        return f"hint: {why} after {count}; try another learning rate, a smaller model or more data"
-    return f"hint: {why}; {count} may be too few.\nTo train further:\n  {command}"
 
 
 def _repeats(output: str, *others: str) -> bool:

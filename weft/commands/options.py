@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import click
 
+from weft.errors import ConfigError
 from weft.machine import LAUNCHED
 from weft.search.offered import Decoding, options
 
@@ -34,7 +35,6 @@ class RecipeFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """As for every path; a name that nothing has is reported where the recipe is read."""
         from weft.config.shipped import find_recipe
-        from weft.errors import ConfigError
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if LAUNCHED not in os.environ:  # the launcher has said so
@@ -52,7 +52,7 @@ plugin = click.option(
     "plugins",
     metavar="PACKAGE",
     multiple=True,
-    help="Python package of your own whose parts the recipe uses (repeatable).",
+    help="Python package of yours with parts of the recipe.",
 )
 
 
@@ -67,7 +67,7 @@ setting = click.option(
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any setting of decoding, which weft show RUN prints.",
+    help="Any setting of decoding; weft show RUN lists them.",
 )
 processes = click.option(
     "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
@@ -89,6 +89,8 @@ def _offered(name: str) -> Callable[..., Any]:
     return click.option(
         f"--{name.replace('_', '-')}",
         type=click.Path(path_type=Path) if kind is Path else kind,
+        is_flag=kind is bool,
+        default=None,
         multiple=isinstance(one.default, tuple),
         metavar=one.metavar,
         hidden=one.option == "hidden",
@@ -107,6 +109,18 @@ class GroupedCommand(click.Command):
     def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.headings = headings
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As for every command; an error about a setting of the search names the option that was typed."""
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            settings, _, why = str(error).partition(": ")
+            names = settings.split(" and ")
+            if not all(name in OFFERED and given_one(ctx.params.get(name)) for name in names):
+                raise
+            typed = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+            raise ConfigError(f"{typed}: {why}") from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options under their headings."""

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from weft.tasks.task import PredictionSettings
 
 HEADINGS = {
-    "Search": ("scores", *SEARCH),
-    "Sampling": SAMPLING,
+    "Search": ("scores", *SEARCH[:-1], *SAMPLING, "changes"),
     "Output": ("output", "plot", "plot_limit", "alignments", "coco", "processes", "ray"),
     "Some tasks only": ("split_sentences", "document", "read_as", "source", "target", "series", "future"),
 }
@@ -74,7 +73,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option(
     "--coco", is_flag=True, hidden=True, help="Captions: write COCO results, [{image_id, caption}, ...]."
 )
-@click.option("--split-sentences", is_flag=True, help="Split lines into sentences, and translate each.")
+@click.option(
+    "--split-sentences", is_flag=True, hidden=True, help="Split lines into sentences, and translate each."
+)
 @click.option(
     "--document",
     metavar="FILE",
@@ -117,20 +118,21 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 def command(**given: Any) -> int:
     """Answer every line of FILE, or of standard input, with the model of RUN.
 
-    Options that the task of RUN does not have are refused; what is not given is as the recipe says. A line
-    without an answer becomes an empty line, with the reason on standard error and the exit code 3.
+    A table is read by its columns. A line without an answer becomes an empty line, with the reason on
+    standard error and the exit code 3.
 
     \b
     Examples:
       weft predict runs/en-es < in.txt > out.txt
       weft predict runs/en-es in.txt --nbest 3 --scores --alignments out.pharaoh
-      weft predict runs/en-es --document page.html --output page.es.html
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
     from weft.commands.asked import PREDICTING, open_asked, settings_for
     from weft.errors import ConfigError
 
+    if given["file"] == Path("-"):
+        given["file"] = None
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--pictures {plot}: expected a directory for one picture per line")
@@ -206,7 +208,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     typed = not isinstance(source, Path) and source.isatty()
     window = 1 if typed else 0 if isinstance(source, Path) else predictor.piped
     remarks = Remarks()
-    answers = answered(predictor, predictor.inputs(source), window, remarks)
+    answers = answered(predictor, predictor.each_input(source), window, remarks)
     code = 0
     with _pictures(predictor, given) as pictures:
         for answer, text in predictor.formatted(answers):
@@ -245,7 +247,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping
     predictor.file([], output)  # a format that it cannot write is refused before the work
     remarks = Remarks()
     with _pictures(predictor, given) as pictures:
-        for each in predictor.formatted(answered(predictor, predictor.inputs(source), remarks=remarks)):
+        for each in predictor.formatted(answered(predictor, predictor.each_input(source), remarks=remarks)):
             answers.append(each)
             if pictures is not None:
                 pictures.see(each[0])

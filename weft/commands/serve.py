@@ -232,7 +232,7 @@ def _serve(given: Mapping[str, Any], stack: ExitStack) -> None:
                 access.keys.share(counted)
             processes = ServerProcesses(opened, given["workers"], answer)
             announce(processes.runs)
-            processes.run(GRACE_SECONDS + 5)
+            processes.run(GRACE_SECONDS + 5, listening.close)
     else:
         runs = opened()
         announce(runs)

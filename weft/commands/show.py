@@ -39,6 +39,11 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         click.echo(f"update {entry.update:>8,}  {scores}{mark}")
     if index.mean is not None and index.mean.taken:
         click.echo(f"the model is the mean of updates {', '.join(map(str, index.mean.of))}")
+    if opened.pipeline.refit:
+        click.echo(
+            "then trained again in the same way on the validation examples too (training.refit): the scores "
+            "are those of the model before"
+        )
     kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
     for line in _machine(checkpoints):

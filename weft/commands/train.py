@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.commands.longer import degenerate, hint, longer
+from weft.commands.longer import advice, degenerate
 from weft.commands.options import RecipeFile, plugin
 from weft.commands.program import piped, typed
 from weft.wording import numbered, plural
@@ -130,28 +130,34 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     trusted = _packages(plugins)
-    steps = _steps(run, checked.task, trusted)
+    steps = _steps(run, checked.task, trusted, refit=outcome.refit)
     ended = (
         f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); the best model, {best}"
     )
     if outcome.reason == "solved":
         ended = "solved without updates; the model"
     lines = [f"{ended}, is in {run}: {scores}"]
+    if outcome.refit:
+        lines = [
+            f"{ended}, scored {scores}; trained again in the same way on the validation examples too, it is "
+            f"in {run}"
+        ]
     if why := degenerate(outcome.samples):
-        lines.append(hint(why, outcome.update, longer(run, checked.settings, outcome.update, plugins)))
+        lines.append(advice(why, run, checked.plain["task"], checked.settings, plugins))
     lines += ["next:", *(line for what, step in steps.items() for line in (f"  # {what}", f"  {step}"))]
-    more = typed("train", run / "recipe.yaml", "--run", numbered(run), f"training.start={run}", *trusted)
+    start = [] if outcome.reason == "solved" else [f"training.start={run}"]
+    more = typed("train", run / "recipe.yaml", "--run", numbered(run), *start, *trusted)
     return "\n".join([*lines, f"when more data has arrived: {more}"])
 
 
-def _steps(run: Path, task: "Task", trusted: Sequence[str]) -> dict[str, str]:
+def _steps(run: Path, task: "Task", trusted: Sequence[str], *, refit: bool) -> dict[str, str]:
     """Commands by what they do; each can be typed as it is."""
     from weft.inspect.inspection import examples
 
     found = {}
     if task.has("test"):
         found["score it on the test split"] = typed("evaluate", run, *trusted)
-    elif "valid" in task.evaluates:
+    elif "valid" in task.evaluates and not refit:
         found["score it on the validation split; --data FILE names other files"] = typed(
             "evaluate", run, "--split", "valid", *trusted
         )

@@ -91,12 +91,21 @@ def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tupl
 
     Every mistake in a recipe is reported before any training starts.
     """
+    runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
+    trained, code = train_planned(plan, output, plugins)
+    return [*runs, *trained], code
+
+
+def train_planned(
+    plan: Sequence[Missing], output: Path, plugins: Collection[str]
+) -> tuple[list[NamedRun], int]:
+    """Train each that is not trained yet; return their runs and the exit code."""
     from weft.commands.outputs import folder_for
     from weft.config import read_recipe
     from weft.inspect.comparing.tables import folder_name
     from weft.run.training import check_recipe
 
-    runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
+    runs = []
     if plan:
         folder_for(output / "runs")
         changes = {one.recipe: one.changes for one in plan}
@@ -187,6 +196,17 @@ def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]
     own = at(read_recipe(recipe, changes).plain(), ("training", "seed"))
     first = 1 if own is None else own
     return [f"{SEED}={','.join(str(first + number) for number in range(wanted.seeds))}"]
+
+
+def seeds_of(name: str, path: Path, seeds: int) -> list[Missing]:
+    """The trainings of a recipe, or those that a run lacks, with seeds from its own one upwards."""
+    from weft.config import read_recipe
+    from weft.config.recipe import at
+
+    recipe = path / "recipe.yaml" if path.is_dir() else path
+    own = at(read_recipe(recipe).plain(), ("training", "seed")) or 1
+    numbers = range(own + path.is_dir(), own + seeds)
+    return [Missing(f"{name},seed={one}", name, recipe, [f"{SEED}={one}"]) for one in numbers]
 
 
 def _repeated(wanted: Asked) -> tuple[list[NamedRun], list[Missing]]:

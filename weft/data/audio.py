@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
+from weft.data.held import folder_of
 from weft.data.lines import read_lines
 from weft.data.listed import columns, inside, is_librispeech, is_ljspeech, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
@@ -36,7 +37,7 @@ SPOKEN = "FILE TAB TRANSCRIPT"
 
 BLOCK = 2**16  # samples read at a time
 
-LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+LOWEST_RATE, USUAL_RATE, HIGHEST_RATE = 1000, 16_000, 768_000
 """Sample rates in Hz; a file at 1 Hz would become 16,000 times as long."""
 
 CANCELLED = 1e-3
@@ -118,6 +119,12 @@ def read_sound(path: str | Path) -> Sound:
     return Sound(samples, rate)
 
 
+def seconds_of(path: str | Path) -> float:
+    """The length that a recording states; errors are those of `read_sound`."""
+    with _opened(Path(path)) as file:
+        return float(file.frames / file.samplerate)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """soundfile's open file, checked; its errors become a DataError."""
@@ -155,7 +162,8 @@ def _check(file: Any, path: Path) -> None:
         raise DataError(f"expected {LOWEST_RATE:,} to {HIGHEST_RATE:,} Hz, got {got} Hz", path=path)
     if not file.frames:
         raise DataError("the recording is empty; remove it", path=path)
-    if 4 * file.frames > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
+    samples = file.frames * max(1, USUAL_RATE // file.samplerate)  # after resampling
+    if 4 * samples > max(FREE_BYTES, MOST_TIMES * path.stat().st_size):
         what = f"unpacks to more than {MOST_TIMES} times its size, which no recording does"
         raise DataError(f"{what}; write it as a wav file if you trust it", path=path)
 
@@ -215,7 +223,8 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
             file, _, header = columns(table, SPOKEN)
             rows = islice(table, header, None)
             names = ((row.number, row.cells[file].strip()) for row in rows)
-            yield from ((number, path.parent / inside(path.parent, name)) for number, name in names)
+            folder = folder_of(path)
+            yield from ((number, folder / inside(folder, name)) for number, name in names)
             return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
     for number, line in enumerate(read_lines(source), 1):

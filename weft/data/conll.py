@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
+from weft.data.held import STREAM, name_of
 from weft.data.lines import each_line
 from weft.data.tables import header_of, is_table
 from weft.errors import DataError
@@ -140,7 +141,7 @@ def reading_of(
         tags: of the run; column: that it predicts.
         read_as: what the user says.
     """
-    name = str(source) if isinstance(source, Path) else "standard input"
+    name = name_of(source)
     if isinstance(source, Path) and (columns := columns_of_words(source)):
         raise DataError(_converted(source, *columns), path=source)
     if read_as == "auto" and not isinstance(source, Path) and source.isatty():
@@ -216,7 +217,11 @@ def holds_tags(path: Path) -> bool:
 
 def columns_of_words(path: Path) -> tuple[str, str, str] | None:
     """The columns of sentence, word and tag of a table with a word in each row, such as Kaggle's ner.csv."""
-    names = header_of(path) if is_table(path) else ()
+    return names_words(header_of(path) if is_table(path) else ())
+
+
+def names_words(names: Sequence[str]) -> tuple[str, str, str] | None:
+    """The columns of sentence, word and tag of a header that has them."""
     sentence = next((one for one in names if "sentence" in one.lower()), None)
     word = next((one for one in names if one.lower() in ("word", "token")), None)
     tag = next((one for one in reversed(names) if _TAG_NAME.fullmatch(one)), None)
@@ -231,9 +236,12 @@ def _converted(path: Path, sentence: str, word: str, tag: str) -> str:
         encoding = "latin-1"
     name, here, there = (f"r[{json.dumps(one, ensure_ascii=False)}]" for one in (sentence, word, tag))
     row = f"chr(10)*bool(s and {name} and {name}!=s)+{here}+chr(9)+{there}"
-    opened = f'open({json.dumps(str(path), ensure_ascii=False)}, encoding="{encoding}")'
+    received = name_of(path) == STREAM
+    file = "0" if received else json.dumps(str(path), ensure_ascii=False)
+    opened = f'open({file}, encoding="{encoding}")'
     code = f'import csv; s=""; [print({row}) or (s:={name} or s) for r in csv.DictReader({opened})]'
-    convert = f"python3 -c {shlex.quote(code)} > {shlex.quote(str(path.with_suffix('.conll')))}"
+    convert = f"python3 -c {shlex.quote(code)} > "
+    convert += "words.conll" if received else shlex.quote(str(path.with_suffix(".conll")))
     what = "a table with a word in each row, expected word TAB tag and an empty line after a sentence"
     return f"{what}; convert it: {convert}"
 

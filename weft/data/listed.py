@@ -5,7 +5,7 @@ Read next: tables.py, which reads them; captions.py and audio.py, which use them
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -126,6 +126,12 @@ def columns(table: TableFile, form: str) -> tuple[int, int | None, bool]:
     if first is not None and (second is not None or len(table.first) == 1):
         return first, second, True
     return 0, 1 if len(table.first) == 2 else None, False
+
+
+def names_file(cells: Sequence[str], form: str) -> bool:
+    """Whether several cells of a header name the column of the files."""
+    names = {cell.casefold() for cell in cells}
+    return len(names) > 1 and not names.isdisjoint([form.lower().split(" tab ")[0], *FILES])
 
 
 def _row(number: int, cells: list[str], file: int, text: int) -> ListedText:

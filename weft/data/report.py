@@ -14,6 +14,9 @@ from weft.wording import plural
 MOST = 1_000
 """Findings kept of each kind; all are counted."""
 
+SHOWN = 50
+"""Findings that are printed unless all are asked for."""
+
 COMMON = {
     "file": "files that cannot be read completely",
     "columns": "lines with the wrong number of columns",
@@ -116,6 +119,16 @@ class Report(NamedTuple):
         counts = {**self.counts, "file": self.counts.get("file", 0) + len(found)}
         return self._replace(findings=[*self.findings, *found], counts=counts)
 
+    def without(self, folder: str) -> "Report":
+        """The report without the folder of its files, which was a temporary one."""
+        found = [
+            one._replace(file=one.file.removeprefix(folder), text=one.text.replace(folder, ""))
+            for one in self.findings
+        ]
+        lines = {name.removeprefix(folder): count for name, count in self.lines.items()}
+        notes = tuple(one.replace(folder, "") for one in self.notes)
+        return self._replace(findings=found, lines=lines, notes=notes)
+
     @property
     def num_errors(self) -> int:
         """Number of findings that stop training."""
@@ -141,6 +154,17 @@ class Report(NamedTuple):
         if self.num_errors:
             return f"not ready: fix the errors first ({self.num_errors:,}); training would fail on them"
         return "ready to train, with warnings: the findings may reduce quality"
+
+    def __repr__(self) -> str:
+        return "\n\n".join(filter(None, [self.summary, self.listing()]))
+
+    def listing(self, most: int | None = SHOWN, how: str = "findings has all") -> str:
+        """The first findings, a line each; None for all."""
+        found = self.ordered()
+        lines = [str(one) for one in found[:most]]
+        if len(found) > len(lines):
+            lines.append(f"... and {len(found) - len(lines):,} more ({how})")
+        return "\n".join(lines)
 
     def ordered(self) -> list[Finding]:
         """Errors first, in the order of the files; one finding per file in another encoding."""

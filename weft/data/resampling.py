@@ -12,8 +12,8 @@ from weft.errors import DataError
 ZEROS = 16
 """Zero crossings on each side of the filter; more give a sharper cutoff."""
 
-OUTPUTS = 2**16
-"""Samples computed at a time."""
+PRODUCTS = 2**21
+"""Products of a sample and a filter computed at a time; a filter from 768 kHz has 1,600."""
 
 MOST_PHASES = 4096
 """Maximum number of filters; pairs of rates with a tiny common divisor would need more."""
@@ -52,7 +52,8 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     padded = np.pad(samples.astype(np.float32), (reach, reach + 2))
     neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
     found = np.empty(-(-len(samples) * wanted // rate), np.float32)
-    for begin in range(0, len(found), OUTPUTS):
-        n = np.arange(begin, min(begin + OUTPUTS, len(found)))
+    outputs = max(1, PRODUCTS // filters.shape[1])
+    for begin in range(0, len(found), outputs):
+        n = np.arange(begin, min(begin + outputs, len(found)))
         found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
     return found

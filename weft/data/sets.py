@@ -98,6 +98,8 @@ def fetch(file: SetFile, folder: Path) -> bool:
     part = folder / f"{file.to}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if part.is_symlink():
+            raise DataError("is a link, and a download is written here; remove it", path=part)
         _download(file, part)
         made = _converted(file, part)
         created = files.create(place, made)  # does not overwrite a file
@@ -139,7 +141,7 @@ def _receive(file: SetFile, part: Path, start: int) -> None:
         size = start if resumed else 0
         expected = answer.headers.get("Content-Length")
         whole = size + int(expected) if expected and expected.isdigit() else None
-        with open(part, "ab" if resumed else "wb") as out:
+        with open(part, "ab" if resumed else "wb", opener=_no_link) as out:
             while piece := answer.read(_PIECE):
                 size += len(piece)
                 if size > file.bytes:
@@ -151,6 +153,11 @@ def _receive(file: SetFile, part: Path, start: int) -> None:
                 out.write(piece)
     if whole is not None and size < whole:
         raise ConnectionError(f"expected {whole:,} bytes, got {size:,}")
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file, but no link that somebody has put there."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _digest(file: SetFile, path: Path) -> bool:

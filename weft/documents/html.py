@@ -83,6 +83,9 @@ class Html:
         self._run = InlineText()
         self._preformatted = 0
         events = read_html_events(text)
+        self._after = _ends(events)
+        letters = (event.kind == "text" and _has_letters(html.unescape(event.raw)) for event in events)
+        self._letters = [0, *accumulate(letters)]  # texts with letters before each event
         place = 0
         while place < len(events):
             place = self._take(events, place)
@@ -98,9 +101,9 @@ class Html:
     def _take(self, events: Sequence[Event], place: int) -> int:
         """Take an event, or all those of an element that is not translated; the number of the next one."""
         event = events[place]
-        closed = event.name in KEPT or event.name in CLOSED or _is_sign(events, place)
+        closed = event.name in KEPT or event.name in CLOSED or self._is_sign(events, place)
         if event.kind == "open" and event.name not in VOID and (event.no or closed):
-            after = _after(events, place)
+            after = self._after[place]
             raw = "".join(one.raw for one in events[place:after])
             if event.name in INLINE or event.name in KEPT:
                 self._run.point(raw)
@@ -123,6 +126,16 @@ class Html:
             self._run.close(event.raw, event.name)
         return place + 1
 
+    def _is_sign(self, events: Sequence[Event], place: int) -> bool:
+        """Whether an element begins here that is a sign without letters at the end of a word."""
+        if events[place].name not in RAISED or events[place].kind != "open":
+            return False
+        before = events[place - 1].raw[-1:] if place else " "
+        after = self._after[place]
+        rest = events[after].raw if after < len(events) and events[after].kind == "text" else ""
+        at_end = not (before.isspace() or rest[:1].isalnum())
+        return at_end and self._letters[after] == self._letters[place]
+
     def _text(self, raw: str) -> None:
         """Text; inside <pre> each line is a segment."""
         if self._preformatted <= 0:
@@ -136,7 +149,7 @@ class Html:
     def _end(self, raw: str = "") -> None:
         """End the segment; this part of the source follows."""
         text, marks = self._run.ended()
-        if any(sign.isalpha() for sign in text):
+        if _has_letters(text):
             self._parts += [len(self.segments), raw]
             self.segments.append(Segment(text, marks))
         else:
@@ -149,27 +162,20 @@ def _one_line_end(gap: re.Match[str]) -> str:
     return "\n" if gap[0].count("\n") > 1 else gap[0]
 
 
-def _is_sign(events: Sequence[Event], place: int) -> bool:
-    """Whether an element begins here that is a sign without letters at the end of a word."""
-    if events[place].name not in RAISED or events[place].kind != "open":
-        return False
-    before = events[place - 1].raw[-1:] if place else " "
-    after = _after(events, place)
-    content = "".join(html.unescape(one.raw) for one in events[place:after] if one.kind == "text")
-    rest = events[after].raw if after < len(events) and events[after].kind == "text" else ""
-    at_end = not (before.isspace() or rest[:1].isalnum())
-    return at_end and not any(sign.isalpha() for sign in content)
+def _has_letters(text: str) -> bool:
+    return any(sign.isalpha() for sign in text)
 
 
-def _after(events: Sequence[Event], place: int) -> int:
-    """The number of the event after an element."""
-    name, depth = events[place].name, 0
-    for number in range(place, len(events)):
-        if events[number].name == name:
-            depth += 1 if events[number].kind == "open" else -1
-            if depth == 0:
-                return number + 1
-    return len(events)
+def _ends(events: Sequence[Event]) -> list[int]:
+    """For each event that opens an element, the number of the event after the element."""
+    ends = [len(events)] * len(events)
+    opened: dict[str, list[int]] = {}
+    for number, event in enumerate(events):
+        if event.kind == "open":
+            opened.setdefault(event.name, []).append(number)
+        elif event.kind == "close" and opened.get(event.name):
+            ends[opened[event.name].pop()] = number + 1
+    return ends
 
 
 def read_html_events(text: str) -> list[Event]:

@@ -2,10 +2,11 @@
 
 A small file can unpack to a large one, and a library written in C can fail on it. So the server never opens
 one itself: each step (detect the language, read the sentences, write the translation) is a child process that
-ends after it. Both speak JSON, as neither has to trust the other.
+ends after it, or with its client. Both speak JSON, as neither has to trust the other.
 Read next: files.py; ../serve/documents.py, which uses it.
 """
 
+import asyncio
 import base64
 import json
 import os
@@ -46,51 +47,54 @@ class DocumentBounds(NamedTuple):
     seconds: float = 60.0  # until it has answered
 
 
-def document_language(data: bytes, name: str, bounds: DocumentBounds, characters: int) -> tuple[str, str]:
+async def document_language(
+    data: bytes, name: str, bounds: DocumentBounds, characters: int
+) -> tuple[str, str]:
     """The language that a document names, or its beginning, to detect it: one of the two is empty."""
-    found = _child("detection", bounds, data, name, characters)
+    found = await _child("detection", bounds, data, name, characters)
     return str(found[0]), str(found[1])
 
 
-def document_sentences(
+async def document_sentences(
     data: bytes, name: str, source: str, target: str, bounds: DocumentBounds
 ) -> list[Sentence]:
     """The sentences of a document; the arguments and errors are those of `document_language`."""
-    found = _child("reading", bounds, data, name, source, target)
+    found = await _child("reading", bounds, data, name, source, target)
     return [Sentence(str(text), bool(linked)) for text, linked in found]
 
 
-def translated_document(
+async def translated_document(
     data: bytes, name: str, source: str, target: str, found: Sequence[WrittenSentence], bounds: DocumentBounds
 ) -> bytes:
     """A document with its translation; the arguments and errors are those of `document_sentences`."""
     texts = [(one.text, one.links) for one in found]
-    return bytes.fromhex(_child("writing", bounds, data, name, source, target, texts))
+    return bytes.fromhex(await _child("writing", bounds, data, name, source, target, texts))
 
 
-def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
+async def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
     name = arguments[1]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = str(
-        _PACKAGE
-    )  # this Weft and no other; -P keeps the current folder off the path
+    environment["PYTHONPATH"] = str(_PACKAGE)  # this Weft; -P keeps the current folder off the path
+    given = await asyncio.to_thread(json.dumps, [step, bounds, arguments], default=_plain)
+    command = (sys.executable, "-P", "-m", "weft.documents.isolated")
+    done = await asyncio.create_subprocess_exec(
+        *command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "weft.documents.isolated"],
-            input=json.dumps([step, bounds, arguments], default=_plain).encode(),
-            capture_output=True,
-            timeout=bounds.seconds,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        async with asyncio.timeout(bounds.seconds):
+            answered, said = await done.communicate(given.encode())
+    except TimeoutError:
         raise _too_much(name, f"more than {bounds.seconds:g} seconds") from None
+    finally:
+        if done.returncode is None:
+            done.kill()
+            await done.wait()
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         raise _too_much(name, f"more than {plural(bounds.cpu_seconds, 'second')} of computing") from None
     if done.returncode:
-        print(done.stderr.decode("utf-8", "replace")[-2000:], file=sys.stderr, flush=True)
+        print(said.decode("utf-8", "replace")[-2000:], file=sys.stderr, flush=True)
         raise DataError("cannot be read; save it again with another program, or as plain text", path=name)
-    answer = json.loads(done.stdout)
+    answer = await asyncio.to_thread(json.loads, answered)
     if "exceeded" in answer:
         raise _too_much(name, f"more than {bounds.memory_mib} MiB of memory")
     if "config" in answer:

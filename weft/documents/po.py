@@ -6,14 +6,14 @@ from typing import Any
 
 from weft.data.pairs import entries
 from weft.documents.plain import Plain
-from weft.text.placeholders import differing
+from weft.text.numbers import wrong_parts
 from weft.text.segments import WrittenSentence
 
 
 class Po:
     """A catalogue; the lines of entries without a translation are segments.
 
-    `lost` gets the place of each new translation whose placeholders are not those of its source.
+    `lost` gets the place of each new translation with other placeholders or numbers than its source.
     """
 
     def __init__(self, text: str, name: str, lost: list[str]) -> None:
@@ -35,7 +35,7 @@ class Po:
             else:
                 one.msgstr = there[0]
             for source, target in zip(_sources(one), there, strict=True):
-                if why := differing(source, target):
+                if why := wrong_parts(source, target):
                     self._lost.append(f"{self._name}:{one.linenum}: {why}")
             if "fuzzy" not in one.flags:
                 one.flags.append("fuzzy")

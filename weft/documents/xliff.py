@@ -8,7 +8,7 @@ from weft.data.pairs import Unit, units
 from weft.data.xml import parsed, written
 from weft.documents.markup import MarkupTexts, Role
 from weft.errors import DataError
-from weft.text.placeholders import differing
+from weft.text.numbers import wrong_parts
 from weft.text.segments import WrittenSentence
 from weft.words import base
 
@@ -18,7 +18,7 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 class Xliff:
     """A file of translation units; those without a translation are segments.
 
-    `lost` gets the place of each new target whose placeholders are not those of its source.
+    `lost` gets the place of each new target with other placeholders or numbers than its source.
     """
 
     def __init__(self, data: bytes, name: str, source: str, target: str, lost: list[str]) -> None:
@@ -39,7 +39,7 @@ class Xliff:
         """The file with the new translations, marked as such."""
         self._texts.fill(found)
         for unit in self._waiting:
-            if why := differing(*("".join(one.itertext()) for one in (unit.source, unit.target))):
+            if why := wrong_parts(*("".join(one.itertext()) for one in (unit.source, unit.target))):
                 self._lost.append(f"{self._name}:{unit.line}: {why}")
                 if unit.parent.get("state") is not None:
                     unit.parent.set("state", "initial")

@@ -1,16 +1,16 @@
 """A run's Transformer as formats for Transformers see it: its parts, its vocabularies, and one search step.
 
-Read next: agreement.py, which compares an export with it.
+A setting of the run's search that a program cannot do is refused by name, unless the run has its default:
+what the program does instead is then a line of the report. Read next: agreement.py, which compares an export.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.export.searching import search_of
 from weft.models import Generator
 from weft.nn.attention import USUAL, MultiHead
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -21,7 +21,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.run import LoadedRun
 from weft.search.hypotheses import to_lists
-from weft.search.offered import Decoding, SearchSettings
+from weft.search.offered import Decoding, SearchSettings, unable
 from weft.search.settings import decoding_rules, search
 from weft.search.step import Step
 from weft.tasks.abilities import ContinuesText, Rewrites
@@ -199,3 +199,39 @@ def usual_heads(part: Side) -> bool:
         )
         and getattr(part, "heads", USUAL) == USUAL
     )
+
+
+def search_of(opened: LoadedRun) -> SearchSettings | None:
+    """How a run searches; None if it writes no sequences."""
+    found: Any = getattr(opened.pipeline, "decoding", None) or getattr(opened.task, "decoding", None)
+    return found if isinstance(found, SearchSettings) else None
+
+
+def check_search(opened: LoadedRun, to: str, own: Collection[str] = ()) -> list[str]:
+    """Lines of the report on settings that a program does in its own way.
+
+    Args:
+        opened: the run.
+        to: the program.
+        own: settings that it cannot be told.
+
+    Raises:
+        ConfigError: a setting of the run's search that it cannot do.
+    """
+    how = search_of(opened)
+    lacking = [] if how is None else unable(how, to)
+    for one in lacking:
+        value = getattr(how, one.name)
+        if value != one.default and one.name not in own:
+            raise ConfigError(
+                f"decoding.{one.name}: --to {to} expects a search without it, got {value}; "
+                f"remove it from {opened.path / 'recipe.yaml'}"
+            )
+    named = [one.name for one in lacking if one.name in own or _acts(one.default)]
+    said = ", ".join(f"{name} {getattr(how, name)}" for name in named)
+    return [f"in the program's own way, not as in weft predict: {said}"] if said else []
+
+
+def _acts(default: object) -> bool:
+    """Whether a default does something, where others turn a setting off."""
+    return isinstance(default, str | bool | float) and bool(default) and default != 1.0

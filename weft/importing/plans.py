@@ -237,8 +237,6 @@ OFF: dict[str, Any] = {
     "constraints": None,
     "penalty_alpha": None,
     "guidance_scale": 1.0,
-    "min_p": None,
-    "typical_p": 1.0,
     "epsilon_cutoff": 0.0,
     "eta_cutoff": 0.0,
     "dola_layers": None,
@@ -246,6 +244,9 @@ OFF: dict[str, Any] = {
     "stop_strings": None,
 }
 """Settings that cannot be taken over, and the values that turn them off."""
+
+SAMPLED = {"temperature": 1.0, "top_k": 50, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0}
+"""Settings of sampling that have the same name, and the values of `generate` for those not given."""
 
 STOPS = {True: "full", False: "worst", None: "worst", "never": "never"}
 """Our `stop` for each `early_stopping`."""
@@ -325,7 +326,7 @@ class _Reading:
 
     def _sampling(self) -> dict[str, Any]:
         decoding: dict[str, Any] = {"search": "sample"}
-        for name, usual in (("temperature", 1.0), ("top_k", 50), ("top_p", 1.0)):
+        for name, usual in SAMPLED.items():
             value = self._config.get(name)
             decoding[name] = usual if value is None else value
         return decoding

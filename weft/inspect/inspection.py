@@ -9,17 +9,24 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
 
 import weft.inspect.views
 from weft import rooms
+from weft.errors import ConfigError
+from weft.inspect.frame import InspectorFrame
 from weft.inspect.page.html import PageHead, page
+from weft.inspect.views.curves import CurvesView
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.store import files, jsonfile
 from weft.tasks.inspection import LONGEST, Examples, Inspection
 from weft.tasks.task import InspectionSettings
 from weft.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Format = Literal["svg", "png", "csv", "json"]
 
@@ -104,3 +111,26 @@ def write_views(views: Sequence[View], folder: Path, forms: Sequence[Format]) ->
             files.replace(path, file_of(view, form))
             paths.append(path)
     return paths
+
+
+def shown(opened: LoadedRun, text: str | None, view: str = "") -> InspectorFrame:
+    """The page of one input, for a notebook, open at a view."""
+    subject = inspection_of(opened, text)
+    views = views_of(opened, subject)
+    names = [name_of(one) for one in views]
+    if view and view not in names:
+        raise ConfigError(f"inspect: expected a view of this run ({', '.join(names)}), got {view!r}")
+    first = views[names.index(view) if view else 0]
+    with TemporaryDirectory() as folder:
+        page, picture = Path(folder, "inspect.html"), Path(folder, f"{name_of(first)}.svg")
+        page.write_text(page_of(opened, subject, views), "utf-8")
+        picture.write_bytes(file_of(first, "svg"))
+        return InspectorFrame(page, picture)
+
+
+def curves_of(opened: LoadedRun) -> "Figure":
+    """The curves of a training."""
+    found = CurvesView.collect(opened, Inspection(text="", answer=""))
+    if found is None:
+        raise ConfigError(f"{opened.path}: has no curves, as its training wrote no metrics.jsonl")
+    return found.figure()

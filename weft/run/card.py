@@ -23,6 +23,9 @@ def write_card(run: Path, checked: CheckedRecipe, outcome: Outcome) -> None:
     source = f"update {outcome.best}"
     if outcome.mean_of:
         source = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    which = "which selected it"
+    if outcome.refit:
+        which = "before the model was trained again in the same way, on these too"
     teacher = teacher_of(run)
     taught = f"\n{teacher.paragraph()}\n" if teacher else ""
     other = "" if task.has("test") else " --data PREFIX"
@@ -32,7 +35,8 @@ A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__vers
 {torch.__version__}).
 {taught}
 Training ended ({outcome.reason}) after {plural(outcome.update, "update")},
-seed {plain["training"]["seed"]}. The model is {source}. Scores on the validation data, which selected it:
+seed {plain["training"]["seed"]}. The model is {source}. Scores on the validation data,
+{which}:
 
 | score | value |
 |---|---|

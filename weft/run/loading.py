@@ -14,8 +14,9 @@ from weft.nn import devices
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, locks, run_format, weights
 from weft.store.files import is_file
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Predictor
-from weft.tasks.task import Pipeline, Task
+from weft.tasks.task import EvaluationSettings, Pipeline, Split, Task
 
 
 class LoadedRun(NamedTuple):
@@ -31,6 +32,20 @@ class LoadedRun(NamedTuple):
     def name(self) -> str:
         """The name of the task, as recipes call it."""
         return str(self.recipe.value["task"].value)
+
+    def evaluate(
+        self, *, split: Split = "test", data: Path | None = None, settings: EvaluationSettings | None = None
+    ) -> Evaluation:
+        """Pipeline.evaluate, unless a model was trained on the split."""
+        runs = [self, *getattr(settings, "ensemble", ())]
+        seen = [one.path for one in runs if one.pipeline.refit] if data is None and split == "valid" else []
+        if seen:
+            raise ConfigError(
+                f"--split valid: {seen[0]} was trained on the validation examples too (training.refit), so "
+                f"their score would say nothing; weft show {seen[0]} prints the score of the model before, "
+                "and --data FILE scores other data"
+            )
+        return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
 
 
 class Runs(NamedTuple):
@@ -126,6 +141,7 @@ def open_run(
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.with_settings(devices.choose(device))).eval().requires_grad_(False)
+    pipeline.refit = weights.refit_of(model_path) is not None
     return LoadedRun(task, pipeline, model, path, recipe)
 
 
@@ -224,5 +240,5 @@ def load(
             f"gives a {type(found).__name__}; give that class, or none"
         )
     found.origin = f"{opened.path}, {opened.name}: {opened.task.about()}"
-    found.scorer = lambda data, split: opened.pipeline.evaluate(opened.model, split=split, data=data)
+    found.opened = opened
     return found

@@ -33,6 +33,10 @@ WHERE = ("data", "folder")
 """Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
 
 
+DATA = "data"
+"""The folder of a run with the data that `weft.fit` was given in memory."""
+
+
 class CheckedRecipe(NamedTuple):
     """A recipe that was checked, made into objects."""
 
@@ -62,6 +66,14 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
 
 def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
     task, plain = make_task(recipe, plugins=plugins)
+    for section, key, value, why in task.implied():
+        given = recipe.section(section, optional=True).value.get(key)
+        if given is None or given.value in (None, "auto"):
+            recipe = changed(recipe, f"{section}.{key}={value}")
+        elif why and given.value != value:
+            raise given.refuse(f"expected {value}, got {given.value}: {why}; leave it out")
+    if task.implied():
+        task, plain = make_task(recipe, plugins=plugins)
     table, name = recipe.section("training", optional=True), plain["task"]
     settings, plain["training"] = built(table, TrainingSettings, plugins=plugins)
     task.recipe = model_description(plain)
@@ -77,6 +89,11 @@ def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
         if not set(metric.reads) & set(task.validation_offers):
             where = f"a validation of the task {name}"
             raise table.value["metrics"].refuse(unread(metric, where, task.validation_offers))
+    if settings.refit:
+        try:
+            task.check_refit()
+        except ConfigError as error:
+            raise table.value["refit"].refuse(str(error)) from error
     better = settings.better(task.better)
     if settings.metric not in better:
         metric = table.value["metric"] if settings.metric != TrainingSettings.metric else recipe
@@ -152,7 +169,7 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
     old = checked.settings.start
     if old is None:
         return {}
-    model = old / "model.safetensors"
+    model = _before_refit(old)
     if not (old / "recipe.yaml").is_file() or not model.is_file():
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
@@ -167,6 +184,21 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
         return kept | {weights.START: model.read_bytes()}
     except OSError as error:
         raise CheckpointError(f"training.start: {old} cannot be read ({error.strerror or error})") from error
+
+
+def _before_refit(run: Path) -> Path:
+    """The weights that have not seen the validation examples, which will judge a new training."""
+    model = run / "model.safetensors"
+    if weights.refit_of(model) is None:
+        return model
+    before = run / "checkpoints" / f"step-{weights.metadata(model)['update']:0>8}" / model.name
+    if not before.is_file():
+        raise CheckpointError(
+            f"training.start: {run} was trained on its validation examples too (training.refit), which would "
+            f"judge the new training; bring back the model before, without training: weft train "
+            f"{run / 'recipe.yaml'} --run {run} training.refit=false"
+        )
+    return before
 
 
 def as_begun(path: Path, checked: CheckedRecipe, recipe: Table) -> CheckedRecipe:
@@ -223,7 +255,7 @@ def _has_checkpoints(path: Path) -> bool:
 
 def foreign(path: Path) -> bool:
     """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
-    return not path.name.startswith(".") and path.name != "run.json"
+    return not path.name.startswith(".") and path.name not in ("run.json", DATA)
 
 
 def with_defaults(recipe: Table, plugins: Collection[str]) -> dict[str, Any]:

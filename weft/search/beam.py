@@ -42,8 +42,7 @@ from weft.search.compiled import whole_search
 from weft.search.finished import BeamAdditions, as_hypotheses, write
 from weft.search.hypotheses import Hypotheses, best, norms_for
 from weft.search.offered import Normalisation, Stop
-from weft.search.request import SearchRequest
-from weft.search.rules import Rule, ruled
+from weft.search.rules import Rule, SearchRequest, ruled
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
 from weft.tree import State, fan, keep_sources, reorder, take

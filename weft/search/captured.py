@@ -20,7 +20,7 @@ from torch import Tensor
 from weft.search.finished import BeamAdditions, as_hypotheses
 from weft.search.hypotheses import Hypotheses
 from weft.search.programs import BeamBoard, Board, Chooser, Constants, Program, Programs, programs_of
-from weft.search.request import SearchRequest
+from weft.search.rules import SearchRequest
 from weft.search.step import Step, checked_step
 from weft.tree import State, doubled, fan, keep_sources, leaves, like, take, tree_map
 

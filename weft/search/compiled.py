@@ -19,8 +19,7 @@ from weft import native
 from weft.native import WholeStep, jobs, pointer
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
-from weft.search.request import SamplingRule, SearchRequest
-from weft.search.rules import LeastLength, NoRepeat, Prefix
+from weft.search.rules import LeastLength, NoRepeat, Prefix, SamplingRule, SearchRequest
 from weft.search.step import Step
 from weft.tree import State
 

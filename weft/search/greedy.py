@@ -11,9 +11,8 @@ from torch import Tensor
 from weft.search.candidates import best_tokens
 from weft.search.compiled import whole_search
 from weft.search.hypotheses import Hypotheses
-from weft.search.request import SearchRequest
 from weft.search.rollout import rollout
-from weft.search.rules import Rule, ruled
+from weft.search.rules import Rule, SearchRequest, ruled
 from weft.search.step import Step, check_best, no_token, source_limits
 from weft.tree import State
 

@@ -5,7 +5,7 @@ field of /v1/completions, its line in the reference, what an export writes into 
 program refuses. A new setting is a line here and what it does (of sampling: a function in filters.py).
 
 Nothing here imports torch, so that `weft predict --help` answers at once. Read next: settings.py, the search
-that the settings ask for; ../commands/options.py; ../export/searching.py.
+that the settings ask for; ../commands/options.py; ../export/network.py.
 """
 
 import math
@@ -185,11 +185,11 @@ class SearchSettings(Narrowing):
         1.0,
         "Exponent of the length penalty; 0 favours short texts.",
         metavar="X",
-        option="shown",
+        option="hidden",
         search="beam",
         programs=EVERY,
     )
-    seed: Whole = setting(1, "Random seed.", metavar="N", option="shown", search="sample", programs=EVERY)
+    seed: Whole = setting(1, "Random seed.", metavar="N", option="hidden", search="sample", programs=EVERY)
     batch_rows: BatchRows = setting(64, "Inputs searched at once.", programs=EVERY)
     cuda_graphs: bool = setting(
         False, "On a GPU, record the steps of a search as CUDA graphs and replay them.", programs=EVERY
@@ -223,12 +223,17 @@ class SearchSettings(Narrowing):
         if search != "sample" and drawn:
             raise ConfigError(f"{drawn[0]}: applies to sampling, but the search is {search}; add --sample")
         if search == "sample" and "beam" in given:
-            raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
+            raise ConfigError("beam: sampling keeps no beam; leave out one of them")
         own = any(self.needs_beam(offered[name]) for name in given)
         if search != "sample" and ("beam" in given or own or given.get("nbest", 1) > 1):
             search, groups = "beam", max(1, given.get("diverse", getattr(self, "diverse", 1)))
             given.setdefault("beam", groups * math.ceil(max(self.beam, given.get("nbest", 1)) / groups))
         return replace(self, **given | {"search": search})
+
+    def as_beam(self, beam: int, **changes: Any) -> Self:
+        """A beam search of this width, without what only sampling has."""
+        drawn = {one.name: one.default for one in offers(type(self)).values() if one.search == "sample"}
+        return replace(self, **drawn, search="beam", beam=beam, **changes)
 
     def width(self) -> int:
         """Hypotheses of each source."""
@@ -298,13 +303,13 @@ class Decoding(SearchSettings):
         search="beam",
         programs=EVERY,  # of diverse alone, which they refuse
     )
-    prefix: str = setting("", "Text that every answer begins with.", metavar="TEXT", option="shown")
+    prefix: str = setting("", "Text that every answer begins with.", metavar="TEXT", option="hidden")
     require: tuple[str, ...] = setting(
         (),
         "Words that every answer contains (repeatable).",
         more="Grid beam search, Hokamp and Liu 2017.",
         metavar="WORDS",
-        option="shown",
+        option="hidden",
         search="beam",
         apart=True,
     )
@@ -345,6 +350,12 @@ class Decoding(SearchSettings):
         "Copy text without letters; a translator keeps placeholders, tags, addresses, and words with "
         "characters that its vocabulary lacks. false leaves everything to the model.",
         programs={**GRAPHS, "ctranslate2": (False,), "huggingface": (False,)},
+    )
+    strict: bool = setting(
+        False,
+        "Refuse an answer with other numbers or placeholders than its source.",
+        more="Such a line has no answer; otherwise standard error names it.",
+        option="shown",
     )
     shortlist: Whole = setting(
         0,

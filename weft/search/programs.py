@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 from weft.search import filters
 from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
 from weft.search.candidates import best_candidates, best_tokens
-from weft.search.request import SearchRequest
+from weft.search.rules import SearchRequest
 from weft.search.step import ROUNDING, Step
 from weft.tree import State, leaves, reorder, tree_map
 

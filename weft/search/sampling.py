@@ -14,9 +14,8 @@ from weft.search.compiled import whole_search
 from weft.search.filters import invert, narrow
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
-from weft.search.request import SamplingRule, SearchRequest
 from weft.search.rollout import rollout
-from weft.search.rules import Rule, ruled
+from weft.search.rules import Rule, SamplingRule, SearchRequest, ruled
 from weft.search.step import Step, check_best, no_token, source_limits
 from weft.tree import State
 

@@ -3,7 +3,6 @@
 Read next: translation.py, completions.py, pages.py; guard.py and counts.py, around them; server.py starts it.
 """
 
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counts, RequestCounter
 from weft.serve.documents import Documents, Shelf
-from weft.serve.forms import HANDLERS, BodyLimits, Json, dumped, refusing
+from weft.serve.forms import HANDLERS, BodyLimits, Json, JsonRoute, dumped, refusing
 from weft.serve.guard import Access, sign_in
-from weft.serve.limits import BEAM, Refusal, ServerLimits
+from weft.serve.limits import BEAM, Refusal, ServerLimits, print_error
 from weft.serve.openapi import description, may, streams
 from weft.serve.pages import FILES, Pages
 from weft.serve.served import Backend, ServedRun
@@ -71,12 +70,13 @@ class Application:
         self.counts = Counts(batchers, limits.deadline_seconds)
         backend = Backend(runs, self.batcher, self.streams, limits)
         self.app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, strict_content_type=False)
+        self.app.router.route_class = JsonRoute
         for kind, handler in {**HANDLERS, HTTPException: _unknown, Exception: _failed}.items():
             self.app.add_exception_handler(kind, handler)
         counting = Middleware(RequestCounter, routes=self.app.routes, counts=self.counts, log=log)
-        bodies = Middleware(BodyLimits, limits=limits, documents=DOCUMENTS)
-        self.app.user_middleware = [counting, *self.access.layers(), bodies]
         keyed = self.access.keys is not None
+        bodies = Middleware(BodyLimits, limits=limits, documents=DOCUMENTS, keyed=keyed)
+        self.app.user_middleware = [counting, *self.access.layers(), bodies]
         self.translation = TranslationHandlers(backend, keyed=keyed, suggestions=suggestions)
         self._translation_routes(self.translation, Documents(self.translation, Shelf()))
         self._model_routes(Completions(backend))
@@ -203,5 +203,5 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    traceback.print_exception(error)
+    print_error(error)
     return refusing(request, Refusal(500, "internal error; see the log of the server"))

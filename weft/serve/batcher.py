@@ -9,13 +9,12 @@ import asyncio
 import math
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from weft.errors import WeftError
-from weft.serve.limits import Refusal, refusal_of_disk
+from weft.serve.limits import Refusal, print_error, refusal_of_disk
 from weft.text.segments import Sentence
 from weft.wording import plural
 
@@ -305,7 +304,7 @@ class Lane:
                 with self._ready:
                     self._running = []
         except BaseException as error:  # noqa: BLE001  a panic in compiled code is not an Exception
-            traceback.print_exception(error)
+            print_error(error)
             with self._ready:
                 parts, self._running = self._running, []
                 self._begin()  # first, because an answered client may send its next request
@@ -387,7 +386,7 @@ class Lane:
         except Exception as error:  # noqa: BLE001  the server logs any error and keeps running
             refusal = _late() if isinstance(error, ClientLeft) else refusal_of_disk(error)
             if refusal is None:
-                traceback.print_exception(error)
+                print_error(error)
             for part in parts:
                 part.job.fail(refusal or _failed())
             return

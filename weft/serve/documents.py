@@ -11,7 +11,9 @@ import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -21,7 +23,7 @@ from fastapi import Request, Response
 from weft.data.magic import check_document
 from weft.documents.isolated import DocumentBounds, document_language, document_sentences, translated_document
 from weft.errors import DataError
-from weft.serve.forms import Json, Upload, client_of, fields, typed
+from weft.serve.forms import Json, Upload, client_of, fields, typed, while_there
 from weft.serve.limits import Refusal
 from weft.serve.schemas import TranslatedFile, TranslateFile
 from weft.serve.translation import AUTO, TranslationHandlers, notes_on
@@ -36,10 +38,16 @@ LENGTH = 10
 AT_ONCE = 4
 """Documents that are opened at the same time, each in a process of its own; one for each client."""
 
+DOCUMENTS, EACH = 32, 4
+"""Documents in progress, and those of one client; further ones are refused."""
+
+CPU_SECONDS, BYTES_PER_SECOND = 5, 100_000
+"""Seconds of computing to open any document, and bytes for each further one."""
+
 KEPT_SECONDS = 15 * 60
 KEPT_BYTES = 100 * 2**20  # of one client, at most
 
-_NAME = re.compile(r"(?P<owner>[0-9a-f]{16})[A-Za-z0-9_-]{32}\.[A-Za-z0-9_.-]{1,100}")
+_NAME = re.compile(r"[A-Za-z0-9_-]{32}\.[A-Za-z0-9_.-]{1,100}")
 
 
 class Shelf:
@@ -57,7 +65,7 @@ class Shelf:
         self, folder: Path | None = None, *, seconds: int = KEPT_SECONDS, largest: int = KEPT_BYTES
     ) -> None:
         user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-        self.folder = folder or Path(tempfile.gettempdir()) / f"weft-files-{user}"
+        self.folder = folder or Path(tempfile.gettempdir()) / f"weft-documents-{user}"
         self.seconds = seconds
         self.largest = largest
 
@@ -70,28 +78,22 @@ class Shelf:
             raise Refusal(503, "the folder for translated files belongs to another user; ask the operator")
         if self._swept(tag) + len(data) > self.largest:
             raise Refusal(429, "too many of your translated files are kept; fetch them later", retry_after=60)
-        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[-100:]
-        kept = f"{tag}{secrets.token_urlsafe(24)}.{plain}"
-        place = self.folder / tag
-        place.mkdir(mode=0o700, exist_ok=True)
+        kept = f"{secrets.token_urlsafe(24)}.{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-100:]}"
+        path = self.folder / f"{tag}.{kept}"  # the name that clients see says nothing of them
         try:
-            with (place / kept).open("xb") as file:
+            with path.open("xb") as file:
                 file.write(data)
         except OSError:
-            (place / kept).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             raise
         return kept
 
     def get(self, name: str) -> bytes | None:
         """A file, or None if it is unknown or too old."""
-        found = _NAME.fullmatch(name)
-        if not found:
-            return None
-        try:
-            path = self.folder / found["owner"] / name
-            return None if self._old(path) else path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        found = self.folder.glob(f"*.{name}") if _NAME.fullmatch(name) else ()
+        with suppress(FileNotFoundError):
+            return next((path.read_bytes() for path in found if not self._old(path)), None)
+        return None
 
     def _old(self, path: Path) -> bool:
         return time.time() - path.stat().st_mtime > self.seconds
@@ -99,11 +101,11 @@ class Shelf:
     def _swept(self, tag: str) -> int:
         """Remove old files of all clients; the bytes of the others of this one."""
         size = 0
-        for path in self.folder.glob("*/*"):
+        for path in self.folder.iterdir():
             try:
                 if self._old(path):
                     path.unlink()
-                elif path.parent.name == tag:
+                elif path.name.startswith(tag):
                     size += path.stat().st_size
             except FileNotFoundError:  # another process removed it
                 continue
@@ -123,6 +125,7 @@ class Documents:
         self.limits = limits = translation.limits
         self.shelf = shelf
         self.bounds = DocumentBounds(limits.document_characters, max(1, limits.document_characters // LENGTH))
+        self._running: Counter[str] = Counter()
         self._opening = asyncio.Semaphore(AT_ONCE)
         self._clients: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -139,19 +142,35 @@ class Documents:
         except DataError as error:
             raise Refusal(400, str(error)) from None
         owner = client_of(request.scope)
+        if self._running[owner] >= EACH:
+            raise Refusal(429, f"{EACH} of your documents are being translated; wait for one", retry_after=5)
+        if self._running.total() >= DOCUMENTS:
+            raise Refusal(503, "too many documents are being translated; try again later", retry_after=5)
+        self._running[owner] += 1
+        try:
+            return await while_there(request, self._translated(request, given, upload.data, name))
+        finally:
+            self._running[owner] -= 1
+            if not self._running[owner]:
+                del self._running[owner]
+
+    async def _translated(self, request: Request, given: TranslateFile, data: bytes, name: str) -> Response:
+        owner = client_of(request.scope)
+        seconds = min(self.bounds.cpu_seconds, CPU_SECONDS + len(data) // BYTES_PER_SECOND)
+        bounds = self.bounds._replace(cpu_seconds=seconds)
         asked = given.source
         if asked.lower() == AUTO:
-            asked = await self._detected(owner, upload.data, name)
+            characters = self.limits.characters
+            named, text = await self._open(owner, document_language, data, name, bounds, characters)
+            asked = named or self.translation.likeliest(text)
         run, source, target = self.translation.direction(asked, given.target)
         languages = (source, target)
-        sentences = await self._open(owner, document_sentences, upload.data, name, *languages, self.bounds)
+        sentences = await self._open(owner, document_sentences, data, name, *languages, bounds)
         found: list[WrittenSentence] = []
         for at in range(0, len(sentences), self.limits.batch_rows):
             part = sentences[at : at + self.limits.batch_rows]
             found += [best[0] for best in await self.translation.found(request, run, target, part, 0)]
-        written = await self._open(
-            owner, translated_document, upload.data, name, *languages, found, self.bounds
-        )
+        written = await self._open(owner, translated_document, data, name, *languages, found, bounds)
         translated = f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
         kept = await asyncio.to_thread(self.shelf.put, translated, written, owner)
         answer = TranslatedFile(translatedFileUrl=f"{request.base_url}download_file/{kept}")
@@ -169,15 +188,16 @@ class Documents:
         headers = {"Content-Disposition": f'attachment; filename="{shown}"'}
         return Response(data, media_type="application/octet-stream", headers=headers)
 
-    async def _detected(self, owner: str, data: bytes, name: str) -> str:
-        """The language of a document: the one that it names, or that of its beginning."""
-        named, text = await self._open(
-            owner, document_language, data, name, self.bounds, self.limits.characters
-        )
-        return named or self.translation.likeliest(text)
-
-    async def _open(self, owner: str, step: Callable[..., Found], *arguments: Any) -> Found:
+    async def _open(
+        self, owner: str, step: Callable[..., Coroutine[Any, Any, Found]], *arguments: Any
+    ) -> Found:
         """Take a step with a document. A client's second document waits for its first, others do not."""
-        lock = self._clients.setdefault(owner, asyncio.Lock())
-        async with lock, self._opening:
-            return await asyncio.to_thread(step, *arguments)
+        async with AsyncExitStack() as places:
+            try:
+                async with asyncio.timeout(self.limits.deadline_seconds):
+                    await places.enter_async_context(self._clients.setdefault(owner, asyncio.Lock()))
+                    await places.enter_async_context(self._opening)
+            except TimeoutError:
+                sentence = "documents of others take all the time; try again later"
+                raise Refusal(503, sentence, retry_after=5) from None
+            return await step(*arguments)

@@ -10,14 +10,24 @@ import ipaddress
 import json
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
@@ -32,6 +42,7 @@ from weft.store import jsonfile
 from weft.wording import kind_of
 
 Form = TypeVar("Form", bound=Fields)
+Found = TypeVar("Found")
 FORM_KINDS = ("application/x-www-form-urlencoded", "multipart/form-data")
 ADMIT = "weft.admit"
 """Name in the scope of a function that checks a request's `api_key`; guard.py sets it."""
@@ -41,13 +52,23 @@ LINGER = 16
 they have sent everything."""
 
 FREE_BYTES = 16 * 1024
-"""Bytes of each body that do not count for the limit of all: large requests never delay short ones."""
+"""Bytes of each body that do not count for the limit of all: large requests never delay short ones. Those of
+a document count, as opening it costs more than its bytes."""
+
+KEYLESS_BYTES = 64 * 1024
+"""Of a body whose key is in it."""
+
+MOST_FIELDS = 200
+
+DEPTH = 16
+"""Of lists and objects inside each other in JSON."""
 
 BODIES_SECONDS = 5
 """When a client may try again after it met that limit."""
 
 KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
-NO_JSON = "the body is not valid JSON; send an object with the request's fields"
+NO_JSON = "the body is not valid JSON in UTF-8; send an object with the request's fields"
+DEEP = f"the JSON of the body is nested deeper than {DEPTH} lists and objects; send a plainer one"
 OTHER_JSON = "expected a JSON object with the request's fields, got other JSON"
 
 
@@ -104,17 +125,21 @@ def admit(request: Request, key: object) -> None:
 
 
 async def _fields(request: Request) -> dict[str, Any]:
-    _check_utf8(request.scope["query_string"], "query string")
-    given = _grouped(request.query_params.multi_items())
+    given = _grouped(_pairs(request.scope["query_string"], "query string"))
     if request.method in ("GET", "HEAD"):
         return given
     kind = _kind(request)
-    if kind in FORM_KINDS:
-        if kind == FORM_KINDS[0]:
-            _check_utf8(await request.body(), "form")
+    if kind == FORM_KINDS[1]:
         return given | await _form(request)
     body = await request.body()
-    return given | _json(body) if body else given
+    if kind == FORM_KINDS[0]:
+        return given | _grouped(_pairs(body, "form"))
+    if not body:
+        return given
+    found = json_of(body)
+    if not isinstance(found, dict):
+        raise Refusal(400, OTHER_JSON)
+    return given | found
 
 
 def _grouped(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,12 +150,15 @@ def _grouped(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
-def _check_utf8(encoded: bytes, what: str) -> None:
-    """Refuse characters that the reader of a form would replace by U+FFFD."""
+def _pairs(encoded: bytes, what: str) -> list[tuple[str, str]]:
+    """The names and values of a form or a query string; nothing in it is replaced by U+FFFD."""
     try:
-        unquote_to_bytes(encoded).decode("utf-8")
+        text = encoded.decode()
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except UnicodeDecodeError:
         raise Refusal(400, f"the {what} is not UTF-8; encode its text as UTF-8") from None
+    except ValueError:
+        raise Refusal(400, f"the {what} has more than {MOST_FIELDS} fields; send fewer") from None
 
 
 def _kind(request: Request) -> str:
@@ -142,19 +170,47 @@ def is_form(request: Request) -> bool:
     return request.method in ("GET", "HEAD") or _kind(request) in FORM_KINDS or bool(request.query_params)
 
 
-def _json(body: bytes) -> dict[str, Any]:
+def json_of(body: bytes) -> Any:
+    """The JSON of a body."""
     try:
-        found = jsonfile.parse(body)
+        found = jsonfile.parse(body.decode("utf-8-sig"))
     except ValueError:
         raise Refusal(400, NO_JSON) from None
-    if not isinstance(found, dict):
-        raise Refusal(400, OTHER_JSON)
+    layer = [found]
+    for _ in range(DEPTH + 1):
+        layer = [one for each in layer for one in _inside(each)]
+    if layer:
+        raise Refusal(400, DEEP)
     return found
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+class JsonRoute(APIRoute):
+    """A route whose JSON is read by `json_of`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, with another reader."""
+        handler = super().get_route_handler()
+
+        async def read(request: Request) -> Response:
+            return await handler(_JsonRequest(request.scope, request.receive))
+
+        return read
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:
+        return json_of(await self.body())
 
 
 async def _form(request: Request) -> dict[str, Any]:
     try:
-        async with request.form(max_files=1, max_fields=200) as form:
+        async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
             return _grouped(
                 [
                     (
@@ -175,7 +231,12 @@ async def _form(request: Request) -> dict[str, Any]:
 async def answered(request: Request, batcher: Batcher, job: BatchJob) -> list[Any]:
     """The answers of a job of this client. If it disconnects, its place in the queue becomes free."""
     job.client = client_of(request.scope)
-    asked = asyncio.ensure_future(batcher.ask(job))
+    return await while_there(request, batcher.ask(job))
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, Found]) -> Found:
+    """The result of some work, which is cancelled if the client disconnects."""
+    asked = asyncio.ensure_future(work)
     left = asyncio.ensure_future(_left(request))
     try:
         await asyncio.wait({asked, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -266,16 +327,11 @@ async def invalid(request: Request, error: Exception) -> Response:
     """The answer to a request that FastAPI cannot read as the type of its route."""
     assert isinstance(error, RequestValidationError)
     errors = [{**one, "loc": one["loc"][1:]} for one in error.errors()]
-    if any(one["type"] == "json_invalid" for one in errors):
-        refusal = Refusal(400, NO_JSON)
-    else:
-        errors = [one for one in errors if one["loc"] or one["type"].startswith("surrogate")]
-        given = error.body if errors and error.body is not None else {}
-        if not errors or isinstance(given, bytes):
-            refusal = refusal_of([], None)
-        else:
-            refusal = refusal_of(errors, given or dict(request.query_params), _form_of(request))
-    return refusing(request, refusal)
+    errors = [one for one in errors if one["loc"] or one["type"].startswith("surrogate")]
+    given = error.body if errors and error.body is not None else {}
+    if not errors or isinstance(given, bytes):
+        return refusing(request, refusal_of([], None))
+    return refusing(request, refusal_of(errors, given or dict(request.query_params), _form_of(request)))
 
 
 def _form_of(request: Request) -> type[Fields] | None:
@@ -367,18 +423,20 @@ class OpenBodies:
 class BodyLimits:
     """Refuses bodies that are too large, too many, or arrive too slowly, while they are read.
 
-    A form with a document may be larger than other bodies, once its key is known.
+    A form with a document may be larger than other bodies; bodies are short where their key is inside.
 
     Args:
         app: the application to call.
         limits: limits of requests.
         documents: the address that takes documents.
+        keyed: whether requests need a key; without one only the beginning of a body is read.
     """
 
-    def __init__(self, app: ASGIApp, limits: ServerLimits, documents: str) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits, documents: str, *, keyed: bool) -> None:
         self.app = app
         self.limits = limits
         self.documents = documents
+        self.keyed = keyed
         self.open = OpenBodies(limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -394,15 +452,17 @@ class BodyLimits:
         comes = int(declared[:18]) if declared.isdecimal() else 0
         waits = headers.get("expect", "").lower() == "100-continue"  # for our reply before it sends
         received, whole = 0, False
+        most = self.limits.document_body if document else self.limits.body_bytes
         client, held = client_of(scope), 0
+        free = 0 if document else FREE_BYTES
 
-        def hold(most: int) -> None:
+        def hold() -> None:
             nonlocal held
-            if comes > most and document and ADMIT in scope:
-                raise Refusal(401, KEY.format(most))
+            if self.keyed and "weft.key" not in scope and comes > KEYLESS_BYTES:
+                raise Refusal(401, KEY.format(KEYLESS_BYTES))
             if comes > most:
                 raise Refusal(413, f"the body is larger than {most:,} bytes; send less at once")
-            more = comes - FREE_BYTES - held
+            more = comes - free - held
             if more > 0:
                 self.open.take(client, more)
                 held += more
@@ -418,11 +478,10 @@ class BodyLimits:
         async def limited() -> Message:
             if whole:
                 return await receive()
-            most = self.limits.document_body if document and ADMIT not in scope else self.limits.body_bytes
             try:
-                hold(most)
+                hold()
                 message = await part()
-                hold(most)
+                hold()
                 return message
             except TimeoutError:
                 seconds = self.limits.body_seconds

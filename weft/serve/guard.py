@@ -6,6 +6,8 @@
   request comes from, in Origin and Sec-Fetch-Site.
 - Keys: as `Authorization: Bearer KEY` everywhere; as the field `api_key` of LibreTranslate; and as a cookie,
   which /api/key sets for the page.
+- Headers: libraries read charsets and cookies in ways that take long, before a key is known. So
+  they see only `plain_headers`.
 """
 
 import ipaddress
@@ -40,6 +42,14 @@ FREE = {"/api/runs", "/api/curves", "/metrics"}
 UNKNOWN = "unknown API key; ask the operator of this server for one"
 COOKIE_SECONDS = 30 * 24 * 3600
 HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\[\]]+?)\.?(?::\d+)?")
+HEADER_BYTES = 32 * 1024
+"""Of all headers of a request; a browser sends the cookies of every server on localhost."""
+COOKIE_BYTES = 4096
+BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
+"""Source: RFC 2046, 5.1.1."""
+KIND = re.compile(r"[a-z0-9!#$&^_.+-]{1,99}/[a-z0-9!#$&^_.+-]{1,99}")
+CHARSETS = {("charset", "utf-8"), ("charset", "utf8")}
+UTF8 = "expected text in UTF-8, got {}; send it with charset=utf-8, or without a charset"
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 
 
@@ -134,6 +144,8 @@ class Guard:
 
         headers = Headers(scope=scope)
         try:
+            scope["weft.cookie"] = cookie(headers.getlist("cookie"))
+            scope["headers"] = plain_headers(scope["headers"])
             host = self.access.check_host(headers.getlist("host"))
             self.access.check_origin(scope["method"], headers, host)
             if "content-length" in headers and "transfer-encoding" in headers:  # RFC 9112, 6.3: smuggling
@@ -186,7 +198,7 @@ class KeyGuard:
             if scope["path"] not in FREE:
                 self.keys.spend(owner)
 
-        key = _sent(Request(scope))
+        key = _sent(scope)
         try:
             if key is None and scope["path"] in FIELDS:
                 scope[ADMIT] = admit
@@ -198,13 +210,55 @@ class KeyGuard:
         await self.app(scope, receive, send)
 
 
-def _sent(request: Request) -> str | None:
+def _sent(scope: Scope) -> str | None:
     """The key in the header or the cookie."""
-    header = request.headers.get("authorization")
+    header = Headers(scope=scope).get("authorization")
     if header is None:
-        return request.cookies.get(COOKIE)
+        return scope["weft.cookie"]  # type: ignore[no-any-return]
     scheme, _, key = header.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def cookie(headers: list[str]) -> str | None:
+    """The key in the cookies of a request; Python's reader takes the square of their length."""
+    pairs = (one.partition("=") for header in headers for one in header.split(";"))
+    values = [value.strip() for name, _, value in pairs if name.strip() == COOKIE]
+    return values[-1][:COOKIE_BYTES].strip('"') if values else None
+
+
+def plain_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers without cookies, and with the kind of the body in its plainest form.
+
+    A charset that a client names would choose the code that reads its text, and Python keeps unknown names.
+    """
+    if sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES:
+        raise Refusal(431, f"the headers are larger than {HEADER_BYTES:,} bytes; send less", closes=True)
+    found = []
+    for name, value in headers:
+        if name == b"content-type":
+            found.append((name, plain_kind(value.decode("latin-1")).encode()))
+        elif name == b"content-encoding" and value.lower() not in (b"", b"identity"):
+            raise Refusal(415, UTF8.format("a compressed body"), closes=True)
+        elif name != b"cookie":
+            found.append((name, value))
+    return found
+
+
+def plain_kind(header: str) -> str:
+    """A Content-Type without parameters but the boundary of a form; only UTF-8 is accepted as charset."""
+    kind, *parameters = header.split(";")
+    boundary = ""
+    for one in parameters:
+        name, _, value = (part.strip() for part in one.partition("="))
+        value = value.strip('"')
+        if name.lower().startswith("charset") and (name.lower(), value.lower()) not in CHARSETS:
+            raise Refusal(415, UTF8.format("another charset"), closes=True)
+        if name.lower() == "boundary":
+            if not BOUNDARY.fullmatch(value):
+                raise Refusal(400, "boundary: expected 1 to 70 letters, digits or '()+_,-./:=?", closes=True)
+            boundary = f'; boundary="{value}"'
+    plain = kind.strip().lower()
+    return plain + boundary if KIND.fullmatch(plain) else ""
 
 
 def _is_address(name: str) -> bool:

@@ -5,6 +5,7 @@ The input of clients is checked here once, before it reaches a model. Read next:
 
 import errno
 import sys
+import traceback
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ LOGPROBS = 20
 
 FORM_BYTES = 10_000
 """Of a form besides its file."""
+
+LOG_CHARACTERS = 2000
 
 LESS = "; send less at once"
 
@@ -58,6 +61,11 @@ class Refusal(HTTPException):
         self.closes = closes
         self.param = param
         self.code = code
+
+
+def print_error(error: BaseException) -> None:
+    """Print the end of a traceback: one request may write a little to the log."""
+    print("".join(traceback.format_exception(error))[-LOG_CHARACTERS:], file=sys.stderr, flush=True)
 
 
 def refusal_of_disk(error: BaseException) -> Refusal | None:

@@ -62,7 +62,7 @@ class Pages:
 
     async def listed(self) -> Response:
         """List the runs with their settings and examples."""
-        return Json([self._about(run) for run in self.runs.values()])
+        return Json(await asyncio.to_thread(lambda: [self._about(run) for run in self.runs.values()]))
 
     async def curves(self, given: Annotated[Chosen, Query()]) -> Response:
         """The training curves of a run so far."""

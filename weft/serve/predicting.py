@@ -9,6 +9,7 @@ import binascii
 import math
 from typing import Any
 
+from weft.data.audio import seconds_of
 from weft.data.held import held
 from weft.data.images import measured
 from weft.data.magic import kind_of_bytes
@@ -31,6 +32,7 @@ WANTED: dict[Reads, str] = {
 INPUTS = Place("inputs")
 FILES = 8  # of a request, at most
 PIXELS = 4_000_000  # of a picture, or of all frames of a clip, at most
+SECONDS = 60  # of a recording, at most
 LARGEST = 1e30  # of the numbers of a series
 
 
@@ -72,9 +74,9 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
         if isinstance(model, Generator):
             model = stoppable(model, stopped)
         predictor = run.opened.pipeline.predictor(model, kind(**asked))
-        if predictor.reads == "picture":
+        if predictor.reads in WANTED:
             for item in items:
-                _check_pixels(item)
+                _check_size(item, predictor.reads)
         inputs = [predictor.parse(item, INPUTS) for item in items]
         check_most(sum(map(predictor.count, inputs)), limits.items, "inputs or series", "inputs")
         answers = []
@@ -107,8 +109,7 @@ def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
         try:
             if not files:
                 return [_page(run, wanted or None)]
-            if run.reads == "picture":
-                _check_pixels(files[0])
+            _check_size(files[0], run.reads)
             with held(files[0], "inputs: the file") as path:
                 return [_page(run, str(path))]
         except DataError as error:  # clients must not learn the path of a run
@@ -170,16 +171,20 @@ def _files(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:
     return found
 
 
-def _check_pixels(data: bytes) -> None:
-    """Check that a picture is not too large to be decoded."""
+def _check_size(data: bytes, reads: Reads) -> None:
+    """Check that a picture or a recording is not too large to be decoded."""
     try:
         with held(data, "the file") as path:
-            count = measured(path)
+            count = measured(path) if reads == "picture" else seconds_of(path)
     except DataError as error:
         raise Refusal(400, f"inputs: {error}") from None
-    if count > PIXELS:
+    if reads == "picture" and count > PIXELS:
         raise Refusal(
             400, f"inputs: expected a picture of at most {PIXELS:,} pixels, got {count:,}; scale it down"
+        )
+    if reads == "sound" and count > SECONDS:
+        raise Refusal(
+            400, f"inputs: expected a recording of at most {SECONDS} seconds, got {count:,.0f}; cut it"
         )
 
 

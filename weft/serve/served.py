@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,8 @@ RELOAD_SECONDS = 2.0  # how often the files of runs are looked at
 POINTS = 400  # maximum per curve, approximately
 EXAMPLES = 3
 LONGEST = 300  # characters of an example
+LAST_BYTES = 2**20  # at the end of metrics.jsonl, where the latest samples are
+KEPT = 64  # logs whose content is kept
 
 
 class Version(NamedTuple):
@@ -144,31 +146,51 @@ class ServedRun:
 
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] from metrics.jsonl, thinned to about POINTS."""
-        from weft.inspect.views.curves import read_curves
-
-        read = read_curves(self.path / "metrics.jsonl")
-        names = [name for name in ("loss", "lr", "gradient_norm") if name in read["update"]]
-        found = {f"training {name}": read["update"][name] for name in names}
-        found |= {f"validation {name}": points for name, points in read["validation"].items()}
-        return {
-            name: [list(point) for point in points[:: max(1, len(points) // POINTS)]]
-            for name, points in found.items()
-        }
+        return _curves(*_log(self.path))
 
     def examples(self) -> list[str]:
         """A few inputs to try, from the samples of the latest validation."""
-        shown: Any = []
-        for event in jsonfile.events(self.path / "metrics.jsonl"):
-            shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
-        typed = self.ready and self.opened.task.samples_readable and self.reads == "text"
-        if not typed or not isinstance(shown, list):
+        if not (self.ready and self.opened.task.samples_readable and self.reads == "text"):
             return []
-        rows = [one for one in shown if isinstance(one, dict)]
-        texts = [text for one in rows if isinstance(text := one.get("source"), str)]
+        texts = _samples(*_log(self.path))
         if self.rewriter:
             texts = [self.rewriter.without_direction(text) for text in texts]
         found = [text for text in texts if 0 < len(text.strip()) <= LONGEST]
         return list(dict.fromkeys(found))[:EXAMPLES]
+
+
+def _log(path: Path) -> tuple[Path, int, int]:
+    """The metrics.jsonl of a run, its size and its time, by which what was read of it is kept."""
+    log = path / "metrics.jsonl"
+    try:
+        about = log.stat()
+    except OSError:
+        return log, 0, 0
+    return log, about.st_size, about.st_mtime_ns
+
+
+@lru_cache(KEPT)
+def _curves(log: Path, size: int, time: int) -> dict[str, list[list[float]]]:
+    from weft.inspect.views.curves import read_curves
+
+    read = read_curves(log)
+    names = [name for name in ("loss", "lr", "gradient_norm") if name in read["update"]]
+    found = {f"training {name}": read["update"][name] for name in names}
+    found |= {f"validation {name}": points for name, points in read["validation"].items()}
+    return {
+        name: [list(point) for point in points[:: max(1, len(points) // POINTS)]]
+        for name, points in found.items()
+    }
+
+
+@lru_cache(KEPT)
+def _samples(log: Path, size: int, time: int) -> list[str]:
+    """The sources of the samples of the last validation."""
+    shown: Any = []
+    for event in jsonfile.events(log, LAST_BYTES):
+        shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
+    rows = shown if isinstance(shown, list) else []
+    return [text for one in rows if isinstance(one, dict) and isinstance(text := one.get("source"), str)]
 
 
 def _kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:

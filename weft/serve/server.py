@@ -32,6 +32,12 @@ GRACE_SECONDS = 30
 LAST_SECONDS = 1.0
 """How long connections may still send a request when the server is shutting down."""
 
+ACCEPT_SECONDS = 5.0
+"""Maximum time for which a server that is shutting down accepts connections."""
+
+QUIET_SECONDS = 0.2
+"""It stops accepting once no client has connected for so long."""
+
 BACKLOG = 2048  # connections that may wait to be accepted
 FILES = 64
 """File descriptors for everything but connections."""
@@ -139,7 +145,7 @@ class Server(uvicorn.Server):
                 http="h11",
                 ws="none",
                 limit_concurrency=self._limits.connections + 1,  # beyond it a request is answered with 503
-                log_level="error",  # warnings are about what clients send, and clients can send a lot
+                log_level="critical",  # the rest is about what clients send, and clients can send a lot
                 use_colors=False,  # no escape sequences, see weft/wording.py
                 access_log=False,
                 server_header=False,
@@ -154,6 +160,7 @@ class Server(uvicorn.Server):
         )
         self._quiet = QuietConnections(self.server_state.connections, self._limits)
         self._listens = listens
+        self._count = 0  # of accepted connections
 
     async def _look(self) -> None:
         self._quiet.close_late()
@@ -161,6 +168,7 @@ class Server(uvicorn.Server):
     def _accepted(self) -> H11Protocol:
         new = H11Protocol(self.config, self.server_state, {})
         self._quiet.admit(new)
+        self._count += 1
         return new
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -180,10 +188,28 @@ class Server(uvicorn.Server):
         self._listens()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, answer what has been asked or is on its way, and close each connection then."""
+        """Accept what the system has accepted, answer it and what is on its way, and close each connection.
+
+        The system resets connections that wait in a socket which is closed.
+        """
+        self.server_state.default_headers.append((b"connection", b"close"))
+        end = time.monotonic() + ACCEPT_SECONDS
+        before = -1
+        while self._count != before and time.monotonic() < end:
+            before = self._count
+            await asyncio.sleep(QUIET_SECONDS)
+        loop, secure = asyncio.get_running_loop(), self.config.ssl
+        seconds = self._limits.header_seconds if secure else None
+        waiting = [line for one in sockets or [] for line in waiting_in(one)]
         for one in self.servers:
             one.close()
-        self.server_state.default_headers.append((b"connection", b"close"))
+        await asyncio.gather(
+            *(
+                loop.connect_accepted_socket(self._accepted, one, ssl=secure, ssl_handshake_timeout=seconds)
+                for one in waiting
+            ),
+            return_exceptions=True,
+        )
         end = time.monotonic() + LAST_SECONDS
         while self.server_state.connections and time.monotonic() < end:
             await asyncio.sleep(0.05)
@@ -193,6 +219,16 @@ class Server(uvicorn.Server):
         """Begin to end. Uvicorn's raises the signal again at the end, as if that were a failure."""
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True
+
+
+def waiting_in(listening: socket.socket) -> list[socket.socket]:
+    """The connections that the system has accepted for a socket."""
+    found: list[socket.socket] = []
+    with contextlib.suppress(OSError):  # none is left
+        while len(found) < BACKLOG:
+            found.append(listening.accept()[0])
+            found[-1].setblocking(False)
+    return found
 
 
 def room(wanted: int) -> int:

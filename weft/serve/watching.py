@@ -187,7 +187,7 @@ def _translate_each(
 ) -> None:
     """Translate sentences and report the text so far after each of them."""
     text, beam = given["sentences"], given["beam"]
-    decoding = replace(own, search="beam", beam=beam, nbest=1, mbr=0, diverse=1, require=())
+    decoding = own.as_beam(beam, nbest=1, diverse=1, require=())
     model: Any = without(run, given["edits"])
     used = translator(run, given["target"], decoding, stopped, model)
     found: list[str] = []
@@ -214,17 +214,7 @@ def _translate(
     run: ServedRun, decoding: Decoding, given: dict[str, Any], emit: Emit, stopped: Stopped
 ) -> None:
     beam = given["beam"]
-    plain = replace(
-        decoding,
-        search="beam",
-        beam=beam,
-        nbest=beam,
-        mbr=0,
-        diverse=1,
-        require=(),
-        coverage=0.0,
-        prefix=given["prefix"],
-    )
+    plain = decoding.as_beam(beam, nbest=beam, diverse=1, require=(), coverage=0.0, prefix=given["prefix"])
     edits = given["edits"]
     found, text, source = reading(run, plain, given, stopped)
 

@@ -92,8 +92,12 @@ class ServerProcesses:
         self.runs = runs()
         self._warm(self.runs)
 
-    def run(self, grace_seconds: float) -> None:
-        """Answer until a signal comes and what was begun is finished."""
+    def run(self, grace_seconds: float, close: Callable[[], None]) -> None:
+        """Answer until a signal comes and what was begun is finished.
+
+        Args:
+            close: closes the parent's copy of the socket, so that it ends with the last worker's.
+        """
         before = {one: signal.signal(one, self._end) for one in STOPS}
         try:
             self._workers = [self._start() for _ in range(self._count)]
@@ -105,6 +109,7 @@ class ServerProcesses:
                     self._reload(reloading)
                     looked = time.monotonic()
         finally:
+            close()
             self._stop(grace_seconds)
             for one, handler in before.items():
                 signal.signal(one, handler)

@@ -149,14 +149,19 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
         return file.read(size + 1)  # read(largest) would allocate the maximum
 
 
-def events(path: Path) -> Iterator[dict[str, Any]]:
+def events(path: Path, last_bytes: int = LOG) -> Iterator[dict[str, Any]]:
     """The JSON objects of a log with one per line; other lines, such as a truncated last one, are skipped.
 
     A log that is missing, too large or not a regular file has none.
+
+    Args:
+        last_bytes: bytes at its end that are read.
     """
     try:
         with open(path, "rb", opener=_at_once) as file:
-            _size(file.fileno(), LOG)
+            file.seek(
+                max(0, _size(file.fileno(), LOG) - last_bytes)
+            )  # the line there is skipped if it is cut
             while line := file.readline(LINE):
                 whole = line.endswith(b"\n")
                 while not whole and (more := file.readline(LINE)):  # skip the rest of a line that is too long

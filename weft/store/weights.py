@@ -157,6 +157,25 @@ def metadata(path: Path) -> dict[str, Any]:
         return {}
 
 
+class Refit(jsonfile.Schema):
+    """What the weights of a run say if they were trained on the validation examples too; see train/refit.py.
+
+    planned: updates of the whole training by its limits; 0 without limits.
+    chosen: SHA-256 of the weights before, which the validation scores and a calibration belong to.
+    """
+
+    planned: int
+    chosen: str
+
+
+def refit_of(file: Path) -> Refit | None:
+    """What a file of weights says of its training on the validation examples too; None without one."""
+    try:
+        return jsonfile.decode(json.dumps(metadata(file).get("refit")), Refit | None)  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
 def _type(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 

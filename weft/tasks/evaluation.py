@@ -87,6 +87,11 @@ class Evaluation(ABC):
     wrong: Sequence[str] = ()
 
     @property
+    def used(self) -> ScoreWithBaselines:
+        """The main score of what `weft predict` uses; another one than the first if that is a mixture."""
+        return self.scores[0]
+
+    @property
     def items(self) -> Items | None:
         """The main score item by item, or None if it is not computed from items."""
         main = self.scores[0]

@@ -46,6 +46,49 @@ VALID = Option("valid", "Validation file. Default: the one next to the training 
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
 
+class ModelCandidate(NamedTuple):
+    """A model that `weft init` may try, a value of its option --model."""
+
+    name: str
+    about: str  # "a linear model of words and pairs of words"
+    updates: int = 0  # most updates in a trial; 0 for those of its recipe
+
+
+class Trial(NamedTuple):
+    """What `weft init` of a task tries before it writes a recipe.
+
+    Attributes:
+        candidates: the simplest first; another one is kept only if it is proven better.
+        untried: the one that is written without a trial.
+        unit: what is counted, such as "text".
+        fewest, most: training examples that a trial needs, and those that it reads in a short time.
+    """
+
+    candidates: Sequence[ModelCandidate]
+    untried: str
+    unit: str
+    fewest: int
+    most: int
+
+    def options(self, *others: ModelCandidate) -> tuple[Option, Option]:
+        """Those of the command line; `others` are models that are only written if asked for."""
+        known = [*self.candidates, *others]
+        listed = ", ".join(f"{one.name} ({one.about})" for one in known)
+        names = [one.name for one in known]
+        asked = f"Write this model without a trial: {listed}. Default: the better one of a trial."
+        untried = f"Write the model {self.untried} without a trial."
+        return Option("model", asked, choices=names), Option("no-trial", untried, bool)
+
+    def refusal(self, examples: int) -> str:
+        """Why no trial is made; empty if one is."""
+        if self.fewest <= examples <= self.most:
+            return ""
+        least = examples < self.fewest
+        size = plural(self.fewest if least else self.most, self.unit)
+        bound = f"fewer than {size}" if least else f"more than {size}"
+        return f"no trial of models with {bound}, so it is {self.untried}; --model names another"
+
+
 FILES = ("train", "valid", "test")
 """Options that files without a name stand for, in this order."""
 
@@ -89,6 +132,7 @@ class NewRecipe(NamedTuple):
 
     recipe: str
     steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
+    examples: int = 0  # of the training part, as `Trial` counts them
 
 
 class Init(ABC):
@@ -103,6 +147,8 @@ class Init(ABC):
         examples: example arguments, without `weft init <task>`.
         options: options of the command, besides --output.
         output: default name of the recipe; if empty, <task>.yaml.
+        cells: options that name the columns of data given as tuples in Python (weft.fit).
+        trial: the models that are tried first; None for a task with one.
     """
 
     about: ClassVar[str]
@@ -110,6 +156,8 @@ class Init(ABC):
     examples: ClassVar[Sequence[str]] = ()
     options: ClassVar[Sequence[Option]]
     output: ClassVar[str] = ""
+    cells: ClassVar[Sequence[str]] = ()
+    trial: ClassVar[Trial | None] = None
 
     def __init__(self, task: str = "") -> None:
         self.folder = type(self).__module__.split(".")[-2]
@@ -170,7 +218,10 @@ class TemplateInit(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """Fill the template; the training file is checked before `weft train`."""
-        return NewRecipe(filled(self.folder, self.values(given, say)), [self.check(given["train"])])
+        values = self.values(given, say)
+        examples = values.get("examples")  # of a task with a trial
+        count = examples if isinstance(examples, int) else 0
+        return NewRecipe(filled(self.folder, values), [self.check(given["train"])], count)
 
     @abstractmethod
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:

@@ -5,8 +5,10 @@ Read next: tag/predictor.py, a short one.
 """
 
 import copy
+import html
+import importlib
 import json
-import re
+import shutil
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -15,10 +17,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    BinaryIO,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 import torch
 
+from weft.data.frames import as_csv
+from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError
 from weft.tasks.answer_list import AnswerList, missing, rows_of
@@ -49,7 +64,7 @@ WINDOW = 1024
 """Number of inputs of a file that are answered together."""
 
 
-USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels"
+USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels", "recipe", "plot", "inspect", "save"
 """What users of Python need of every Predictor."""
 
 
@@ -147,6 +162,21 @@ class ParsedInput(NamedTuple, Generic[In]):
     value: In | Failure
 
 
+class OpenedRun(Protocol):
+    """The run of a predictor (weft.run)."""
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+
+    @property
+    def task(self) -> Any:
+        """The recipe as an object."""
+
+    def evaluate(self, *, split: Literal["test", "valid"], data: Path | None) -> "Evaluation":
+        """Score the model on a split of its recipe's data, or on other data."""
+
+
 class Predictor(ABC, Generic[In]):
     """A trained model, ready to answer.
 
@@ -190,8 +220,9 @@ class Predictor(ABC, Generic[In]):
     origin: str = ""
     _random: torch.Generator | None = None
     """Shared by all answers of a predictor that draws them."""
-    scorer: "Callable[[Path | None, Literal['test', 'valid']], Evaluation] | None" = None
-    """Scores the model on a split or on other data; set by `weft.load`."""
+    opened: "OpenedRun | None" = None
+    """The run of the model; set by `weft.load`."""
+    _evaluated: "pd.DataFrame | None" = None
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
@@ -231,10 +262,17 @@ class Predictor(ABC, Generic[In]):
         table = len(self.columns) == 1 and isinstance(source, Path) and is_table(source)
         rows = column_texts(source, self.columns[0]) if table else enumerate(each_line(source), 1)  # type: ignore[arg-type]
         for number, line in rows:
-            if number == 1 and not isinstance(source, Path) and _is_header(str(line), self.columns):
-                told = f"begins like a table with {' and '.join(self.columns)}, which is read by its name"
-                raise Place(name).refuse(f"{told}; type the file's name after the run, without < or a pipe")
             yield self.given(line, Place(name, number))
+
+    def each_input(self, source: Path | BinaryIO) -> Iterator[ParsedInput[In]]:
+        """The same, where a table may be on standard input, too: it is read as its file would be."""
+        with table_as_file(source, self.is_header) as found:
+            yield from self.inputs(found)
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        """Whether the cells of the first line on standard input make it a table that the model reads."""
+        names = {cell.casefold() for cell in cells}
+        return bool(self.columns) and {name.casefold() for name in self.columns} <= names
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
         """One input, or the error if it cannot be read or decoded."""
@@ -410,14 +448,86 @@ class Predictor(ABC, Generic[In]):
             ConfigError: `weft.load` did not make this predictor.
             DataError: the data is missing or cannot be read.
         """
-        if self.scorer is None:
-            raise ConfigError("evaluate: expected a model from weft.load(run), got a predictor without a run")
+        score = self._run("evaluate").evaluate
         if data is None or isinstance(data, str | Path):
-            return self.scorer(None if data is None else Path(data), split).frame()
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "data.csv")
-            data.to_csv(path, index=has_times(data))
-            return self.scorer(path, split).frame()
+            self._evaluated = score(split=split, data=None if data is None else Path(data)).frame()
+        else:
+            with TemporaryDirectory() as folder:
+                path = Path(folder, "data.csv")
+                path.write_text(as_csv(data), "utf-8")
+                self._evaluated = score(split=split, data=path).frame()
+        return self._evaluated
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: run, task and labels, and the scores of the last `evaluate`."""
+        said = f"<p><code>{html.escape(repr(self))}</code></p>"
+        scores = self._evaluated
+        return said if scores is None else said + str(scores.drop(columns="signature").to_html())
+
+    @property
+    def recipe(self) -> str:
+        """The recipe of the run, with every default; `weft train` takes it as a file.
+
+        Raises:
+            ConfigError: `weft.load` did not make this predictor.
+        """
+        return (self._run("recipe").path / "recipe.yaml").read_text("utf-8")
+
+    def plot(self, raw: Any = None) -> "Figure":
+        """The picture of an answer, such as a forecast with its past; or the curves of the training.
+
+        Args:
+            raw: one input, see `predict`; None for the curves of the training.
+
+        Raises:
+            ConfigError: answers of this task have no picture, or `weft.load` did not make this predictor.
+
+        Example:
+            model.plot(frame).savefig("forecast.png")
+        """
+        if raw is None:
+            return self._inspector().curves_of(self._run("plot"))  # type: ignore[no-any-return]
+        (answer,) = succeeded(self.fresh().attempts([self.parse(raw, Place("input"))]))
+        if (figure := answer.figure()) is None:
+            raise ConfigError("plot: an answer of this task has no picture; plot() has the training's curves")
+        return figure
+
+    def inspect(self, text: str | None = None, view: str = "") -> Any:
+        """The page of `weft inspect` for a notebook: attention, states and search for one text.
+
+        Args:
+            text: an input; None for an example from the validation data.
+            view: the view to open, such as alignment; by default the first.
+
+        Raises:
+            ConfigError: there is no such view, or `weft.load` did not make this predictor.
+        """
+        return self._inspector().shown(self._run("inspect"), text, view)
+
+    def save(self, folder: str | Path) -> None:
+        """Copy what `weft.load` needs into a new folder: the model, its vocabularies and its recipe.
+
+        Raises:
+            ConfigError: the folder is not empty, or `weft.load` did not make this predictor.
+        """
+        run, to = self._run("save"), Path(folder)
+        if to.exists() and any(to.iterdir()):
+            raise ConfigError(f"{to}: expected a new folder, got one with files; choose another")
+        to.mkdir(parents=True, exist_ok=True)
+        kept = ("recipe.yaml", "run.json", "model.safetensors", "README.md", *run.task.keeps)
+        for pattern in kept:
+            for file in run.path.glob(pattern):
+                shutil.copy2(file, to / file.name)
+
+    def _run(self, asked: str) -> "OpenedRun":
+        if self.opened is None:
+            raise ConfigError(f"{asked}: expected a model from weft.load(run), got a predictor without a run")
+        return self.opened
+
+    @staticmethod
+    def _inspector() -> Any:
+        """The room of views, found by its name, as it is built on tasks."""
+        return importlib.import_module("weft.inspect.inspection")
 
 
 class Remarks:
@@ -543,30 +653,12 @@ def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = N
     return raw
 
 
-def _is_header(line: str, columns: Sequence[str]) -> bool:
-    """Whether a line names these columns and others, or begins a record that has them."""
-    if line.startswith("{"):
-        return bool(columns) and all(f'"{name}":' in line for name in columns)
-    cells = {cell.strip().strip('"').casefold() for cell in re.split("[,;\t]", line)}
-    return bool(columns) and len(cells) > 1 and {name.casefold() for name in columns} <= cells
-
-
 def succeeded(attempts: Iterable[R | Failure]) -> Iterator[R]:
     """Each answer, up to the first error, which is raised."""
     for one in attempts:
         if isinstance(one, DataError | ShapeError):
             raise one
         yield one
-
-
-def has_times(table: "pd.DataFrame") -> bool:
-    """Whether the index of a DataFrame is a column of its table: times, or a name."""
-    return table.index.name is not None or type(table.index).__name__ == "DatetimeIndex"
-
-
-def name_of(source: Path | BinaryIO) -> str:
-    """The name of a source in an error."""
-    return str(source) if isinstance(source, Path) else "standard input"
 
 
 def read_each(

@@ -62,6 +62,25 @@ class OtherRun(Protocol):
         """The run's model, in evaluation mode."""
 
 
+class Implied(NamedTuple):
+    """A setting that follows from others where the recipe leaves it out.
+
+    Fields:
+        section, key: its place in the recipe.
+        value: what it is then.
+        why: a sentence, if the recipe may say nothing else; "" if it may.
+
+    Example:
+        >>> Implied("training", "precision", "float32", "model.bag.solve computes in float32").key
+        'precision'
+    """
+
+    section: str
+    key: str
+    value: str | int
+    why: str = ""
+
+
 class ContextSource(NamedTuple):
     """Words in context, for models of other tasks."""
 
@@ -112,7 +131,7 @@ class RequestSettings:
         check_fields(self, "--")
         for name, value in self.search.items():
             if name != "search":
-                check_value(f"--{name}", value, self.asks[name].kind)
+                check_value(name, value, self.asks[name].kind)
 
     @classmethod
     def options(cls) -> list[str]:
@@ -219,6 +238,7 @@ class Task(ABC):
         suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
             finds the task by them. "/" takes folders, "*" the files that no other task claims.
         least: items of a single file that training can begin with, as it holds some of them out.
+        target_unit: what one target of the training is, for the progress lines.
         samples_readable: whether `inspection` can read the source of a validation sample.
         columns: column names in the header of a table that identify this task.
         recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
@@ -248,6 +268,7 @@ class Task(ABC):
     least: ClassVar[int] = 1
     streams: bool = False
     reads_runs: ClassVar[bool] = False
+    target_unit: ClassVar[str] = "token"
     samples_readable: ClassVar[bool] = True
     recipe: Recipe = MappingProxyType({})
 
@@ -300,6 +321,17 @@ class Task(ABC):
         for split in SPLITS:
             if self.has(split):
                 self.data.find(split)
+
+    def implied(self) -> Sequence[Implied]:
+        """Settings that follow from others; those of the section training too."""
+        return ()
+
+    def check_refit(self) -> None:
+        """Raise a ConfigError if this recipe cannot be trained on its validation examples at the end.
+
+        A task whose Training has `whole` overrides this; see TrainingSettings.refit.
+        """
+        raise ConfigError("this task cannot train on its validation examples; leave it out")
 
     def small_model(self) -> nn.Module:
         """A model for a few made-up words, as a check that its parts fit together."""
@@ -454,6 +486,10 @@ class Training(ABC):
     def validate(self, model: nn.Module) -> Validation:
         """Scores on the validation data; the model is in evaluation mode, gradients are off."""
 
+    def whole(self) -> "Training":
+        """The same with the validation examples among those to train on; see Task.check_refit."""
+        raise NotImplementedError(f"{type(self).__name__}: define whole for training.refit")
+
 
 class Pipeline(ABC):
     """What a task has learnt from its data (vocabularies, scales) and, during training, the data.
@@ -464,6 +500,7 @@ class Pipeline(ABC):
     Attributes:
         task: the recipe.
         training: the training data; None unless prepared for training.
+        refit: whether the model of the run that was opened was trained on the validation examples too.
 
     Example:
         >>> from weft.tasks.memory.data import MemoryData
@@ -476,6 +513,7 @@ class Pipeline(ABC):
 
     task: Task
     training: Training | None = None
+    refit: bool = False
 
     @abstractmethod
     def model(self) -> nn.Module:

@@ -3,7 +3,7 @@
 Read next: ../text/vocabulary.py, which learns it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,46 +12,20 @@ from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordSettings:
-    """The tokens of single texts, such as sentences to classify or captions.
+class TextVocabulary:
+    """How text is tokenised.
 
     Args:
-        kind: word; space (words between spaces, for tokenised texts); bpe or unigram
-            (subwords); or character.
+        kind: subwords (bpe, unigram), words cut at punctuation too (word), words between white space, for
+            tokenised texts (space; <unk> in running text is the unknown symbol), or characters.
         size: number of tokens with the four special ones, of words and characters at most; null takes
             every word or character.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
-        lowercase: convert the text to lower case.
+        lowercase: convert the text to lower case, output too.
     """
 
-    kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
-    size: Size | None = 10000
-    min_count: int = 1
-    form: Literal["nfc", "nfkc", "none"] = "nfc"
-    lowercase: bool = True
-
-    def learn(self, texts: Sequence[str]) -> Vocabulary:
-        """The vocabulary of these texts, with at most `size` tokens."""
-        own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
-        return Vocabulary.train(texts, kind=self.kind, size=self.size, **own)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProseVocabulary:
-    """The tokens of running text.
-
-    Args:
-        kind: space (words between white space, for tokenised text; <unk> in it is the
-            unknown symbol), word (cut at punctuation too), character, or subwords (bpe, unigram).
-        size: number of tokens with the four special ones, of words and characters at most; null takes
-            every word or character.
-        min_count: rarer words or characters become unknown.
-        form: Unicode normal form.
-        lowercase: convert the text to lower case.
-    """
-
-    kind: Literal["space", "word", "character", "bpe", "unigram"] = "word"
+    kind: Literal["bpe", "unigram", "word", "space", "character"] = "word"
     size: Size | None = None
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
@@ -59,11 +33,18 @@ class ProseVocabulary:
 
     def learn(self, lines: Iterable[str]) -> Vocabulary:
         """The vocabulary of these lines."""
-        return Vocabulary.train(
-            lines,
-            kind=self.kind,
-            size=self.size,
-            min_count=self.min_count,
-            form=self.form,
-            lowercase=self.lowercase,
-        )
+        own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
+        return Vocabulary.train(lines, kind=self.kind, size=self.size, **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSettings(TextVocabulary):
+    """The tokens of single texts, such as sentences to classify or captions."""
+
+    size: Size | None = 10000
+    lowercase: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProseVocabulary(TextVocabulary):
+    """The tokens of running text."""

@@ -95,10 +95,13 @@ def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]
     return found
 
 
-def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
+def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Sequence[Span] = ()) -> str:
     """A translation with parts of its source in place of the words that they became.
 
     A part that no word of the translation stands for is put before the word that follows it.
+
+    Args:
+        kept: places of the translation that stay as they are, beside its placeholders.
 
     Example:
         >>> from weft.text.links import proportional
@@ -110,14 +113,14 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span]) -> str:
     if links is None or not lost:
         return found.text
     weights, known = links.weights.copy(), set(placeholders(source))
-    there = [place for place in spans(found.text) if found.text[slice(*place)] in known]
+    there = [*kept, *(place for place in spans(found.text) if found.text[slice(*place)] in known)]
     for row, (begin, end) in enumerate(links.target):
         if any(first < end and begin < last for first, last in there):
             weights[row] = 0  # stands for what the translation has
     links = links._replace(weights=weights)
     marks = tuple(
         Mark(begin, end, (begin, end))
-        if _became_words(links, begin, end)
+        if became_words(links, begin, end)
         else _before_next(source, begin, end)
         for begin, end in lost
     )
@@ -151,8 +154,8 @@ def _spaced(text: str, beside: str, sign: str, close: Sequence[str]) -> str:
     return text.lstrip() if beside and unicodedata.category(sign) in close else text
 
 
-def _became_words(links: Links, begin: int, end: int) -> bool:
-    """Whether most of a word's attention is on this part of the source."""
+def became_words(links: Links, begin: int, end: int) -> bool:
+    """Whether most of the attention of a word of the translation is on this part of the source."""
     inside = [number for number, (first, last) in enumerate(links.source) if first < end and begin < last]
     shares = links.weights[:, inside].sum(1)
     return bool(shares.size and shares.max() >= HALF)

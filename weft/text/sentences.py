@@ -16,6 +16,12 @@ from weft.words import base
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 """Languages that are written without a space between sentences."""
 
+WINDOW = 8000
+"""Characters that are split together; a sentence of more may be cut there."""
+
+QUOTE = 1000
+"""Characters at the end of a window that are split again with the next: a quotation may continue there."""
+
 
 class SplitText(NamedTuple):
     r"""The sentences of a text without the white space around them.
@@ -64,7 +70,7 @@ def split(text: str, language: str) -> SplitText:
         return SplitText([], [text])
     texts: list[str] = []
     between = [""]
-    for part in splitter().segment(base(language), text):
+    for part in _parts(text, base(language)):
         bare = part.strip()
         if not bare:
             between[-1] += part
@@ -74,6 +80,24 @@ def split(text: str, language: str) -> SplitText:
         between.append(part[begin + len(bare) :])
         texts.append(bare)
     return SplitText(texts, between)
+
+
+def _parts(text: str, language: str) -> Iterator[str]:
+    """What the library splits, in windows, as it looks back from each end of a sentence to the beginning."""
+    rest, begin = "", 0
+    while begin < len(text):
+        found = splitter().segment(language, rest + text[begin : begin + WINDOW])
+        begin += WINDOW
+        sure, again = len(found), 0
+        while begin < len(text) and sure and again < QUOTE:
+            sure -= 1
+            again += len(found[sure])
+        if again > WINDOW:
+            sure = len(found)
+        yield from found[:sure]
+        rest = "".join(found[sure:])
+    if rest:
+        yield rest
 
 
 def splitter() -> Any:

@@ -11,28 +11,33 @@
     RUN/cycles/step-00000500.safetensors  weights at the end of a cycle of the learning rate
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
 
-A checkpoint never changes; older ones are removed only after a newer one is complete. Read next: resume.py.
+A checkpoint never changes; older ones are removed only after a newer one is complete. They are written in the
+background, one at a time: the next save, the index entry of a validation and the end of training wait for it,
+and raise its errors. Read next: sharding.py, a checkpoint by several processes; resume.py.
 """
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
 from weft.store.digests import Fits
-from weft.train import optimiser_state, parts
+from weft.train import optimiser_state, sharding
 from weft.train.history import History, SavedValidation, plain
 from weft.train.objectives.objective import Criterion
-from weft.train.parts import Shard, name
 from weft.train.position import Position
-from weft.train.sharding import is_sharded, local
+from weft.train.sharding import Shard, is_sharded, local, name
 from weft.tree import State, leaves
 from weft.version import __version__
+from weft.wording import plural
 
 MODEL, OPTIMISER = "model", "optimiser"
 STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safetensors"
@@ -254,9 +259,9 @@ class Checkpoints:
         path = self.path(snapshot.update)
         try:
             if snapshot.part.of > 1:
-                parts.write_part(path, contents, snapshot.part)
+                sharding.write_part(path, contents, snapshot.part)
             else:
-                contents[parts.MANIFEST] = files.to_json(parts.sealed(contents))
+                contents[sharding.MANIFEST] = files.to_json(sharding.sealed(contents))
                 files.write_directory(path, contents)
         except OSError as error:
             left = [update for update in self.updates() if update != snapshot.update]
@@ -270,15 +275,19 @@ class Checkpoints:
         """Load and verify a checkpoint."""
         path = self.path(update)
         try:
-            sealed = jsonfile.decode(jsonfile.read_bytes(path / parts.MANIFEST), dict[str, parts.Seal])
-            state = read_state(parts.read_part(path, STATE, sealed), path)
+            sealed = jsonfile.decode(jsonfile.read_bytes(path / sharding.MANIFEST), dict[str, sharding.Seal])
+            state = read_state(sharding.read_part(path, STATE, sealed), path)
             count = state.parts
             models, optimisers = (
-                [parts.read_part(path, parts.name(stem, Shard(rank, count)), sealed) for rank in range(count)]
+                [
+                    sharding.read_part(path, sharding.name(stem, Shard(rank, count)), sealed)
+                    for rank in range(count)
+                ]
                 for stem in (MODEL, OPTIMISER)
             )
             others = [
-                parts.read_part(path, key, sealed) if key in sealed else None for key in (CARRIED, OBJECTIVE)
+                sharding.read_part(path, key, sealed) if key in sealed else None
+                for key in (CARRIED, OBJECTIVE)
             ]
         except OSError as error:
             what = Path(error.filename).name if error.filename else "a file"
@@ -289,8 +298,8 @@ class Checkpoints:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
         try:
             stored = [weights.unpack_stored(data) for data in models]
-            model = parts.joined([one.tensors for one in stored], state.cut.get(MODEL, []))
-            optimiser = parts.joined(
+            model = sharding.joined([one.tensors for one in stored], state.cut.get(MODEL, []))
+            optimiser = sharding.joined(
                 [weights.unpack(data) for data in optimisers], state.cut.get(OPTIMISER, [])
             )
             rest = [None if data is None else weights.unpack(data) for data in others]
@@ -369,12 +378,11 @@ class Checkpoints:
             self._publish(model["of"][0])
         return index
 
-    def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
-        """Write a model, the mean of these updates, as the model of the run."""
+    def publish(self, model: Mapping[str, Tensor], updates: Iterable[int], **about: Any) -> None:
+        """Write weights, the mean of these updates, as the model of the run."""
         name = "+".join(str(update) for update in updates)
-        self._replace(
-            "model.safetensors", weights.pack(model.state_dict(), update=name, fits=jsonfile.plain(self.fits))
-        )
+        packed = weights.pack(model, update=name, fits=jsonfile.plain(self.fits), **about)
+        self._replace("model.safetensors", packed)
 
     def keep_cycle(self, update: int) -> None:
         """Keep the weights of a checkpoint as the end of a cycle of the learning rate, for an ensemble."""
@@ -383,7 +391,7 @@ class Checkpoints:
 
     def _publish(self, update: int, name: str = "model.safetensors") -> None:
         path = self.path(update)
-        whole = path / parts.name(MODEL, Shard())
+        whole = path / sharding.name(MODEL, Shard())
         if whole.exists():
             self._replace(name, whole.read_bytes())
         elif path.exists():
@@ -416,3 +424,90 @@ class Checkpoints:
 
 def _until(last: int, record: ModelOrigin | None) -> dict[str, Any] | None:
     return jsonfile.plain(record) if record is not None and max(record.of) <= last else None
+
+
+class CheckpointWriter:
+    """Writes the checkpoints of a run.
+
+    Args:
+        checkpoints: checkpoints of the run.
+        background: write in a thread while training continues.
+        first: whether this is the first process, which removes old checkpoints.
+
+    Attributes:
+        checkpoints: checkpoints of the run.
+        held_seconds: time that training waited for saving.
+        written: number of checkpoints so far.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, *, background: bool, first: bool) -> None:
+        self.checkpoints = checkpoints
+        self._background = background
+        self._first = first
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._wanted: list[int] = []
+        self.held_seconds = 0.0
+        self.written = 0
+
+    def __enter__(self) -> "CheckpointWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        if error is None:
+            self.wait()
+
+    def save(self, copy: Callable[[], Snapshot], wanted: Iterable[int]) -> None:
+        """Write a checkpoint; afterwards, remove older ones that are not wanted."""
+        self.wait()
+        self._wanted = list(wanted)
+        begun = time.perf_counter()
+        snapshot = copy()
+        if self._background:
+            thread = threading.Thread(target=self._write, args=(snapshot,), name="weft-saving")
+            try:
+                thread.start()
+            except RuntimeError:  # the system cannot start another thread: write in this one
+                pass
+            else:
+                self._thread = thread
+                self.held_seconds += time.perf_counter() - begun
+                return
+        self.checkpoints.write(snapshot)
+        self._finished(begun)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is written."""
+        if self._thread is None:
+            return
+        begun = time.perf_counter()
+        self._thread.join()
+        self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        self._finished(begun)
+
+    def sentence(self, seconds: float) -> str:
+        """A sentence about how long training waited for checkpoints, out of this many seconds."""
+        share = 100 * self.held_seconds / max(seconds, 1e-9)
+        return (
+            f"{plural(self.written, 'checkpoint')} written; training waited "
+            f"{self.held_seconds:.2f} s for saving ({share:.2f} % of its time)"
+        )
+
+    def _finished(self, begun: float) -> None:
+        self.written += 1
+        if self._first:
+            self.checkpoints.keep(self._wanted)
+        self.held_seconds += time.perf_counter() - begun
+
+    def _write(self, snapshot: Snapshot) -> None:
+        try:
+            self.checkpoints.write(snapshot)
+        except BaseException as error:  # noqa: BLE001  raised again in the training thread
+            self._error = error

@@ -14,10 +14,11 @@ from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Probability, check_fields
 
 
+@dataclass(frozen=True, kw_only=True)
 class Feeding(ABC):
     """Gives the probability of feeding the true token.
 
-    Attributes:
+    Args:
         per_sequence: draw once per sequence instead of once per token.
         parallel: two passes over all positions instead of step by step: the first predicts each token from
             the true ones, the second reads the mixture (Mihaylova & Martins 2019).
@@ -28,15 +29,14 @@ class Feeding(ABC):
     Example:
         >>> @dataclass(frozen=True)
         ... class Alternating(Feeding):
-        ...     per_sequence = parallel = False
         ...     def probability(self, update, epoch):
         ...         return float(epoch % 2 == 0)
         >>> [Alternating().probability(0, epoch) for epoch in (0, 1, 2)]
         [1.0, 0.0, 1.0]
     """
 
-    per_sequence: bool
-    parallel: bool
+    per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -77,8 +77,6 @@ class ConstantFeeding(Feeding):
 
     Args:
         p: probability of feeding the true token.
-        per_sequence: draw once per sequence.
-        parallel: see Feeding.
 
     Example:
         >>> ConstantFeeding(p=0.75).probability(update=1000, epoch=2)
@@ -86,8 +84,6 @@ class ConstantFeeding(Feeding):
     """
 
     p: Probability = 1.0
-    per_sequence: bool = False
-    parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
         return self.p
@@ -101,8 +97,6 @@ class StepFeeding(Feeding):
         after_epochs: epochs completed before the change.
         before: probability of feeding the true token until then.
         after: probability from then on.
-        per_sequence: draw once per sequence.
-        parallel: see Feeding.
 
     Example:
         >>> [StepFeeding(after_epochs=3).probability(0, epoch) for epoch in (2, 3)]
@@ -112,8 +106,6 @@ class StepFeeding(Feeding):
     after_epochs: int
     before: Probability = 1.0
     after: Probability = 0.5
-    per_sequence: bool = False
-    parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
         """`before` or `after`."""
@@ -127,8 +119,6 @@ class LinearFeeding(Feeding):
     Args:
         updates: updates until the floor.
         floor: the lowest probability.
-        per_sequence: draw once per sequence.
-        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
 
@@ -139,8 +129,6 @@ class LinearFeeding(Feeding):
 
     updates: AtLeastOne
     floor: Probability = 0.0
-    per_sequence: bool = False
-    parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
         """From 1 to `floor`."""
@@ -154,8 +142,6 @@ class Exponential(Feeding):
     Args:
         k: factor per update, just below 1.
         floor: the lowest probability.
-        per_sequence: draw once per sequence.
-        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
 
@@ -166,8 +152,6 @@ class Exponential(Feeding):
 
     k: Probability = 0.9999
     floor: Probability = 0.0
-    per_sequence: bool = False
-    parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
         """From 1 to `floor`."""
@@ -181,8 +165,6 @@ class InverseSigmoid(Feeding):
     Args:
         k: at least 1; the probability is 1/2 after k ln k updates.
         floor: the lowest probability.
-        per_sequence: draw once per sequence.
-        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
 
@@ -193,8 +175,6 @@ class InverseSigmoid(Feeding):
 
     k: Annotated[float, Bounds(ge=1)] = 1000.0
     floor: Probability = 0.0
-    per_sequence: bool = False
-    parallel: bool = False
 
     def probability(self, update: int, epoch: int) -> float:
         """From k / (k + 1) to `floor`."""

@@ -28,6 +28,7 @@ class Outcome(NamedTuple):
     mean_of: updates averaged into that model; empty if it is the best checkpoint.
     exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM, 138 after SIGUSR1.
     samples: samples of the last validation; empty if this call did not validate.
+    refit: whether the model was trained on the validation examples too, after they gave the scores.
     """
 
     reason: str
@@ -37,6 +38,7 @@ class Outcome(NamedTuple):
     mean_of: tuple[int, ...] = ()
     exit_code: int = 0
     samples: tuple[Any, ...] = ()
+    refit: bool = False
 
 
 def outcome(reason: str, history: History, position: Position, left: dict[str, Any]) -> Outcome:
@@ -85,7 +87,7 @@ def finish(
     again = standing is not None and standing.of == of  # the file of this mean was lost
     taken = standing is None or again or history.beats(scores, standing.scores)
     if taken:
-        checkpoints.publish(model, of)
+        checkpoints.publish(model.state_dict(), of)
     tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
     other = "nothing" if standing is None else _name(standing.of)
     verdict = f"better than {other}, so it is" if taken else f"not better than {other}, which is"

@@ -192,10 +192,14 @@ class TrainingClock:
         position: where this process starts.
         settings: training settings, for the planned end.
         first: whether this is the first process, whose wall-clock time counts.
+        unit: what a target is, for the progress lines.
     """
 
-    def __init__(self, position: Position, settings: TrainingSettings, *, first: bool = True) -> None:
+    def __init__(
+        self, position: Position, settings: TrainingSettings, *, first: bool = True, unit: str = "token"
+    ) -> None:
         self._settings = settings
+        self._unit = unit
         self._begin = position
         self._started = now()
         self._first = first
@@ -250,4 +254,5 @@ class TrainingClock:
             seconds=position.seconds,
             cpu_seconds=position.cpu_seconds,
             seconds_left=spent * (1 - done) / gained if gained > 0 else 0.0,
+            unit=self._unit,
         )

@@ -24,6 +24,7 @@ from weft.train.history import History
 from weft.train.monitors import Monitors, TrainingClock
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Position
+from weft.train.refit import ChosenUpdates, take_back
 from weft.train.resume import carried_state, resume
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
@@ -84,10 +85,24 @@ def _check_carried_state(task: Task, settings: TrainingSettings) -> None:
 
 def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     """Read the data, build the model, and resume from the newest checkpoint if there is one."""
-    settings, report = session.settings, session.report
     pipeline = _prepare(session, task)
+    training_of(pipeline).check_metric(session.settings.metric)
+    return begin(session, pipeline, history)
+
+
+def begin(
+    session: Session, pipeline: Pipeline, history: History, chosen: ChosenUpdates | None = None
+) -> TrainingState:
+    """Build the model, and resume from the newest checkpoint if there is one.
+
+    Args:
+        session: where the checkpoints lie.
+        pipeline: with the training data.
+        history: without validations.
+        chosen: in a training on the validation examples too, what they had chosen before.
+    """
+    settings, report = session.settings, session.report
     training = training_of(pipeline)
-    training.check_metric(settings.metric)
     model = _model(session, pipeline)
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:
@@ -98,7 +113,9 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
     plan, position = training.plan(settings.seed), Position()
     with session.first_before_others():
         position, history, saved = resume(session.checkpoints, criterion, optimiser, plan, history, settings)
-        if session.processes.first:
+        if session.processes.first and chosen is None:
+            if not settings.refit:
+                take_back(session.checkpoints)
             session.checkpoints.write_index(history)
     frozen.at(position.update)
     precision = decide_precision(settings, session.device, None if saved is None else saved.state.about)
@@ -111,7 +128,8 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
     # With sharding, all processes would have to measure together.
-    watched = settings if first and not session.sharded else replace(settings, monitors=False)
+    watches = first and not session.sharded and chosen is None
+    watched = settings if watches else replace(settings, monitors=False)
     return TrainingState(
         session,
         pipeline,
@@ -122,12 +140,13 @@ def make_ready(session: Session, task: Task, history: History) -> TrainingState:
         position,
         history,
         carried,
-        TrainingClock(position, settings, first=first),
+        TrainingClock(position, settings, first=first, unit=pipeline.task.target_unit),
         Monitors(training, model, watched, report),
         Divergence(settings),
         frozen,
         saved=position.update or -(training.solved or position.validates(settings)),
         captured=_captured(session, training, criterion, optimiser),
+        chosen=chosen,
     )
 
 

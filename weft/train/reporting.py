@@ -36,6 +36,7 @@ class Line(NamedTuple):
     seconds: float  # since training began, including resumed parts
     cpu_seconds: float  # the same in CPU time
     seconds_left: float  # 0 without a planned end
+    unit: str = "token"  # what a target is
 
 
 class Reporter:
@@ -410,8 +411,8 @@ def measures(line: Line) -> list[str]:
     """Loss, speed, learning rate and, if an end is planned, the time left as the last item."""
     parts = [
         f"loss {line.loss:.3f}",
-        f"{line.tokens_per_second:,.0f} tokens/s",
-        f"{line.tokens_per_cpu_second:,.0f} tokens per CPU second",
+        f"{line.tokens_per_second:,.0f} {line.unit}s/s",
+        f"{line.tokens_per_cpu_second:,.0f} {line.unit}s per CPU second",
         f"lr {line.lr:.3g}",
     ]
     if line.feeding < 1:

@@ -14,13 +14,12 @@ import torch
 
 from weft.store import locks
 from weft.train import seeds
-from weft.train.checkpoints import Checkpoints
+from weft.train.checkpoints import Checkpoints, CheckpointWriter
 from weft.train.interrupts import Interrupts
-from weft.train.parts import Shard
 from weft.train.processes import Processes
 from weft.train.reporting import Reporter
-from weft.train.saving import CheckpointWriter
 from weft.train.settings import TrainingSettings
+from weft.train.sharding import Shard
 from weft.train.trackers import open_report
 from weft.train.update import BatchWorkers
 

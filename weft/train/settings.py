@@ -73,6 +73,8 @@ class TrainingSettings:
         average: number of checkpoints to average at the end; the mean becomes the final model if it scores
             better. 0 for none.
         average_of: average the best checkpoints, or the last ones that were validated.
+        refit: at the end, train a new model for the chosen number of updates on training and validation
+            examples together; it becomes the model of the run. The scores stay those of the model before.
         log_every: updates between progress lines, on the screen and in metrics.jsonl.
         non_finite: reaction to a loss or gradient that is not finite: raise stops; skip leaves the update
             out; roll_back also restores the parameters of the newest checkpoint.
@@ -133,6 +135,7 @@ class TrainingSettings:
     patience: Whole = 0
     average: Whole = 0
     average_of: Literal["best", "last"] = "best"
+    refit: bool = False
     log_every: AtLeastOne = 50
     non_finite: Literal["raise", "skip", "roll_back"] = "raise"
     max_skips: Whole = 10

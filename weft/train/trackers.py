@@ -5,6 +5,7 @@ reported once, and the training continues without it. To add one, add a class he
 Read next: reporting.py, the other reports; session.py, which opens them.
 """
 
+import builtins
 import contextlib
 import importlib
 import io
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 
 from weft.errors import ConfigError
 from weft.store import files, jsonfile
+from weft.train.notebook import NotebookDisplay
 from weft.train.reporting import (
     Bar,
     Line,
@@ -388,11 +390,22 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def open_report(
-    run: Path, trackers: Sequence[Tracker] = (), recipe: Mapping[str, Any] = MappingProxyType({})
+    run: Path,
+    trackers: Sequence[Tracker] = (),
+    recipe: Mapping[str, Any] = MappingProxyType({}),
+    screen: Reporter | None = None,
 ) -> Reporter:
     """The usual reports of a run: the screen, metrics.jsonl and the trackers."""
     tracked = [one.report for one in trackers]
-    screen: Reporter = Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)
+    shown = usual_screen() if screen is None else screen
     return Reporter(
-        screen, MetricsFile(run / "metrics.jsonl"), *(report(run, recipe, screen) for report in tracked)
+        shown, MetricsFile(run / "metrics.jsonl"), *(report(run, recipe, shown) for report in tracked)
     )
+
+
+def usual_screen() -> Reporter:
+    """A display in a notebook, a bar on a terminal, lines elsewhere."""
+    shell = getattr(builtins, "get_ipython", None)
+    if shell is not None and "ZMQ" in type(shell()).__name__:
+        return NotebookDisplay()
+    return Bar() if sys.stderr.isatty() else LineReporter(sys.stderr)

@@ -22,6 +22,7 @@ from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted
 from weft.train.monitors import Moment, Monitors, TrainingClock, now
 from weft.train.position import BatchGroup, BatchOrder, Position
+from weft.train.refit import ChosenUpdates, publish
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Session
@@ -57,6 +58,7 @@ class TrainingState:
     split: whether a batch has been split because it did not fit into memory.
     compiled: seconds that torch has compiled and that were reported.
     captured: launches updates whose results are read later; None to take them one by one.
+    chosen: in a training on the validation examples too, what they had chosen before.
     """
 
     session: Session
@@ -78,9 +80,12 @@ class TrainingState:
     split: bool = False
     compiled: float = 0.0
     captured: "CapturedUpdates | None" = None
+    chosen: ChosenUpdates | None = None
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
+        if self.chosen is not None:
+            return "refit" if self.position.update >= self.chosen.last else ""
         if self.training.solved:
             return "solved"
         settings = self.session.settings
@@ -89,12 +94,16 @@ class TrainingState:
 
     def validates(self) -> bool:
         """Whether a validation is due here and has not been done yet."""
+        if self.chosen is not None:
+            return False
         due = self.end() or self.position.validates(self.session.settings) or self._cycle_ends()
         return bool(due) and not self.history.has(self.position.update)
 
     def saves(self) -> bool:
         """Whether a save is due; one precedes every validation, so that a validation can be repeated."""
-        return self.validates() or self.position.saves(self.session.settings)
+        chosen = () if self.chosen is None else self.chosen.updates
+        due = self.validates() or self.position.saves(self.session.settings)
+        return due or self.position.update in chosen
 
     def save(self) -> None:
         """Save a checkpoint, unless this update already has one."""
@@ -117,7 +126,8 @@ class TrainingState:
                 self.carried,
                 session.part,
             )
-            session.saving.save(copy, wanted(self.history, session.settings))
+            kept = wanted(self.history, session.settings) if self.chosen is None else self.chosen.updates
+            session.saving.save(copy, kept)
         self.saved = self.position.update
 
     def validate(self) -> None:
@@ -181,6 +191,17 @@ class TrainingState:
             self.session.checkpoints.keep_cycle(self.position.update)
         self.position = replace(self.position, cycles=self._cycles_ended())
 
+    def choice(self) -> ChosenUpdates | None:
+        """What a training that has ended has chosen; None if it kept the weights that it began with."""
+        session = self.session
+        session.processes.wait()  # until the first has written the index
+        model = session.checkpoints.index().model
+        last = 0 if model is None else max(model.of)
+        if model is None or not (last or self.training.solved):
+            return None
+        done = session.checkpoints.load(last).position.done(session.settings) if last else 0.0
+        return ChosenUpdates(tuple(model.of), round(last / done) if done else 0, self.history)
+
     def finish(self, reason: str) -> Outcome:
         """End training: make the best checkpoint, or the mean of several, the model of the run."""
         session = self.session
@@ -189,8 +210,11 @@ class TrainingState:
         session.report.ending()
         self.monitors.conclude()
         session.saving.wait()
-        session.report.said(session.saving.sentence(self.clock.spent().wall))
         whole = self.pipeline.model().to(session.device) if session.sharded else self.model
+        if self.chosen is not None:
+            publish(session.run, session.checkpoints, self.chosen, whole)
+            return Outcome(reason, self.position.update, refit=True)
+        session.report.said(session.saving.sentence(self.clock.spent().wall))
         left = finish(
             whole,
             partial(scored, self.training, whole, session.settings),
@@ -226,7 +250,9 @@ class TrainingState:
         spent = self._agree()
         self.position = self.clock.after(before, self.position, group, taken, spent)
         self.carried = taken.carried
-        session.report.moved(self.position.update, self.position.done(settings))
+        chosen = self.chosen
+        done = self.position.done(settings) if chosen is None else self.position.update / chosen.last
+        session.report.moved(self.position.update, done)
         if self.captured is None or not self.captured.pending:
             self._account(self.position.update, group, taken)
         elif self._due():
@@ -360,8 +386,10 @@ class TrainingState:
             index=group.next_index,
             batches=group.batches,
         )
-        state = self.history.schedule_state(settings.schedule)
-        return settings.factor(after.update, after.done(settings), state)
+        history, done = self.history, after.done(settings)
+        if self.chosen is not None:  # the rates of the training before, whose epochs were shorter
+            history, done = self.chosen.history.until(self.position.update), self.chosen.done(after.update)
+        return settings.factor(after.update, done, history.schedule_state(settings.schedule))
 
     def _agree(self) -> Moment:
         """Share a signal that one process received with all of them; return the total time spent."""

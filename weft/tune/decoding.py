@@ -105,7 +105,7 @@ def _scored(
     plan: SearchPlan, run: Path, settings: Mapping[str, Any], tried: DecodingTrials
 ) -> DecodingTrials:
     opened = open_run(run, plugins=plan.plugins, changes=[*plan.hidden(), *spaces.overrides(settings)])
-    scores = opened.pipeline.evaluate(opened.model, split="valid").scores
+    scores = opened.evaluate(split="valid").scores
     wanted = [one for one in scores if one.metric is not None and one.metric.key == plan.metric]
     found = (wanted or scores)[0]
     higher = found.metric is None or found.metric.higher_is_better

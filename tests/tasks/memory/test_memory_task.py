@@ -181,7 +181,7 @@ def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
     copying = small("copying")
     letters = Rememberer(Knows(copying.data), copying.data)
     assert letters.predict("hab") == "hab"
-    assert letters.read("hab").tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
+    assert letters._read("hab").tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
     for wrong in ("ha", "habc", "hax", ""):
         with pytest.raises(DataError, match="3 letters"):
             letters.predict(wrong)
@@ -239,13 +239,13 @@ def test_letters_have_scores_and_a_picture_and_sums_have_none() -> None:
     task = small("copying")
     model = task.small_model()
     rememberer = Rememberer(model, task.data, scores=True)
-    x = rememberer.read("abc")
+    x = rememberer._read("abc")
     (answer,) = rememberer.answers([x])
     with torch.no_grad():
         logp = model(x, torch.ones(x.shape, dtype=torch.bool))[0, -3:]
     score, text = answer.text().split("\t")
     assert len(text) == 3 and float(score) == pytest.approx(float(logp.max(1).values.sum()), abs=1e-4)
     assert answer.figure() is not None
-    for option in ("scores", "plot"):
+    for setting, option in (("scores", "scores"), ("plot", "pictures")):
         with pytest.raises(ConfigError, match=f"--{option}: a sum has no probability"):
-            Rememberer(small("adding").small_model(), small("adding").data, **{option: True})
+            Rememberer(small("adding").small_model(), small("adding").data, **{setting: True})

@@ -15,8 +15,7 @@ from weft.errors import ConfigError, ExportError
 from weft.export.ctranslate2_model import check_parts
 from weft.export.format import Format
 from weft.export.formats.ctranslate2 import measured, write_model
-from weft.export.network import network
-from weft.export.searching import check_search
+from weft.export.network import check_search, network
 from weft.export.sources import sources
 from weft.export.tokenizer import tokenizer_json
 from weft.models import Generator

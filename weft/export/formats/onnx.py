@@ -11,8 +11,8 @@ from typing import Any
 
 from weft.errors import ConfigError, ExportError
 from weft.export.format import Format
+from weft.export.network import check_search
 from weft.export.programs import assemble
-from weft.export.searching import check_search
 from weft.run import LoadedRun
 from weft.store import files
 from weft.tasks.abilities import HasVectors

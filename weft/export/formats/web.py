@@ -18,9 +18,9 @@ from typing import Any
 from weft.errors import ConfigError
 from weft.export.format import Format
 from weft.export.formats.onnx import Onnx, compared, without_graphs, write_graphs
+from weft.export.network import check_search
 from weft.export.packed import operators_of, pack, rounded
 from weft.export.page import PAGE, joined
-from weft.export.searching import check_search
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY

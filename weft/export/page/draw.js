@@ -72,6 +72,7 @@ export const SHOWN = {
   rewrite(found) {
     const others = found.hypotheses.slice(1), below = others.length ? [opened(`${others.length} other answers`, make('ol', { start: 2 }, ...others.map((one) => make('li', { textContent: one.text, dir: 'auto' }))))] : [];
     if (found.lacks.length) below.unshift(hint(`The answer lacks ${found.lacks.slice(0, 10).join(' ')} of your text; correct it.`));
+    if (found.adds.length) below.unshift(hint(`The answer has ${found.adds.slice(0, 10).join(' ')}, which your text lacks; correct it.`));
     if (!found.attention) return { answer: [found.text], below };
     const { target, source } = pointed(found);
     return { answer: [found.text], below: [make('p', { className: 'pieces', dir: 'auto' }, ...target), make('p', { className: 'pieces quiet', dir: 'auto' }, ...source), hint('Point at a piece of the answer to see where the model looked.'), opened('All of the attention', hint('Rows: pieces that the model wrote. Columns: pieces of your text.'), grid(found)), ...below] };

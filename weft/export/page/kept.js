@@ -4,8 +4,8 @@ const SIGNS = new Map([...'’‘‚‛′'].map((one) => [one, "'"]).concat([..
 const UNK = 1;
 
 export class Kept {
-  constructor(forms, vocabulary, parts) {
-    Object.assign(this, { forms: new RegExp(forms, 'g'), vocabulary, parts });
+  constructor(forms, codes, vocabulary, parts) {
+    Object.assign(this, { forms: new RegExp(forms, 'g'), codes: new RegExp(codes, 'g'), vocabulary, parts });
     const { model, normalizer } = vocabulary.tokenizer, { order } = vocabulary, own = order?.filter((there, here) => here > 3 && there >= 0) ?? [...model.names.keys()].filter((number) => number > 3);
     this.known = new Set(` ${order && !vocabulary.listed ? '' : own.map((number) => model.names.get(number)).join('')}`);
     this.lost = order ? new Set() : null; // of another program's tokenizer, which may have bytes
@@ -31,16 +31,26 @@ export class Kept {
 
   unknown(text) { return new Set(!this.parts ? [] : [...this.readable(this.without(text))].filter((one) => !this.has(one))); }
 
-  // Whether a text has no letters to translate, beside placeholders and unknown words.
+  // Whether a text has no letters to translate, beside placeholders, codes and unknown words.
   whole(text) {
     const unknown = this.unknown(text);
-    return this.reads && !this.without(text).split(/\s+/).some((word) => /\p{L}/u.test(word) && ![...word].some((one) => unknown.has(one)));
+    return this.reads && !this.without(text).replace(this.codes, '0').split(/\s+/).some((word) => /\p{L}/u.test(word) && ![...word].some((one) => unknown.has(one)));
   }
 
   // What an answer lacks of its text.
   lacking(text, answer) {
     if (!this.parts) return [];
-    const given = answer.match(this.forms) ?? [], take = (one) => given.includes(one) && given.splice(given.indexOf(one), 1);
-    return [...(text.match(this.forms) ?? []).filter((one) => !take(one)), ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
+    const found = (one, all) => all.includes(one) && all.splice(all.indexOf(one), 1), given = answer.match(this.forms) ?? [];
+    const lost = (text.match(this.forms) ?? []).filter((one) => !found(one, given));
+    return [...lost, ...this.numbers(text, answer), ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
   }
+
+  // The groups of digits that one of two texts has and the other lacks.
+  numbers(text, other) {
+    const [wanted, given] = [text, other].map((one) => this.without(one).match(/\d+/g) ?? []);
+    return wanted.filter((one) => !given.includes(one) || !given.splice(given.indexOf(one), 1));
+  }
+
+  // The numbers of an answer that its text lacks.
+  added(text, answer) { return this.parts ? this.numbers(answer, text) : []; }
 }

@@ -6,7 +6,7 @@
 // kind                  of answer()                                              options
 // rewrite, captions,    text, pieces, source, score, hypotheses,                 beam, direction, signal, onstep, inside
 //   recordings            attention [pieces][source pieces] or null
-//                         of rewrite also lacks: placeholders and unknown characters of the text
+//                         of rewrite also lacks: placeholders, numbers and unknown characters of the text; adds: numbers
 // continue              text, added, pieces; next(text): pieces and probs        beam, or temperature, topK, topP, seed; tokens
 // filler                text, gaps: for each its likeliest pieces                count
 // classifier, pictures  text, labels, probs: every class, the likeliest first    inside

@@ -164,7 +164,7 @@ export class Rewriter extends SourceWriter {
     super(content);
     this.source = this.about.target === this.about.source ? this.target : new Vocabulary(content.file(this.about.source));
     this.directions = Object.keys(this.about.directions ?? {});
-    this.kept = this.about.kept && this.about.decoding.verbatim ? new Kept(this.about.kept, this.source, this.about.keeps_parts) : null;
+    this.kept = this.about.kept && this.about.decoding.verbatim ? new Kept(this.about.kept, this.about.codes, this.source, this.about.keeps_parts) : null;
   }
 
   // The numbers of a text, and the names of unknown pieces that may be copied.
@@ -188,13 +188,13 @@ export class Rewriter extends SourceWriter {
   }
 
   async answer(text, options = {}) {
-    if (this.kept?.whole(text)) return { text: text.trim() && text, source: [], pieces: [], score: 0, hypotheses: [{ text: text.trim() && text, pieces: [], score: 0, attention: null }], attention: null, lacks: [] };
+    if (this.kept?.whole(text)) return { text: text.trim() && text, source: [], pieces: [], score: 0, hypotheses: [{ text: text.trim() && text, pieces: [], score: 0, attention: null }], attention: null, lacks: [], adds: [] };
     const read = this.kept?.readable(text) ?? text, { numbers, names } = this.read(read, options.direction), most = this.about.max_source;
     if (!numbers.length) return { text: '', source: [], pieces: [], hypotheses: [], attention: null };
     if (most !== null && numbers.length > most) throw new Error(`The text has ${numbers.length} pieces, the model reads at most ${most}; shorten it.`);
     const found = await this.write({ source: ints(numbers, [1, numbers.length]), mask: trues(numbers.length) }, numbers.length, options, names);
     const looks = found.attention?.[0]?.length === numbers.length ? found.attention : null;
-    return { ...found, attention: looks, source: this.shown(read, numbers, names), lacks: this.kept?.lacking(text, found.text) ?? [] };
+    return { ...found, attention: looks, source: this.shown(read, numbers, names), lacks: this.kept?.lacking(text, found.text) ?? [], adds: this.kept?.added(text, found.text) ?? [] };
   }
 }
 

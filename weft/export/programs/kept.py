@@ -10,11 +10,11 @@ SIGNS = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "''
 
 
 class KeptSource:
-    """Text without letters; in translations also placeholders, and characters that the vocabulary lacks."""
+    """Text without letters; in translations also placeholders, numbers, and characters without a token."""
 
-    def __init__(self, forms: str, vocabulary: VocabularyFile, *, parts: bool) -> None:
+    def __init__(self, forms: str, codes: str, vocabulary: VocabularyFile, *, parts: bool) -> None:
         self.parts = parts  # whether parts of a text with letters are kept too
-        self.forms = re.compile(forms)
+        self.forms, self.codes = re.compile(forms), re.compile(codes)
         self.vocabulary = vocabulary
         self.tokenizer, self.order = vocabulary.tokenizer, vocabulary.order
         self.listed = type(self.tokenizer.model).__name__ == "WordLevel"
@@ -63,9 +63,9 @@ class KeptSource:
         return [mark for mark in self.readable(self.forms.sub(" ", text)) if not self.has(mark)]
 
     def whole(self, text: str) -> bool:
-        """Whether a text has no letters to translate, beside placeholders and unknown words."""
-        unknown = set(self.unknown(text))
-        rest = [word for word in self.forms.sub(" ", text).split() if not unknown.intersection(word)]
+        """Whether a text has no letters to translate, beside placeholders, codes and unknown words."""
+        unknown, bare = set(self.unknown(text)), self.codes.sub("0", self.forms.sub(" ", text))
+        rest = [word for word in bare.split() if not unknown.intersection(word)]
         reads = self.order is not None or any(map(str.isalpha, self.known))
         return reads and not any(map(str.isalpha, "".join(rest)))
 
@@ -75,5 +75,10 @@ class KeptSource:
             return ""
         wanted, given = (Counter(one.group() for one in self.forms.finditer(each)) for each in (text, answer))
         unknown = [mark for mark in dict.fromkeys(self.unknown(text)) if mark not in answer]
-        lost = [*(wanted - given).elements(), *unknown]
-        return f"the answer lacks {' '.join(lost[:10])} of the text; correct it" if lost else ""
+        # groups of digits: their separators differ between languages
+        digits = [Counter(re.findall(r"\d+", self.forms.sub(" ", each))) for each in (text, answer)]
+        lost = [*(wanted - given).elements(), *(digits[0] - digits[1]).elements(), *unknown]
+        if lost:
+            return f"the answer lacks {' '.join(lost[:10])} of the text; correct it"
+        added = [*(digits[1] - digits[0]).elements()]
+        return f"the answer has {' '.join(added[:10])}, which the text lacks; correct it" if added else ""

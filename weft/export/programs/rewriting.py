@@ -16,8 +16,8 @@ class Rewriter(SourceWriter):
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         super().__init__(folder, about)
         self.source = VocabularyFile(folder / about["source"])
-        forms, parts = about["kept"], about["keeps_parts"]
-        self.kept = KeptSource(forms, self.source, parts=parts) if forms else None
+        forms, codes, parts = about["kept"], about["codes"], about["keeps_parts"]
+        self.kept = KeptSource(forms, codes, self.source, parts=parts) if forms else None
         self.note = ""
 
     def __call__(

@@ -165,7 +165,7 @@ def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
     axes = ["", ""]
     if split := scored_split(opened.task):
         try:
-            evaluation = opened.pipeline.evaluate(model, split=split)
+            evaluation = opened.evaluate(split=split)
             tested = evaluation.title
             scores = list(as_json(evaluation.scores).values())
             lengths = evaluation.lengths

@@ -169,7 +169,7 @@ def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     note = ""
     if main is not None and main.too_little():
         lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
-        note = f"; no model beats the baselines, so train longer ({lowest})"
+        note = f"; no model beats the baselines ({lowest})"
     tests = [_tested(best, group) for group in known if group is not best]
     corrected = iter(holm([one.found.p_value for one in tests if one.found]))
     return [_judged(one, next(corrected), note) if one.found else one for one in tests]

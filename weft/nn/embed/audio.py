@@ -15,6 +15,9 @@ from weft.nn.ops import Dropout, Linear
 from weft.nn.randomness import for_rows, uniform
 from weft.setting_types import DropoutRate
 
+PIECE = 4096
+"""Frames computed at a time: the spectrum of an hour would take gigabytes."""
+
 LEAST = 1e-6
 """Minimum power of a band, for silence, because the logarithm of 0 is infinite."""
 
@@ -82,18 +85,17 @@ def log_mel(
     # torch.stft centres a window shorter than `points`; pad both ends so that the first window begins at the
     # first sample.
     left = (points - length) // 2
-    spectrum = torch.stft(
-        nn.functional.pad(samples, (left, points - length - left)),
-        points,
-        step,
-        length,
-        torch.hann_window(length, dtype=samples.dtype, device=samples.device),
-        center=False,
-        return_complex=True,
-    )
-    power = spectrum.abs() ** 2  # [points // 2 + 1, S]
-    filters = mel_filters(rate, points, bins).to(power)
-    return (filters @ power).clamp(min=LEAST).log().mT
+    samples = nn.functional.pad(samples, (left, points - length - left))
+    window_values = torch.hann_window(length, dtype=samples.dtype, device=samples.device)
+    filters = mel_filters(rate, points, bins).to(samples)
+    frames = []
+    for begin in range(0, 1 + (len(samples) - points) // step, PIECE):
+        piece = samples[begin * step : (begin + PIECE - 1) * step + points]
+        spectrum = torch.stft(
+            piece, points, step, length, window_values, center=False, return_complex=True
+        )  # [points // 2 + 1, S]
+        frames.append((filters @ spectrum.abs() ** 2).clamp(min=LEAST).log().mT)
+    return torch.cat(frames)
 
 
 def normalised(frames: Tensor) -> Tensor:

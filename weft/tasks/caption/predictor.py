@@ -18,7 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.captions import read_captions
+from weft.data.captions import CAPTIONED, read_captions
+from weft.data.held import STREAM, name_of
+from weft.data.listed import names_file
 from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
@@ -88,7 +90,7 @@ class CaptionAnswer(BestTexts):
     """
 
     def __init__(self, captioner: "Captioner", picture: Picture, found: Sequence[SearchResult]) -> None:
-        super().__init__(found, captioner.decoding.nbest, scores=captioner.scores)
+        super().__init__(found, captioner.decoding.nbest, scores=captioner._scores)
         self._captioner = captioner
         self._picture = picture
         self.record = coco(picture.number, found[0].text)
@@ -155,16 +157,16 @@ class Captioner(predictor.Predictor[Picture]):
         scores: bool = False,
         coco: bool = False,
     ) -> None:
-        self.model, self.vocabulary, self.shape, self.data = model, vocabulary, shape, data
+        self.model, self.vocabulary, self._shape, self._data = model, vocabulary, shape, data
         self.decoding = replace(decoding, max_ratio=0.0, max_extra=data.max_length)
         self.lines = decoding.nbest
         self.window = decoding.batch_rows
-        self.scores = scores
+        self._scores = scores
         self._coco = coco
         assert isinstance(model.source_embed, Front)
-        self.front = model.source_embed
-        self.search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
-        self._random: torch.Generator = self.search.seeded()  # shared by all answers
+        self._front = model.source_embed
+        self._search = BatchSearch([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> Picture:
         """The pixels or features of a file or its bytes, or an array as in training.
@@ -172,10 +174,10 @@ class Captioner(predictor.Predictor[Picture]):
         Raises:
             DataError: no picture, or one that cannot be read or has another shape.
         """
-        return Picture(picture_of(raw, place, self.read, self.shape))
+        return Picture(picture_of(raw, place, self._read, self._shape))
 
     def is_one(self, raw: Raw) -> bool:
-        return one_picture(raw, self.shape)
+        return one_picture(raw, self._shape)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[Picture]]:
         """A picture, a folder or .zip of them, or a list with the name of one per line.
@@ -184,18 +186,21 @@ class Captioner(predictor.Predictor[Picture]):
         """
         for path, number, place in self._files(source):
             try:
-                yield ParsedInput(place, Picture(self.read(path), number))
+                yield ParsedInput(place, Picture(self._read(path), number))
             except DataError as error:
                 if path == source:
                     raise
                 yield ParsedInput(place, UnreadablePicture(error, number))
 
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return names_file(cells, CAPTIONED)
+
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
         device = next(self.model.parameters()).device
         for at in range(0, len(inputs), self.decoding.batch_rows):
             part = inputs[at : at + self.decoding.batch_rows]
-            x, mask = source(np.stack([one.pixels for one in part]), self.front.places)
-            found = self.search(x.to(device), mask.to(device), None, self._random)
+            x, mask = source(np.stack([one.pixels for one in part]), self._front.places)
+            found = self._search(x.to(device), mask.to(device), None, self._random)
             for one, texts in zip(part, results(found, repeat(self.vocabulary), self.decoding), strict=False):
                 yield CaptionAnswer(self, one, texts)
 
@@ -223,19 +228,19 @@ class Captioner(predictor.Predictor[Picture]):
         """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
-        self.look(np.zeros(self.shape, np.float32), [1])
+        self.look(np.zeros(self._shape, np.float32), [1])
 
     def value(self, answer: CaptionAnswer) -> str:
         return str(answer.found[0].text)
 
-    def read(self, path: Path) -> np.ndarray:
+    def _read(self, path: Path) -> np.ndarray:
         """The pixels of a picture's file, in the model's shape.
 
         Raises:
             DataError: the file is damaged or has another shape.
         """
-        found = read(path, self.data.side)
-        check_shape(found.shape, self.shape, path)
+        found = read(path, self._data.side)
+        check_shape(found.shape, self._shape, path)
         return found
 
     def captions(
@@ -250,16 +255,17 @@ class Captioner(predictor.Predictor[Picture]):
         Raises:
             ConfigError: the model has no attention.
         """
-        places = self.front.places
+        places = self._front.places
         batch = captioned(picture[None], [tokens], places).to(next(self.model.parameters()).device)
         weights, _ = attention(self.model, batch, places)
-        return weights[: len(tokens)].reshape(len(tokens), *self.front.grid)
+        return weights[: len(tokens)].reshape(len(tokens), *self._front.grid)
 
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
         """Each picture's file, its number or name, and its place."""
         if isinstance(source, Path) and (is_table(source) or source.suffix.lower() == ".json"):
-            images = None if self.data.images is None else self.data.folder / self.data.images
-            for one in read_captions(source, images, language=self.data.language):
+            images = Path() if name_of(source) == STREAM else None  # None is the folder of the list
+            images = images if self._data.images is None else self._data.folder / self._data.images
+            for one in read_captions(source, images, language=self._data.language):
                 yield one.path, one.number, Place(str(one.path))
         else:
             yield from ((path, path.stem, place) for path, place in pictures_in(source))
@@ -279,13 +285,13 @@ def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairB
 def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
     """What `weft inspect` shows of a picture."""
     how = plain_beam(plain.decoding)
-    captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
-    picture, name = asked(plain.data, captioner.read, text)
-    front = captioner.front
+    captioner = Captioner(plain.model, plain.vocabulary, how, plain._shape, plain._data)
+    picture, name = asked(plain._data, captioner._read, text)
+    front = captioner._front
     device = next(captioner.model.parameters()).device
     x, mask = source(picture[None], front.places)
     trace = Trace()
-    found = captioner.search(x.to(device), mask.to(device), trace, None)
+    found = captioner._search(x.to(device), mask.to(device), trace, None)
 
     def batch_of(tokens: list[int]) -> PairBatch:
         return captioned(picture[None], [tokens], front.places).to(device)
@@ -304,8 +310,8 @@ def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
 
 def export_captioner(captioner: Captioner) -> ModelExport:
     """What `weft export` writes for a captioner."""
-    data, shape = captioner.data, captioner.shape
-    places = captioner.front.places
+    data, shape = captioner._data, captioner._shape
+    places = captioner._front.places
 
     def read(picture: Tensor) -> tuple[Tensor, Tensor]:
         return picture, torch.ones(picture.shape[0], places, dtype=torch.bool, device=picture.device)

@@ -81,7 +81,8 @@ class LabelData:
         time: column of a table with dates (ISO 8601) or numbers. hold_out takes the newest texts, and folds
             cut time into equal parts: fold 3 tests on the fourth and trains on the three before it.
         vocabulary: see WordSettings.
-        max_length: maximum number of tokens of a text; the rest is cut off.
+        max_length: maximum number of tokens of a text; the rest is cut off. null is no limit for a bag and
+            400 for other models.
         batch_tokens: tokens per batch, without padding.
         batch_rows: maximum number of texts per batch; 0 for no limit.
     """
@@ -105,7 +106,7 @@ class LabelData:
     group: str | None = None
     time: str | None = None
     vocabulary: WordSettings = field(default_factory=WordSettings)
-    max_length: AtLeastOne = 400
+    max_length: AtLeastOne | None = None
     batch_tokens: AtLeastOne = 2000
     batch_rows: Whole = 50
     border: ClassVar[str] = BORDER

@@ -84,7 +84,7 @@ def evaluate(
             np.array(outputs)[answered],
             np.array(labels)[answered],
             classifier.classes,
-            classifier.temperature,
+            classifier._temperature,
             threshold,
             own=own,
         ),

@@ -9,10 +9,12 @@ from weft.tasks.init import (
     TEST,
     TRAIN,
     VALID,
+    ModelCandidate,
     NewRecipe,
     Option,
     Survey,
     TemplateInit,
+    Trial,
     files_of,
     only,
     quoted,
@@ -24,8 +26,16 @@ from weft.wording import plural
 if TYPE_CHECKING:
     from weft.data.labelled import LabelledText
 
-FEW = 1000
-"""Texts below which a linear model of words and pairs is the safer choice."""
+TRIAL = Trial(
+    (
+        ModelCandidate("linear", "a linear model of words and pairs of words"),
+        ModelCandidate("network", "a GRU with attention", updates=1500),
+    ),
+    untried="linear",
+    unit="text",
+    fewest=250,
+    most=30_000,
+)
 
 FORM = (
     Option(
@@ -60,12 +70,15 @@ class ClassifyInit(TemplateInit):
         "reviews.tsv --label stars",
         "train_5500.label --labels coarse --encoding latin-1",
     )
+    cells: ClassVar = ("text", "label")
     options: ClassVar = (
         TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a table (.csv, .tsv, .xlsx)."),
         VALID,
         TEST,
         *FORM,
+        *TRIAL.options(),
     )
+    trial: ClassVar = TRIAL
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         from weft.tasks.classify.data import columns  # loads torch
@@ -92,13 +105,14 @@ class ClassifyInit(TemplateInit):
         for note in texts.table.notes if texts.table else ():
             say(note)
         seen, classes = _classes(texts, separator)
-        few = seen.texts < FEW
+        few = (given["model"] or TRIAL.untried) == "linear"
         names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
         table = texts.table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
         unusual = _unusual(given)
         return {
+            "examples": seen.texts,
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",
             "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
@@ -115,6 +129,7 @@ class ClassifyInit(TemplateInit):
             "few": only(few),
             "many": only(not few),
             "metric": "loss" if few else "accuracy",
+            "refit": "true" if every and not several else "false",  # several labels have thresholds to fit
         }
 
 

@@ -84,8 +84,8 @@ class Bag:
         naive_bayes: begin as naive Bayes and scale by its log-ratios (Wang & Manning 2012), instead of
             plain logistic regression from zero.
         alpha: added to the counts of naive Bayes.
-        solve: find the best weights on all texts at once, in seconds, instead of training by updates; most
-            settings of the section training have no effect then.
+        solve: find the best weights on all texts at once, in seconds, instead of training by updates; of the
+            section training, only metric, refit and settings of the run have an effect then.
         penalty: of `solve`: half of it times the sum of the squared weights is added to the loss; null
             chooses it on the validation texts.
     """

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
+from weft.data.held import name_of
 from weft.data.labelled import MARKED, LabelledExample, LabelledText, text_columns
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
@@ -35,7 +36,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, som
 from weft.tasks.inspection import Inspection, TokenChoice, Words, vectors_of
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
-from weft.text.portable import portable
+from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
 if TYPE_CHECKING:
@@ -256,12 +257,13 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         if not isinstance(source, Path) or not is_table(source):
             yield from super().inputs(source)
             return
+        name = name_of(source)
         table = self._data.read(source, label=text_columns(self._data.text)[0], unlabelled=True)
         if table.headed:
-            yield ParsedInput(Place(str(source), 1), ClassifyInput("", TableRow(table, table.names, 0)))
+            yield ParsedInput(Place(name, 1), ClassifyInput("", TableRow(table, table.names, 0)))
         for number, one in enumerate(table.rows(), 1):
             if isinstance(one, LabelledExample):
-                given = self.given(one.text, Place(str(source), one.number))
+                given = self.given(one.text, Place(name, one.number))
                 if table.headed:
                     wrong = given.place.why(given.value) if isinstance(given.value, DataError) else ""
                     asked = ClassifyInput(one.text, TableRow(table, one.row, number), wrong)
@@ -271,9 +273,9 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
                 raise one.error()
             elif table.headed:
                 row = TableRow(table, [""] * len(table.names), number)
-                yield ParsedInput(Place(str(source), one.line), ClassifyInput("", row, str(one)))
+                yield ParsedInput(Place(name, one.line), ClassifyInput("", row, str(one._replace(file=name))))
             else:
-                yield ParsedInput(Place(str(source), one.line), one.error())
+                yield ParsedInput(Place(name, one.line), one.error())
 
     def lacking(self, value: ClassifyInput) -> list[str]:
         return self.reader.vocabulary.alphabet.unknown(value.text)
@@ -327,7 +329,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return self.reader.classes
 
     @property
-    def temperature(self) -> float:
+    def _temperature(self) -> float:
         """The temperature of the probabilities; 1 in an ensemble, whose members have their own."""
         return 1.0 if self._others else self.reader.temperature
 

@@ -64,6 +64,7 @@ from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EvaluationSettings,
+    Implied,
     InspectionSettings,
     OtherRun,
     Pipeline,
@@ -76,6 +77,12 @@ from weft.tasks.task import (
 )
 from weft.text.loading import load_vocabulary
 from weft.wording import plural
+
+LONGEST = 400
+"""Tokens of a text that a model with an encoder reads, unless the recipe says otherwise."""
+
+WHOLE = 10**9
+"""Tokens of a text that a bag reads, unless the recipe says otherwise: all."""
 
 
 def begin(
@@ -122,6 +129,11 @@ class LabelledTexts(NamedTuple):
         texts, labels = [one.text for one in labelled], [one.label for one in labelled]
         subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
         return cls(texts, labels, [one.number for one in labelled], subclasses)
+
+    def joined(self, other: "LabelledTexts") -> "LabelledTexts":
+        """Both."""
+        texts, labels, lines, finer = other
+        return LabelledTexts(self.texts + texts, self.labels + labels, self.lines + lines, self.finer + finer)
 
     def at(self, numbers: Sequence[int]) -> "LabelledTexts":
         """Some of them."""
@@ -184,8 +196,19 @@ class ClassifyTraining(Training):
         self._reader = reader
         self._valid = valid
         self._progress = progress
+        self._most = most
         bag = None if reader.items is None else reader.items.bag
         self.solved = bag is not None and bag.solve
+        self._penalty = None if bag is None else bag.penalty
+
+    def whole(self) -> "ClassifyTraining":
+        """Labelled texts of a class that training never saw stay out."""
+        reader, valid = self._reader, self._valid
+        known = [n for n, label in enumerate(valid.labels) if not reader.unknown([label])]
+        joined = self.train.joined(valid.at(known))
+        found = ClassifyTraining(self._data, reader, joined, valid, self._most, self._progress)
+        found._penalty = self._penalty
+        return found
 
     def solve(self, model: Labeller) -> None:
         """Fill a linear model with its best weights, if the recipe asks for it."""
@@ -197,7 +220,8 @@ class ClassifyTraining(Training):
         valid = self._valid.at(numbers)
         parts = ((self.rows, train), (reader.encode(valid.texts), valid))
         learnt, choosing = (reader.design(rows, one.labels, one.texts, one.finer) for rows, one in parts)
-        found = solve(model, learnt, choosing, reader.items.bag.penalty)
+        found = solve(model, learnt, choosing, self._penalty)
+        self._penalty = found.penalty
         self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def plan(self, seed: int) -> Batches:
@@ -368,7 +392,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         with suppress(ConfigError, DataError):  # without validation texts only a threshold that was kept
             valid = LabelledTexts.of(self.examples("valid"))
             own = (texts, labels) == valid[:2]
-            if threshold is None and len(self.reader.classes) == 2:
+            if threshold is None and len(self.reader.classes) == 2 and not self.refit:
                 threshold = threshold_of(self.reader.classes, *self._judged(classifier, valid))
         return evaluate(
             classifier,
@@ -447,6 +471,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats per text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
     evaluation: ClassVar = LabelEvaluation
+    target_unit: ClassVar[str] = "text"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
@@ -472,9 +497,10 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
                 found["model.encoder.widths"] = Range(values=([2, 3], [2, 3, 4], [3, 4, 5], [1, 2, 3, 4, 5]))
             return {**found, "model.pool": pools}
         rate = recipe["training"]["optimiser"]["lr"]  # far from it, a linear model diverges or stays at zero
+        rates = {"training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True)}
         initial = {} if several or finer else {"model.bag.naive_bayes": Range(values=(False, True))}
         return {
-            "training.optimiser.lr": Range(low=rate / 2, high=rate * 2, log=True),
+            **({} if recipe["model"]["bag"]["solve"] else rates),
             "model.bag.ngrams": Range(low=1, high=3, step=1),
             "model.bag.min_count": Range(low=1, high=5, step=1),
             "model.bag.weight": Range(values=("presence", "frequency", "tfidf")),
@@ -483,8 +509,30 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         }
 
     @property
+    def max_length(self) -> int:
+        """Number of tokens that are read of a text."""
+        return self.data.max_length or (LONGEST if self.model_config.bag is None else WHOLE)
+
+    def implied(self) -> Sequence[Implied]:
+        """What a solved model needs, and the length that is recorded of a model with an encoder."""
+        bag = self.model_config.bag
+        if bag is None:
+            return () if self.data.max_length else [Implied("data", "max_length", LONGEST)]
+        if not bag.solve:
+            return ()
+        why = "model.bag.solve finds the best weights in float32, from whatever beginning"
+        return [
+            Implied("training", "max_updates", 1),
+            Implied("training", "precision", "float32", why),
+            Implied("training", "start", "null", why),
+        ]
+
+    @property
     def embedding(self) -> TextEmbedding:
         return self.model_config.embedding
+
+    def check_refit(self) -> None:
+        """Any classifier can."""
 
     def check_ready(self) -> None:
         several, finer = self.data.separator is not None, self.data.finer is not None
@@ -542,12 +590,13 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
             )
-        most, items = self.data.max_length, "items" if self.model_config.bag else "tokens"
+        most, items = self.max_length, "items" if self.model_config.bag else "tokens"
         rows = reader.vocabulary.encode_batch(train.texts)
         cut = sum(len(row) > most for row in rows)
+        cuts = f"{cut:,} cut at {plural(most, 'token')}" if most < WHOLE else "read whole"
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
-            f"training texts: {len(train.texts):,} ({cut:,} cut at {plural(most, 'token')}"
+            f"training texts: {len(train.texts):,} ({cuts}"
             f"{long if training.left_out else ''}), "
             f"{len(reader.classes)} classes, {reader.num_items:,} {items}",
             0,
@@ -575,7 +624,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             train.texts,
             train.labels,
             bag=self.model_config.bag,
-            max_length=self.data.max_length,
+            max_length=self.max_length,
             separator=self.data.separator,
             finer=train.finer,
         ).save(run)
@@ -589,7 +638,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     def pipeline(self, run: Path, context: PretrainedContext | None) -> ClassifyPipeline:
         data = self.data
         reader = LabelReader.load(
-            run, bag=self.model_config.bag, max_length=data.max_length, separator=data.separator
+            run, bag=self.model_config.bag, max_length=self.max_length, separator=data.separator
         )
         self.data = data.bordered(reader.border)
         return ClassifyPipeline(self, reader, context)

@@ -121,15 +121,15 @@ class Painter(predictor.Predictor[str]):
             name = "prefix" if decoding.prefix else "require" if decoding.require else "nbest"
             raise ConfigError(f"{name}: does not apply to pictures; leave it out")
         side = tiles.patterns.shape[1]
-        self.places = (shape[0] // side) * (shape[1] // side)
-        self.model, self.vocabulary, self.tiles, self.shape = model, vocabulary, tiles, shape
-        self.max_length = max_length
+        self._places = (shape[0] // side) * (shape[1] // side)
+        self.model, self.vocabulary, self._tiles, self._shape = model, vocabulary, tiles, shape
+        self._max_length = max_length
         self.decoding = replace(
-            decoding, max_ratio=0.0, max_extra=self.places + 1, min_length=self.places, no_repeat_ngram=0
+            decoding, max_ratio=0.0, max_extra=self._places + 1, min_length=self._places, no_repeat_ngram=0
         )
         self.window = self.piped = decoding.batch_rows
-        self.search = BatchSearch([model], vocabulary, self.decoding, (PAD, UNK, SOS))
-        self._random: torch.Generator = self.search.seeded()  # shared by all answers
+        self._search = BatchSearch([model], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A caption.
@@ -146,14 +146,14 @@ class Painter(predictor.Predictor[str]):
         return self.vocabulary.alphabet.unknown(value)
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        for caption, picture in zip(inputs, self.draw(self.read(inputs), self._random), strict=True):
-            long = len(self.vocabulary.encode(caption)) > (self.max_length or math.inf)
-            lost = f"the caption is read up to its first {self.max_length} tokens, as in training"
+        for caption, picture in zip(inputs, self.draw(self._read(inputs), self._random), strict=True):
+            long = len(self.vocabulary.encode(caption)) > (self._max_length or math.inf)
+            lost = f"the caption is read up to its first {self._max_length} tokens, as in training"
             yield DrawnPicture(caption, picture, lost if long else "")
 
-    def read(self, captions: Sequence[str]) -> list[list[int]]:
+    def _read(self, captions: Sequence[str]) -> list[list[int]]:
         """Captions as the model reads them."""
-        return [row[: self.max_length or None] for row in self.vocabulary.encode_batch(list(captions))]
+        return [row[: self._max_length or None] for row in self.vocabulary.encode_batch(list(captions))]
 
     def overview(self, answers: Sequence[Any]) -> "Figure | None":
         """A sheet of all pictures with their captions."""
@@ -169,12 +169,12 @@ class Painter(predictor.Predictor[str]):
         self, captions: Sequence[list[int]], chance: torch.Generator | None = None
     ) -> Iterator[np.ndarray]:
         """A picture for the tokens of each caption; without `chance`, sampling starts from the seed."""
-        chance = chance or self.search.seeded()
+        chance = chance or self._search.seeded()
         for part in parts(len(captions), self.decoding.batch_rows):
             tokens, mask = pad([row or [UNK] for row in captions[part]])
-            found = self.search(tokens.to(chance.device), mask.to(chance.device), None, chance)
-            numbers = found.tokens[:, 0, : self.places].cpu().numpy()
-            yield from self.tiles.decode(np.maximum(numbers, FIRST), self.shape)
+            found = self._search(tokens.to(chance.device), mask.to(chance.device), None, chance)
+            numbers = found.tokens[:, 0, : self._places].cpu().numpy()
+            yield from self._tiles.decode(np.maximum(numbers, FIRST), self._shape)
 
 
 def inspect_painting(painter: Painter, text: str) -> Inspection:
@@ -183,27 +183,27 @@ def inspect_painting(painter: Painter, text: str) -> Inspection:
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.
     """
     device = next(painter.model.parameters()).device
-    words = painter.read([text])[0] or [UNK]
+    words = painter._read([text])[0] or [UNK]
     tokens, mask = pad([words])
     trace = Trace() if painter.decoding.search == "beam" else None
-    found = painter.search(tokens.to(device), mask.to(device), trace, painter.search.seeded())
+    found = painter._search(tokens.to(device), mask.to(device), trace, painter._search.seeded())
 
     def batch_of(tiles: list[int]) -> PairBatch:
         return collate_pairs([words], [tiles]).to(device)
 
-    names = _Numbers(painter.tiles)
+    names = _Numbers(painter._tiles)
     shown = decoded(painter.model, names, found, trace, batch_of, text=text, width=len(words))
-    numbers = np.maximum(np.array([to_lists(found, EOS)[0][0][: painter.places]]), FIRST)
-    (picture,) = painter.tiles.decode(numbers, painter.shape)
-    side = painter.tiles.patterns.shape[1]
-    grid = painter.shape[0] // side, painter.shape[1] // side
+    numbers = np.maximum(np.array([to_lists(found, EOS)[0][0][: painter._places]]), FIRST)
+    (picture,) = painter._tiles.decode(numbers, painter._shape)
+    side = painter._tiles.patterns.shape[1]
+    grid = painter._shape[0] // side, painter._shape[1] // side
     pieces = painter.vocabulary.pieces(words)
     where = places(grid)  # a step is named after the place it draws
     looks = []
     if shown.hypotheses[0].looks:
-        weights = shown.hypotheses[0].looks[0].weights[: painter.places]
+        weights = shown.hypotheses[0].looks[0].weights[: painter._places]
         looks = [(piece, weights[:, n].reshape(grid)) for n, piece in enumerate(pieces)]
-    sure = np.array([one.prob for one in shown.choices[: painter.places]])
+    sure = np.array([one.prob for one in shown.choices[: painter._places]])
     looks.append(("(how sure each tile was)", sure.reshape(grid)))
     table = table_of(painter.model.source_embed, len(painter.vocabulary))
     every = painter.vocabulary.pieces(range(len(painter.vocabulary)))
@@ -293,8 +293,8 @@ def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title
     drawn = np.stack([one.picture for one in answers if one is not None])
     texts = [one.caption for one in answers if one is not None]
     truth = found.pixels[[one is not None for one in answers]]
-    sources, tiles = painter.read(texts), painter.tiles.encode(truth)
-    counts = np.bincount(painter.tiles.encode(known.pixels).ravel(), minlength=len(painter.tiles)) + 1.0
+    sources, tiles = painter._read(texts), painter._tiles.encode(truth)
+    counts = np.bincount(painter._tiles.encode(known.pixels).ravel(), minlength=len(painter._tiles)) + 1.0
     frequency = -np.log(counts[FIRST:] / counts[FIRST:].sum())[tiles - FIRST]  # [N, tiles] nats
     likely = scores_of(
         painter.model,
@@ -313,7 +313,7 @@ def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title
         pixels.scored(Mse()).renamed("squared error of a pixel"),
         *(one.scored(Accuracy()).counted("picture").renamed(f"{name} right") for name, one in labels.items()),
     ]
-    ceiling = judged(painter.tiles.decode(tiles, painter.shape), texts).get("all")
+    ceiling = judged(painter._tiles.decode(tiles, painter._shape), texts).get("all")
     return DrawEvaluation(
         title=f"{title}, {plural(len(texts), 'picture')}, {painter.decoding.describe()}"
         f"{unanswered(wrong, 'left out')}",

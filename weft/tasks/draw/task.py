@@ -22,7 +22,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
 from weft.models import Generator
-from weft.search.offered import Offer, SearchSettings, options
+from weft.search.offered import Narrowing, Offer, SearchSettings, offers, options
 from weft.tasks.draw.predictor import (
     DrawEvaluation,
     Painter,
@@ -75,7 +75,7 @@ class PaintingSettings(PredictionSettings):
     asks: ClassVar[Mapping[str, Offer]] = {
         name: one
         for name, one in options(SearchSettings).items()
-        if name not in ("nbest", "length_penalty", "mbr")
+        if name in ("beam", "seed", *offers(Narrowing))
     }
     plot: Path | None = None
 
@@ -125,7 +125,7 @@ class DrawTraining(Training):
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
         how, most = self._task.decoding, self._data.max_length
         painter = Painter(model, self._vocabulary, self._tiles, shape, how, most)
-        sources = painter.read(texts)
+        sources = painter._read(texts)
         drawn = np.stack(list(painter.draw(sources[:DRAWN])))
         compared = [pixels_of(drawn, self._valid.pixels[:DRAWN])]
         scores = {

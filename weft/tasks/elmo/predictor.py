@@ -27,7 +27,7 @@ from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts, ProseData, words_of
 from weft.tasks.running_text.data import sentences as split_sentences
-from weft.text.portable import portable_cutter
+from weft.text.loading import portable_cutter
 
 END = "<end>"
 WORDS = 200
@@ -103,7 +103,7 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
     """
 
     def __init__(self, model: BothWays, lexicon: Lexicon, data: ProseData) -> None:
-        self.model, self.lexicon, self.data = model, lexicon, data
+        self.model, self.lexicon, self._data = model, lexicon, data
 
     def parse(self, raw: Raw, place: Place) -> ContextQuery:
         """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer.
@@ -159,13 +159,13 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         return {BOUNDARY: END, 1: "<unk>"}.get(number) or self.lexicon.words[number - 2]
 
     def _words(self, text: str, place: Place) -> list[str]:
-        words = words_of(self.data, text)
+        words = words_of(self._data, text)
         if not words:
             raise place.refuse("expected a sentence with words, got only white space")
         return words
 
     def _pair(self, word: str, texts: Sequence[str], place: Place) -> ContextQuery:
-        spelt, found, at = words_of(self.data, word), [], []
+        spelt, found, at = words_of(self._data, word), [], []
         for text in texts:
             words = self._words(text, place)
             if len(spelt) != 1 or spelt[0] not in words:
@@ -264,7 +264,7 @@ class ContextLayers(nn.Module):
 
 def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """ELMo as one graph: the letters of words to the layers of their vectors in context."""
-    lexicon, how = comparer.lexicon, comparer.data.vocabulary
+    lexicon, how = comparer.lexicon, comparer._data.vocabulary
     settings: dict[str, Any] = {
         "kind": "contexts",
         "vocabulary": "tokenizer.json",
@@ -299,7 +299,7 @@ def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], cou
         draw, known = random.Random(SEED), comparer.lexicon.words or ["a"]
         return [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
 
-    sentences = some_of(lambda: split_sentences(comparer.data, valid()).parts, count // 2, drawn)
+    sentences = some_of(lambda: split_sentences(comparer._data, valid()).parts, count // 2, drawn)
     plain = [" ".join(words) for words in sentences]
     return [
         *plain,

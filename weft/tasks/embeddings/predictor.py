@@ -226,9 +226,15 @@ class WordVectors(predictor.Predictor[list[str]]):
     def value(self, answer: NearestWords) -> list[tuple[str, float]]:
         return [(near.word, near.similarity) for near in answer.near]
 
-    def save(self, path: str | Path) -> None:
-        """Write the vectors: .bin (word2vec binary), .glove (GloVe text), otherwise word2vec text."""
-        write_vectors(Path(path), self.words, self.matrix)
+    def save(self, folder: str | Path) -> None:
+        """Write the vectors: .bin (word2vec binary), .glove (GloVe text) or another file (word2vec text).
+
+        A name without an extension is that of a folder for the whole model, as for every task.
+        """
+        if not Path(folder).suffix:
+            super().save(folder)
+        else:
+            write_vectors(Path(folder), self.words, self.matrix)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

@@ -224,6 +224,7 @@ class EmbeddingsTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation
     evaluates: ClassVar = ("test",)
+    target_unit: ClassVar[str] = "word"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
     prediction_settings: ClassVar = NeighbourSettings
     note: ClassVar[str] = (

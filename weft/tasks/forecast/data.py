@@ -15,7 +15,6 @@ import numpy as np
 from weft.data import calendar
 from weft.data.future import read_future, with_future
 from weft.data.guess import columns_of, series_of
-from weft.data.held import held
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
 from weft.data.times import UNKNOWN
@@ -210,17 +209,6 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> SeriesTable:
     columns = tuple(f"wave{n + 1}" for n in range(count))
     none = np.zeros((rows, 0))
     return SeriesTable([TimeSeries("", times, values, none, none, none[:0], "h")], columns, (), (), False)
-
-
-def received(
-    text: bytes,
-    data: SeriesData,
-    name: str = "standard input",
-    about: Mapping[str, Any] = {},
-) -> SeriesTable:
-    """The table in the text of a CSV."""
-    with held(text, name, ".csv") as path:
-        return data.table(path, about)
 
 
 _SCALE = ("mean", "std")

@@ -188,12 +188,21 @@ class ForecastModel:
             series that return to their mean) and without a constant (for series without drift), and takes
             them if they are proven better on later stretches of the training part and on the validation
             part; `none` learns the values.
+        solve: keep this closed-form forecast: no update is made, and the forecaster stays unused.
+
+    Raises:
+        ConfigError: `solve` without a base.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster
     head: Callable[..., Head] = Point
     normalise: Normalise = "last"
     base: Base = "none"
+    solve: bool = False
+
+    def __post_init__(self) -> None:
+        if self.solve and self.base == "none":
+            raise ConfigError("solve: expected base: linear or level, got none; there is nothing to solve")
 
     def build(
         self, lookback: int, horizon: int, known_size: int, num_series: int, seen_size: int = 0

@@ -8,6 +8,7 @@ import copy
 import csv
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
+from weft.data.frames import as_csv
 from weft.data.guess import TIMES
+from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
@@ -30,7 +33,7 @@ from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import Graph, ModelExport
-from weft.tasks.forecast.data import SeriesData, received, scales_of
+from weft.tasks.forecast.data import SeriesData, scales_of
 from weft.tasks.forecast.forecaster import (
     CalibratedForecast,
     ForecastEnsemble,
@@ -40,7 +43,7 @@ from weft.tasks.forecast.forecaster import (
 )
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, name_of
+from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads
 from weft.tasks.task import Progress, silent
 from weft.words import LETTERS
 
@@ -209,12 +212,13 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """
         forecaster = self.forecaster
         if hasattr(raw, "to_frame") or hasattr(raw, "columns"):
-            raw = _as_csv(raw)
+            raw = as_csv(raw)
         if not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
-            table = received(content, forecaster.data, str(place), forecaster.about)
+            with held(content, str(place), ending_of(content)) as path:
+                table = forecaster.data.table(path, forecaster.about)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
@@ -233,10 +237,10 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 "train with the head normal, student or quantile"
             )
         data, about = forecaster.data, forecaster.about
-        if isinstance(source, Path):
-            table = data.table(source, about)
-        else:
-            table = received(source.read(), data, about=about)
+        if not isinstance(source, Path):
+            yield from self.each_input(source)
+            return
+        table = data.table(source, about)
         if self._future is not None:
             table = data.future(self._future, table)
         for note in (*table.assumed, *table.notes):
@@ -247,6 +251,9 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             raise place.refuse(wrong[0] if wrong else "expected a column to forecast, got none; add one")
         for one, why in zip(chosen, wrong, strict=True):
             yield ParsedInput(place, DataError(why) if why else SeriesInput([one]))
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return True
 
     def count(self, value: SeriesInput) -> int:
         return len(value.series)
@@ -283,7 +290,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             return answer.json()
         import pandas as pd
 
-        return pd.concat([_frame(one) for one in answer.found], ignore_index=True)
+        return pd.concat([_frame(one, self.forecaster.data.zone) for one in answer.found], ignore_index=True)
 
     @overload
     def predict(
@@ -357,21 +364,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         return other
 
 
-def _as_csv(raw: Any) -> str:
-    """A DataFrame or a Series as the text of a CSV table."""
-    table = raw.to_frame(raw.name or "y") if hasattr(raw, "to_frame") else raw
-    if type(table.index).__name__ == "PeriodIndex":
-        table = table.set_axis(table.index.to_timestamp())
-    if predictor.has_times(table) and table.index.name is None:
-        table = table.rename_axis("ds")
-    return str(table.to_csv(index=predictor.has_times(table)))
-
-
-def _frame(one: ForecastRecord) -> "pd.DataFrame":
-    """A forecast as a DataFrame."""
+def _frame(one: ForecastRecord, zone: str | None) -> "pd.DataFrame":
+    """A forecast as a DataFrame; its times are in a zone if those of the series are."""
     import pandas as pd
 
-    columns: dict[str, Any] = {"unique_id": one.name, "ds": one.times, "y": one.best}
+    times: Any = one.times
+    if one.shown and (offset := re.search(r":\d\d([+-]\d\d:\d\d)$", one.shown[0])):
+        times = pd.to_datetime(list(one.shown), utc=True).tz_convert(zone or offset[1])
+    columns: dict[str, Any] = {"unique_id": one.name, "ds": times, "y": one.best}
     if one.quantiles is not None:
         columns |= {f"q{level:g}": one.quantiles[:, n] for n, level in enumerate(one.levels)}
     return pd.DataFrame(columns)

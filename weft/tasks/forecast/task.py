@@ -111,6 +111,7 @@ class ForecastTraining(Training):
 
     def __init__(self, task: "ForecastTask", windows: SeriesWindows, base: Baseline | None) -> None:
         self.base = base
+        self.solved = task.model_config.solve
         self._data = task.data
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]
@@ -303,6 +304,7 @@ class ForecastTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     evaluation: ClassVar = ForecastEvaluation
     samples_readable: ClassVar[bool] = False
+    target_unit: ClassVar[str] = "value"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     unlike: ClassVar[Mapping[str, str]] = dict.fromkeys(better, "scaled by the training part")
     prediction_settings: ClassVar = ForecastSettings
@@ -396,7 +398,7 @@ class ForecastTask(Task):
         base = None
         if self.model_config.base != "none":
             base = fit(windows, self.data.season_of(table), level=self.model_config.base == "level")
-            progress(f"the model starts as {base.name}", 0, 0)
+            progress(f"the model {'is' if self.model_config.solve else 'starts as'} {base.name}", 0, 0)
         return ForecastTraining(self, windows, base)
 
     def open(self, run: Path) -> ForecastPipeline:

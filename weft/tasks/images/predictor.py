@@ -137,7 +137,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         *,
         scores: bool = False,
     ) -> None:
-        self.model, self.names, self.shape = model, list(names), shape
+        self.model, self._names, self._shape = model, list(names), shape
         self._read = read
         self._scores = scores
 
@@ -147,10 +147,10 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         Raises:
             DataError: no picture, or one that cannot be read or has another shape.
         """
-        return picture_of(raw, place, self.read, self.shape)
+        return picture_of(raw, place, self.read, self._shape)
 
     def is_one(self, raw: Raw) -> bool:
-        return one_picture(raw, self.shape)
+        return one_picture(raw, self._shape)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
         """A picture or clip, a folder or .zip of them, or a list with the name of one per line."""
@@ -159,20 +159,20 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
         for picture, probs in zip(inputs, self.probs(np.stack(inputs)) if inputs else (), strict=True):
             explain = partial(weighed, self, picture)
-            yield PictureAnswer(self.names, probs, scores=self._scores, explain=explain)
+            yield PictureAnswer(self._names, probs, scores=self._scores, explain=explain)
 
     def value(self, answer: PictureAnswer) -> str:
         return answer.label
 
     def labels(self) -> Sequence[str]:
-        return self.names
+        return self._names
 
     def classify(self, pictures: Iterable[np.ndarray | str | Path]) -> AnswerList[PictureAnswer]:
         """Like `predict` of many pictures, with the probabilities of each; in a DataFrame the labels."""
         return self.listed(pictures, lambda one: one, lambda one: one.label)
 
     @property
-    def front(self) -> Front:
+    def _front(self) -> Front:
         """The front end of the model."""
         assert isinstance(self.model.embed, Front)
         return self.model.embed
@@ -184,7 +184,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
             DataError: it is damaged or has another shape.
         """
         found = self._read(path)
-        check_shape(found.shape, self.shape, path)
+        check_shape(found.shape, self._shape, path)
         return found
 
     def probs(self, pixels: np.ndarray) -> np.ndarray:
@@ -193,7 +193,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         found = []
         with torch.inference_mode():
             for part in parts(len(pixels), ROWS):
-                x, mask = source(pixels[part], self.front.places)
+                x, mask = source(pixels[part], self._front.places)
                 found.append(self.model(x.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy())
         return np.concatenate(found)
 
@@ -204,17 +204,17 @@ def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | No
     probs = classifier.probs(picture[None])[0]
     number = int(probs.argmax())
     order = np.argsort(-probs, kind="stable")[:12].tolist()
-    others = [(classifier.names[n], float(probs[n])) for n in order]
-    front = classifier.front
+    others = [(classifier._names[n], float(probs[n])) for n in order]
+    front = classifier._front
     x, mask = source(picture[None], front.places)
     device = next(classifier.model.parameters()).device
-    label = f"{classifier.names[number]} ({probs[number]:.1%})"
+    label = f"{classifier._names[number]} ({probs[number]:.1%})"
     return Inspection(
         text=name,
         answer=label,
         source=places(front.grid),
         batch=LabelBatch(x, mask, torch.tensor([number]), 1).to(device),
-        choices=[TokenChoice("", classifier.names[number], float(probs[number]), others)],
+        choices=[TokenChoice("", classifier._names[number], float(probs[number]), others)],
         chosen_what="the classes of the picture",
         picture=weighed(classifier, picture, number),
     )
@@ -226,7 +226,7 @@ def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pi
     A pixel's weight is its share of |dL/dx . x|, summed over colours, where L is the class's log-probability
     and pixels run from -1 to 1. A pool with learned queries also shows its attention, averaged over them.
     """
-    front = classifier.front
+    front = classifier._front
     x, mask = source(picture[None], front.places)
     device = next(classifier.model.parameters()).device
     x = x.to(device).requires_grad_()
@@ -239,7 +239,7 @@ def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> Pi
     if own:
         weights = own[-1][0].mean(0).detach().float().cpu().numpy()
         looks.insert(0, ("attention of the pool", weights.reshape(front.grid)))
-    return PictureWeights(picture, looks, f"what weighed for {classifier.names[number]}")
+    return PictureWeights(picture, looks, f"what weighed for {classifier._names[number]}")
 
 
 class PictureClasses(nn.Module):
@@ -261,11 +261,11 @@ class PictureClasses(nn.Module):
 
 def export_pictures(classifier: ImageClassifier, data: ClassData) -> ModelExport:
     """A classifier of pictures or clips as one graph: pixels to the log-probability of each class."""
-    shape = classifier.shape
+    shape = classifier._shape
     both = {"pixels": noise(shape, 2)}, {"pixels": noise(shape, 3)}
     settings: dict[str, Any] = {
         "kind": "pictures",
-        "classes": classifier.names,
+        "classes": classifier._names,
         "shape": list(shape),
         "size": data.size,
         "frames": data.frames,
@@ -312,7 +312,7 @@ def evaluate(
         outputs=outputs,
         wrong=wrong,
         scores=[compared.scored(Accuracy()).counted("picture"), compared.scored(F1())],
-        compared=[compared, probabilities_of(classifier.names, probs, found.labels, None)],
+        compared=[compared, probabilities_of(classifier._names, probs, found.labels, None)],
         rows=by_class(outputs, found.labels),
         labels=names,
         matrix=confusion(outputs, found.labels, names),

@@ -154,6 +154,7 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         "per picture."
     )
     evaluation: ClassVar = ImageEvaluation
+    target_unit: ClassVar[str] = "image"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",

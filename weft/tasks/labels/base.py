@@ -265,10 +265,20 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             train = self.examples("train")
         asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
         if asked.calibrate:
+            self._check_held_out()
             self.calibrate(model)
         on_validation = split == "valid" and data is None
         title = self.title(split, data, asked) + note(self.run, on_validation=on_validation)
         return self.scores(model, found, train, title=title, settings=asked)
+
+    def _check_held_out(self) -> None:
+        if self.refit:
+            again = f"weft train {self.run}/recipe.yaml --run {self.run} training.refit="
+            raise ConfigError(
+                "--calibrate: the model was trained on the validation examples too (training.refit), so they "
+                f"cannot show how sure it may be; {again}false brings back the model before, without "
+                f"training; calibrate that one, and {again}true keeps its calibration"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from weft.metrics.calibration import (
     heated,
     kept,
 )
-from weft.store import files, jsonfile
+from weft.store import files, jsonfile, weights
 
 FILE = "calibration.json"
 
@@ -97,7 +97,11 @@ def _saved(run: Path) -> SavedCalibration | None:
 
 
 def _fingerprint(run: Path) -> str:
-    with (run / "model.safetensors").open("rb") as file:
+    """The digest of the model, or of the one before that was calibrated; see train/refit.py."""
+    place = run / "model.safetensors"
+    if (refit := weights.refit_of(place)) is not None:
+        return refit.chosen
+    with place.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -2,21 +2,24 @@
 
     min over W, b:   Σ_n loss(W x_n + b, y_n)  +  penalty / 2 · ‖W‖²
 
-The loss is that of the head, which is convex here, so that L-BFGS finds the only minimum. The penalty is
-chosen on validation examples, from strong to weak, each beginning at the weights of the one before.
+The loss is that of the head, which is convex here, so that L-BFGS finds the only minimum. There W is a sum of
+examples, Σ_n x_n a_nᵀ, so L-BFGS keeps the few a_n instead of a weight for each of very many items; a step
+reads the examples twice, whatever the line search tries. The penalty is chosen on validation examples, from
+strong to weak, each beginning at the weights of the one before.
 Read next: ../classify/model.py, `Bag`; ../tag/features.py, words with features; ../../nn/embed/grams.py, the
 table that keeps W.
 """
 
 import warnings
+from collections import deque
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from weft.masks import from_lengths
 from weft.models import Labeller
@@ -32,10 +35,16 @@ STEPS = 300
 """Maximum steps of L-BFGS for one penalty."""
 
 HISTORY = 10
-"""Steps that L-BFGS remembers, each as large as the weights twice."""
+"""Steps that L-BFGS remembers."""
 
-TOLERANCE = 1e-5
-"""Largest derivative of the mean loss at a minimum."""
+TOLERANCE = 1e-4
+"""Length of the gradient at a minimum, as a share of that without weights."""
+
+FLAT = 0.3
+"""A line search ends where the slope is at most this share of that where it began."""
+
+TRIES = 20
+"""Maximum lengths that a line search tries."""
 
 
 class Design(NamedTuple):
@@ -52,7 +61,7 @@ class Design(NamedTuple):
         """From the numbers and the weights of the items of each text."""
         ends = np.cumsum([0, *map(len, numbers)])
         columns = np.concatenate([np.array(row, dtype=np.int64) for row in numbers])
-        values = np.concatenate(weights).astype(np.float64)
+        values = np.concatenate(weights).astype(np.float32)
         shape = len(numbers), num_items
         rows, places, weighed = (torch.from_numpy(one) for one in (ends, columns, values))
         with warnings.catch_warnings():
@@ -94,7 +103,8 @@ def solve(
         valid: the texts that choose the penalty if none is given.
         penalties: those to choose from, the strongest first.
 
-    Source: Nocedal 1980 (L-BFGS); Fan et al. 2008, "LIBLINEAR", whose C is 1 / penalty.
+    Source: Nocedal 1980 (L-BFGS); Kimeldorf & Wahba 1971 (W is a sum of texts); Fan et al. 2008, "LIBLINEAR",
+        whose C is 1 / penalty.
     """
     problem = _Problem(model, train)
     if penalty is not None:
@@ -113,84 +123,134 @@ def solve(
     return Solution(best, losses)
 
 
+class _Point(NamedTuple):
+    """Weights W = Σ_n x_n a_nᵀ and the parameters of the head, or a direction of them."""
+
+    shares: Tensor  # [N, C] a
+    sums: Tensor  # [N, C] W x
+    own: Tensor  # [P] of the head
+
+    def plus(self, other: "_Point", times: float) -> "_Point":
+        """This and a multiple of another."""
+        return _Point(*(one.add(more, alpha=times) for one, more in zip(self, other, strict=True)))
+
+    def times(self, factor: float) -> "_Point":
+        """A multiple."""
+        return _Point(*(one * factor for one in self))
+
+    def dot(self, other: "_Point") -> float:
+        """The inner product of both, without computing W."""
+        return float((self.shares * other.sums).sum() + (self.own * other.own).sum())
+
+
+class _Step(NamedTuple):
+    """A point, with the loss and its derivatives by the sums and the head; the penalty is not among them."""
+
+    at: _Point
+    loss: float
+    of_sums: Tensor
+    of_own: Tensor
+
+
 class _Problem:
-    """The weights of a linear model in float64, and the loss of its training texts."""
+    """The loss of the training examples, and where the search stands."""
 
     def __init__(self, model: Labeller, train: Design) -> None:
         assert isinstance(model.embed, GramTable | FeatureTable)
         self.table, self.model_head = model.embed, model.head
         self.head = deepcopy(model.head).double().train()
         self.learnt = {name: one for name, one in self.head.named_parameters() if one.requires_grad}
+        penalised = [torch.full((one.numel(),), float(name != "bias")) for name, one in self.learnt.items()]
+        self.penalised = torch.cat(penalised).double()  # [P]
         ratios = self.table.ratios
-        self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").double()
+        self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").float()
         self.train = train
         self.transposed = train.items.to_sparse_coo().t().coalesce().to_sparse_csr()
-        whole = self.table.weight.detach().double()
-        self.places: Tensor | None = None  # in W of the weights that are learnt; None for all
-        if (
-            train.sentences is not None
-        ):  # of words those of features and tags that occur together, a tenth of all
-            together = self.transposed @ F.one_hot(train.target, whole.shape[1]).double()
-            self.places = together.flatten().nonzero()[:, 0]
-            whole = whole.flatten()[self.places]
-        self.weight = whole.requires_grad_()
+        none = torch.zeros(len(train.target), self.table.size, dtype=torch.float64)
+        own = parameters_to_vector(self.learnt.values()).detach().clone()
+        self.now = self._step(_Point(none, none, own))
+        first = self._gradient(0.0)
+        self.least = TOLERANCE * first.dot(first) ** 0.5
 
     def minimise(self, penalty: float) -> None:
         """Go from the present weights to those with the lowest loss."""
-        count = len(self.train.target)
-        optimiser = torch.optim.LBFGS(
-            [self.weight, *self.learnt.values()],
-            max_iter=STEPS,
-            history_size=HISTORY,
-            tolerance_grad=TOLERANCE,
-            line_search_fn="strong_wolfe",
-        )
-
-        def closure() -> Tensor:
-            sums = self._sums(self.train).requires_grad_()
-            with torch.enable_grad():
-                loss = self._loss(sums, self.train) / count
-            of_sums, *gradients = torch.autograd.grad(loss, [sums, *self.learnt.values()])
-            slope = (self.transposed @ of_sums) * self.ratios
-            self.weight.grad = slope if self.places is None else slope.flatten()[self.places]
-            for parameter, gradient in zip(self.learnt.values(), gradients, strict=True):
-                parameter.grad = gradient
-            total = loss.detach()
-            penalised = [one for name, one in self.learnt.items() if name != "bias"]
-            for one in (self.weight, *penalised):
-                assert one.grad is not None
-                one.grad += one.detach() * (penalty / count)
-                total += one.detach().square().sum() * (penalty / count / 2)
-            return total
-
-        optimiser.step(closure)
+        past = deque[tuple[_Point, _Point]](maxlen=HISTORY)
+        gradient = self._gradient(penalty)
+        for _ in range(STEPS):
+            if gradient.dot(gradient) ** 0.5 <= self.least:
+                return
+            towards = _direction(gradient, past)
+            length = self._search(towards, gradient.dot(towards), penalty)
+            if not length:
+                return
+            before, gradient = gradient, self._gradient(penalty)
+            past.append((towards.times(length), gradient.plus(before, -1.0)))
 
     def loss(self, texts: Design) -> float:
         """The mean loss of other texts."""
         self.head.eval()
         with torch.no_grad():
-            found = self._loss(self._sums(texts), texts) / len(texts.target)
+            self._set(self.now.at.own)
+            sums = (texts.items @ (self._weight() * self.ratios)).double()
+            found = self._loss(sums, texts) / len(texts.target)
         self.head.train()
         return float(found)
 
     def keep(self) -> None:
         """Copy the weights into the model."""
+        self._set(self.now.at.own)
         with torch.no_grad():
-            self.table.weight.copy_(self._weights())
+            self.table.weight.copy_(self._weight())
             for name, found in self.learnt.items():
                 self.model_head.get_parameter(name).copy_(found)
 
-    def _sums(self, texts: Design) -> Tensor:
+    def _set(self, own: Tensor) -> None:
         with torch.no_grad():
-            return texts.items @ (self._weights() * self.ratios)
+            vector_to_parameters(own, self.learnt.values())
 
-    def _weights(self) -> Tensor:
-        """W [V, C]."""
-        if self.places is None:
-            return self.weight
-        whole = self.weight.new_zeros(self.table.weight.shape)
-        whole.view(-1)[self.places] = self.weight
-        return whole
+    def _weight(self) -> Tensor:
+        return (self.transposed @ self.now.at.shares.float()) * self.ratios
+
+    def _gradient(self, penalty: float) -> _Point:
+        shares = self.now.of_sums.add(self.now.at.shares, alpha=penalty)
+        weight = (self.transposed @ shares.float()) * self.ratios
+        sums = self.train.items @ (weight * self.ratios)
+        own = self.now.of_own + penalty * self.penalised * self.now.at.own
+        return _Point(shares, sums.double(), own)
+
+    def _step(self, at: _Point) -> _Step:
+        sums = at.sums.detach().requires_grad_()
+        self._set(at.own)
+        with torch.enable_grad():
+            loss = self._loss(sums, self.train)
+        of_sums, *of_own = torch.autograd.grad(loss, [sums, *self.learnt.values()])
+        return _Step(at, float(loss.detach()), of_sums, parameters_to_vector(of_own))
+
+    def _search(self, towards: _Point, slope: float, penalty: float) -> float:
+        """Go along a direction to where the loss is nearly flat; how far in its lengths, 0 for nowhere."""
+        begin = self.now
+        own = self.penalised * towards.own
+        linear = penalty * float((towards.shares * begin.at.sums).sum() + (own * begin.at.own).sum())
+        square = penalty * float((towards.shares * towards.sums).sum() + (own * towards.own).sum())
+        low, low_slope, high, high_slope, length = 0.0, slope, float("inf"), 0.0, 1.0
+        for _ in range(TRIES):
+            there = self._step(begin.at.plus(towards, length))
+            risen = there.loss - begin.loss + length * linear + length**2 / 2 * square
+            here = float((there.of_sums * towards.sums).sum() + (there.of_own * towards.own).sum())
+            here += linear + length * square
+            if abs(here) <= FLAT * abs(slope) and risen < 0:
+                self.now = there
+                return length
+            if here < 0 and risen < 0:
+                low, low_slope = length, here
+            else:
+                high, high_slope = length, here
+            if high == float("inf"):
+                length *= 3
+            else:
+                share = low_slope / (low_slope - high_slope) if high_slope > 0 else 0.5
+                length = low + (high - low) * min(0.9, max(0.1, share))
+        return 0.0
 
     def _loss(self, sums: Tensor, texts: Design) -> Tensor:
         mask = texts.sentences
@@ -200,3 +260,17 @@ class _Problem:
         scores, target = sums.new_zeros(*mask.shape, sums.shape[1]), texts.target.new_zeros(mask.shape)
         scores[mask], target[mask] = sums, texts.target
         return self.head.loss(scores, target, mask).total
+
+
+def _direction(gradient: _Point, past: Sequence[tuple[_Point, _Point]]) -> _Point:
+    """The gradient times the inverse curvature that the last steps and changes of the gradient show."""
+    found, factors = gradient.times(-1.0), list[float]()
+    for step, change in reversed(past):
+        factors.append(step.dot(found) / step.dot(change))
+        found = found.plus(change, -factors[-1])
+    if past:
+        step, change = past[-1]
+        found = found.times(step.dot(change) / change.dot(change))
+    for (step, change), factor in zip(past, reversed(factors), strict=True):
+        found = found.plus(step, factor - change.dot(found) / step.dot(change))
+    return found

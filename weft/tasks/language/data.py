@@ -220,6 +220,21 @@ class Stream(NamedTuple):
         return np.bincount(numbers, values, self.lines)
 
 
+def joined(one: Stream, other: Stream) -> Stream:
+    """One text after the other; a whole text begins with the tokens of its opening again."""
+    whole = one.last is not None
+    tokens = np.concatenate([one.tokens, other.tokens if whole else other.tokens[1:]])
+    last = None if one.last is None or other.last is None else [one.last, other.last + len(one.tokens)]
+    return Stream(
+        tokens,
+        one.lines + other.lines,
+        one.words + other.words,
+        one.characters + other.characters,
+        np.concatenate([one.each, other.each]),
+        None if last is None else np.concatenate(last),
+    )
+
+
 def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
     """Encode lines as one row of tokens."""
     parts = [np.array([EOS], np.int32)]

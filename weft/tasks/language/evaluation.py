@@ -45,6 +45,9 @@ BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Lower bounds of the frequency classes: how often a token occurs in training."""
 
 
+MIXTURE = "perplexity of a mixture"
+
+
 class TextLikelihood(NamedTuple):
     """Log-probabilities of the tokens of a text under one model."""
 
@@ -73,6 +76,10 @@ class ProseEvaluation(Evaluation):
     compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats per token by how often it was seen"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
+
+    @property
+    def used(self) -> ScoreWithBaselines:
+        return self.scores[-1] if self.scores[-1].score.name.startswith(MIXTURE) else self.scores[0]
 
     def notes(self) -> list[str]:
         missing = "  baseline: none, because the training text that it counts is missing"
@@ -149,7 +156,7 @@ def evaluate(
     scores = _scored(stream, compared, signature)
     if mixture is not None:
         both = _compared(stream, mixture, known, signature).scored(Perplexity())
-        scores.append(both.renamed(f"perplexity of a mixture ({mixture.name})"))
+        scores.append(both.renamed(f"{MIXTURE} ({mixture.name})"))
     return ProseEvaluation(
         title=f"{title}, {plural(stream.lines, 'line')}"
         + ("" if ngrams else ", no baseline because the training text that it counts is missing"),

@@ -13,9 +13,11 @@ from weft.tasks.init import (
     TEST,
     TRAIN,
     VALID,
+    ModelCandidate,
     Option,
     Survey,
     TemplateInit,
+    Trial,
     files_of,
     only,
     planned,
@@ -27,8 +29,17 @@ from weft.wording import plural
 from weft.words import LETTERS
 
 Kind = Literal["space", "word", "character", "bpe"]
-Model = Literal["lstm", "gpt"]
 SMALL = 2_000_000  # characters
+TRIAL = Trial(
+    (
+        ModelCandidate("lstm", "a recurrent network", updates=1500),
+        ModelCandidate("mixture", "the same mixed with an n-gram model of the training text", updates=1500),
+    ),
+    untried="lstm",
+    unit="character",
+    fewest=20_000,
+    most=SMALL,
+)
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = regex.compile(rf"(?<={LETTERS}|_)[.,;:?!](?= |$)", regex.MULTILINE)
 
@@ -47,8 +58,9 @@ class LanguageInit(TemplateInit):
             "Kind of tokens. Default: chosen from the text.",
             choices=("space", "word", "character", "bpe"),
         ),
-        Option("model", "Model to train.", choices=("lstm", "gpt"), default="lstm"),
+        *TRIAL.options(ModelCandidate("gpt", "a Transformer")),
     )
+    trial: ClassVar = TRIAL
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
@@ -69,6 +81,7 @@ class LanguageInit(TemplateInit):
         tokens = seen.characters if kind == "character" else seen.words
         plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
         return {
+            "examples": seen.characters,
             "name": train.name,
             "counted": plural(seen.texts, "line"),
             "words": seen.counted(seen.words),
@@ -77,6 +90,8 @@ class LanguageInit(TemplateInit):
             "kind": f"bpe, size: {lines.pieces(seen)}" if kind == "bpe" else kind,
             "lstm": only(not gpt),
             "gpt": only(gpt),
+            "mixed": only(given["model"] == "mixture"),
+            "unmixed": only(given["model"] != "mixture"),
             "length": length,
             "width": width + width % 8,
             "warmup": plan.warmup,

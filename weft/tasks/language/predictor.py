@@ -22,7 +22,7 @@ from weft.search.offered import written
 from weft.search.settings import most_rows, most_tokens, search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import least_risk
+from weft.tasks.consensus import chosen
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
@@ -31,7 +31,7 @@ from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, a
 from weft.tasks.running_text.data import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import name_in
-from weft.text.portable import portable
+from weft.text.loading import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import leaves
 
@@ -61,7 +61,7 @@ class Continuation(Answer):
 
     def text(self) -> str:
         """Each continuation on its own line; with scores, after its log-probability and a tab."""
-        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self.found]
+        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer._scores else one.text for one in self.found]
         return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
 
     def json(self) -> Json:
@@ -143,11 +143,11 @@ class TextWriter(Predictor[str]):
         self.model = model
         self.vocabulary = vocabulary
         self.decoding = decoding
-        self.batching: Batching = batching
-        self.length = length
-        self.mixed = mixed
+        self._batching: Batching = batching
+        self._length = length
+        self._mixed = mixed
         self.lines = decoding.nbest
-        self.scores = scores
+        self._scores = scores
         cut = batching == "windows" and vocabulary.opening is None
         window = length if cut else most_positions(model.decoder)
         self.reader = StepReader(model, window, mixed)
@@ -170,7 +170,7 @@ class TextWriter(Predictor[str]):
             try:
                 if isinstance(found, DataError | ShapeError):
                     raise found
-                if self.scores and not self.decoding.max_tokens:
+                if self._scores and not self.decoding.max_tokens:
                     total = self.score(text).total
                     found = [one._replace(logp=total) for one in found]
                 yield Continuation(self, found)
@@ -214,9 +214,7 @@ class TextWriter(Predictor[str]):
                 [self._written(some[n], rows[n], *one) for one in row]
                 for n, row in zip(numbers, written, strict=True)
             ]
-            if not self.decoding.mbr:
-                return every
-            best = (least_risk([one.added for one in row], self.decoding.nbest) for row in every)
+            best = (chosen([one.added for one in row], self.decoding) for row in every)
             return [[row[place] for place in places] for row, places in zip(every, best, strict=True)]
 
         for numbers in lengths.values():
@@ -338,7 +336,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     model, vocabulary = writer.model, writer.vocabulary
     device = next(model.parameters()).device
     tokens = writer.reading.tokens(text)
-    tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
+    tokens = tokens[: writer._length - 1] if writer._batching == "windows" else tokens
     batch = collate_lines([tokens]).to(device)
     with torch.no_grad():
         h = model.features(batch)
@@ -363,7 +361,7 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     different = {one.token for one in trace.candidates}
 
     def context(line: str) -> Words | None:
-        read = writer.reading.tokens(line)[: writer.length - 1]
+        read = writer.reading.tokens(line)[: writer._length - 1]
         with torch.no_grad():
             states = model.features(collate_lines([read]).to(device))[0, 1:]
         return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None

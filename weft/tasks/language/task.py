@@ -41,6 +41,7 @@ from weft.tasks.language.data import (
     StreamPieces,
     collate_lines,
     cut,
+    joined,
     line_batches,
     lines_of,
     rarity,
@@ -182,9 +183,14 @@ class LanguageTraining(Training):
         self._data = data
         self._vocabulary = vocabulary
         self._valid = valid
+        self._most = most
         lines = list(lines_of(train)) if data.batches == "lines" else []
         self._lines = [line for line in lines if most is None or len(line) < most]
         self.left_out = len(lines) - len(self._lines)
+
+    def whole(self) -> "LanguageTraining":
+        text = joined(self.text, self._valid)
+        return LanguageTraining(self._data, self._vocabulary, text, self._valid, self._most)
 
     def plan(self, seed: int) -> StreamPieces | RandomWindows | Batches:
         """Consecutive pieces of the training text, random windows, or lines."""
@@ -343,6 +349,15 @@ class LanguageTask(RunningTextTask[ProseModel]):
 
     def small_model(self) -> Generator:
         return self.model_config.build(max(5, self.model_config.least))
+
+    def check_refit(self) -> None:
+        """A mixture tunes its weights on the validation text, which must be unseen then."""
+        decoding = self.decoding
+        if decoding.tuned and (decoding.mixture or decoding.cache):
+            raise ConfigError(
+                "decoding.mixture and decoding.cache fit their weights to the validation text, which would "
+                "be part of the training; leave refit out, or set the weights"
+            )
 
     def check_ready(self) -> None:
         with within("model"):

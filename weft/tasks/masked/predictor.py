@@ -28,7 +28,7 @@ from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.tasks.running_text.base import ContextEvaluation, Side
 from weft.tasks.running_text.data import Parts
 from weft.tasks.seq2seq.inspection import name_in
-from weft.text.portable import portable
+from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 if TYPE_CHECKING:

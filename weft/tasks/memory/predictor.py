@@ -93,7 +93,9 @@ class Rememberer(predictor.Predictor[Tensor]):
         self, model: Labeller, data: MemoryData, *, scores: bool = False, plot: bool = False
     ) -> None:
         if (scores or plot) and data.problem == "adding":
-            raise ConfigError(f"--{'scores' if scores else 'plot'}: a sum has no probability; leave it out")
+            raise ConfigError(
+                f"--{'scores' if scores else 'pictures'}: a sum has no probability; leave it out"
+            )
         self.model, self.data = model, data
         self._scores, self._plot = scores, plot
 
@@ -117,15 +119,15 @@ class Rememberer(predictor.Predictor[Tensor]):
         for x in inputs:
             mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
             with torch.no_grad():
-                found = self.answer(x.to(device), mask)
+                found = self._answer(x.to(device), mask)
                 shown = self._scores or self._plot
                 logp = self._logp(x.to(device), mask, found) if shown else []
-            yield MemoryAnswer(self.write(found)[0], logp, scores=self._scores)
+            yield MemoryAnswer(self._write(found)[0], logp, scores=self._scores)
 
-    def answer(self, x: Tensor, mask: Tensor) -> Tensor:
+    def _answer(self, x: Tensor, mask: Tensor) -> Tensor:
         """Sums [B], or the n symbols that are asked [B, n]."""
         best = self.model.best(x, mask)
-        return best[:, 0] if self.data.problem == "adding" else best[:, -self.asked(x) :]
+        return best[:, 0] if self.data.problem == "adding" else best[:, -self._asked(x) :]
 
     def _logp(self, x: Tensor, mask: Tensor, answer: Tensor) -> list[float]:
         """Log-probabilities of the symbols that were answered [1, n]."""
@@ -133,17 +135,17 @@ class Rememberer(predictor.Predictor[Tensor]):
         found: list[float] = logp.gather(2, answer[..., None]).flatten().tolist()
         return found
 
-    def asked(self, x: Tensor) -> int:
+    def _asked(self, x: Tensor) -> int:
         """How many of the last outputs are asked of inputs [B, T] that are signs."""
         return PROBLEMS[self.data.problem].asked(x.shape[1], self.data.symbols)
 
-    def write(self, answers: Tensor) -> list[str]:
+    def _write(self, answers: Tensor) -> list[str]:
         """Answers as text; `-` represents any symbol that is not a letter."""
         if self.data.problem == "adding":
             return [f"{value:.4f}" for value in answers.tolist()]
         return ["".join(LETTERS[n] if n < SYMBOLS else "-" for n in row) for row in answers.tolist()]
 
-    def read(self, text: str) -> Tensor:
+    def _read(self, text: str) -> Tensor:
         """A line as the model's input; see parse."""
         return self.parse(text, Place("input"))
 
@@ -171,12 +173,12 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
         batch = data.batch("test", np.arange(1))
         x = batch.source
     else:
-        x = rememberer.read(checked(text))
+        x = rememberer._read(checked(text))
     x = x.to(device)
     mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
     with torch.no_grad():
         best = model.best(x, mask)
-        answer = rememberer.write(rememberer.answer(x, mask))[0]
+        answer = rememberer._write(rememberer._answer(x, mask))[0]
     if adding:
         source = [f"{value:.2f}{'*' if mark else ''}" for value, mark in x[0].tolist()]
         target = best[:, 0]
@@ -186,7 +188,7 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
         source = [signs[int(n)] for n in x[0].tolist()]
         with torch.no_grad():
             logp = model(x, mask)[0]
-        target, last = best, rememberer.asked(x)
+        target, last = best, rememberer._asked(x)
         asked = source[:last] if data.problem == "copying" else source[-last:]
         choices = choices_of(logp[-last:], best[0, -last:].tolist(), NAMES.__getitem__, asked)
     shown = ("" if max(map(len, source)) == 1 else " ").join(source)
@@ -282,18 +284,18 @@ def measure(rememberer: Rememberer, split: str, count: int) -> MemoryScores:
     for at in range(0, count, data.batch_rows):
         batch = data.batch(split, np.arange(at, min(at + data.batch_rows, count))).to(device)
         with torch.no_grad():
-            answers = rememberer.answer(batch.source, batch.source_mask)
+            answers = rememberer._answer(batch.source, batch.source_mask)
             if data.problem == "adding":
                 truth = batch.target
                 error = (answers - truth).square()
                 places = batch.source.shape[1] - batch.source[..., 1].argmax(1, keepdim=True)
             else:
-                truth = batch.target[:, -rememberer.asked(batch.source) :]
+                truth = batch.target[:, -rememberer._asked(batch.source) :]
                 logp = model(batch.source, batch.source_mask)
                 error = -logp.gather(2, batch.target[..., None]).squeeze(2).mean(1)
                 places = torch.arange(1, truth.shape[1] + 1, device=device).expand_as(truth)
-        outputs += rememberer.write(answers)
-        references += rememberer.write(truth)
+        outputs += rememberer._write(answers)
+        references += rememberer._write(truth)
         for part, one in zip(parts, (answers, truth, error, places), strict=True):
             part.append(one.double().cpu().numpy())
     return MemoryScores(outputs, references, *map(np.concatenate, parts))

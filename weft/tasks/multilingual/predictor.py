@@ -20,7 +20,7 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw, as_text
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
-from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.seq2seq.translator import Translator, known_languages
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -87,6 +87,7 @@ class MultilingualTranslator(Predictor[str]):
             scores=self._scores,
             keeps="parts",
             columns=(pair.partition("-")[0],),
+            languages=known_languages(*pair.split("-")),
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:

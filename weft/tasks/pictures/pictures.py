@@ -16,13 +16,13 @@ from PIL import Image
 from torch import Tensor
 
 from weft.data import archive
-from weft.data.held import held
+from weft.data.held import held, name_of
 from weft.data.images import PICTURES
 from weft.data.lines import read_lines
 from weft.data.magic import UNLISTED, kind_of_file
 from weft.errors import DataError
 from weft.store import jsonfile
-from weft.tasks.predictor import Place, Predictor, Raw, name_of
+from weft.tasks.predictor import Place, Predictor, Raw
 from weft.wording import kind_of
 
 

@@ -55,7 +55,7 @@ from weft.tasks.seq2seq.encoding import (
 from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, perplexity, score_file, written
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.model import PairModel
-from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.seq2seq.translator import Translator, known_languages
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EvaluationSettings,
@@ -349,6 +349,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             shortlist=self._made,
             keeps=self._keeps,
             columns=(self.task.data.source,),
+            languages=known_languages(self.task.data.source, self.task.data.target),
         )
 
     def with_direction(self, text: str, target: str) -> str:

@@ -4,7 +4,6 @@ Read next: ../../data/parallel.py and ../../data/corpora.py, which read them; ..
 which keeps tokens.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,22 +15,16 @@ from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
+from weft.tasks.vocabulary import TextVocabulary
 from weft.text import sampling
-from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class VocabularySettings:
-    """How text is tokenised; learnt from the training side of the data alone.
+class VocabularySettings(TextVocabulary):
+    """The tokens of pairs of texts; learnt from the training side of the data alone.
 
     Args:
-        kind: subwords (bpe, unigram), words, words between white space alone (space), or characters.
-        size: number of tokens with the four special ones, of words and characters at most; null takes
-            every word or character.
         shared: one vocabulary for both languages.
-        min_count: rarer words (of a word vocabulary) or characters become unknown.
-        form: Unicode normal form.
-        lowercase: all text is lowercased, output too.
         dropout: of kind bpe, in training: probability of skipping a merge, so that a text is cut
             differently each time (BPE-dropout). 0.1 is usual; it helps most with little data.
         alpha: of kind unigram, in training: draws segmentations with probabilities to this power. 0.2 is
@@ -41,9 +34,6 @@ class VocabularySettings:
     kind: Literal["bpe", "unigram", "word", "space", "character"] = "bpe"
     size: Size | None = 4000
     shared: bool = True
-    min_count: int = 1
-    form: Literal["nfc", "nfkc", "none"] = "nfc"
-    lowercase: bool = False
     dropout: DropoutRate = 0.0
     alpha: float | None = None
 
@@ -54,17 +44,6 @@ class VocabularySettings:
     def sampled(self) -> bool:
         """Whether training draws other segmentations than the usual one."""
         return self.dropout > 0 or self.alpha is not None
-
-    def learn(self, lines: Iterable[str]) -> Vocabulary:
-        """The vocabulary of these lines."""
-        return Vocabulary.train(
-            lines,
-            kind=self.kind,
-            size=self.size,
-            min_count=self.min_count,
-            form=self.form,
-            lowercase=self.lowercase,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

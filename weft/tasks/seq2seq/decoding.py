@@ -17,7 +17,7 @@ Keeps = Literal["nothing", "texts", "parts"]
 """What answers keep of their sources: texts without letters as they are; or also parts of other texts."""
 
 _OF_TEXTS = options(Decoding)
-_DRAWN = {name: one for name, one in _OF_TEXTS.items() if name != "glossary"}
+_DRAWN = {name: one for name, one in _OF_TEXTS.items() if name not in ("glossary", "strict")}
 _SEARCHED = {name: one for name, one in _DRAWN.items() if one.search != "sample" and name != "nbest"}
 _SEARCHED_OF_TEXTS = {**_SEARCHED, "glossary": _OF_TEXTS["glossary"]}
 

@@ -45,6 +45,8 @@ from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
 from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.translator import TranslationAnswer, Translator
 from weft.text.characters import named
+from weft.text.numbers import numbers as numbers_in
+from weft.text.numbers import wrong_numbers
 from weft.wording import plural
 from weft.words import unit_of, units
 
@@ -167,6 +169,7 @@ def evaluate(
         scored(metric, outputs, references, sources, baselines=lowest) for metric in (bleu, chrf, meteor)
     ]
     found.append(sentences(found[-1], lowest, references))
+    found += numbers_kept(translator, sources, outputs)
     glossary, form = translator.decoding.glossary, translator.target.form
     lacking = [character for source in sources for character in translator.lacking(source)]
     return PairEvaluation(
@@ -203,6 +206,27 @@ def sentences(
     values = {name: metric.score(lines, references).value for name, lines in lowest.items()}
     rows = metric.by_sentence(corpus.statistics)
     return of_rows(metric, rows, baselines=values, items=corpus.items).renamed("METEOR, mean of sentences")
+
+
+def numbers_kept(
+    translator: Translator, sources: Sequence[str], outputs: Sequence[str]
+) -> list[ScoreWithBaselines]:
+    """The share of outputs with the numbers of their sources, if any source has numbers."""
+    source, target = translator.languages
+    rows = [
+        not wrong_numbers(text, output, translator.languages)
+        for text, output in zip(sources, outputs, strict=True)
+        if numbers_in(text, source)
+    ]
+    if not rows:
+        return []
+    metric = ratio(
+        "numbers kept",
+        f"unit:source with numbers|forms:{source or 'any'}-{target or 'any'}",
+        higher_is_better=True,
+        form="percent",
+    )
+    return [mean_of(metric, np.array(rows, float), items=fingerprint(sources))]
 
 
 def likelihood(
@@ -304,7 +328,7 @@ def written_pairs(
     outputs, wrong, seconds = written(translator, sources, kept, title)
     for number, output in zip(kept, outputs, strict=True):
         lines[number] = output
-    title = f"{title}, {counted(len(kept), left_out, what)}, {translator.described}"
+    title = f"{title}, {counted(len(kept), left_out, what)}, {translator._described}"
     title += unanswered(wrong, "scored as empty")
     return WrittenPairs(title, sources, references, outputs, lines, left_out, wrong, seconds)
 

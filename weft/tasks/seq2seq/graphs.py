@@ -20,8 +20,9 @@ from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.translator import as_searched
+from weft.text.loading import portable
+from weft.text.numbers import CODES
 from weft.text.placeholders import PORTABLE
-from weft.text.portable import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map
 
@@ -161,6 +162,7 @@ def export_rewriter(
             "source": names[0],
             "target": names[1],
             "kept": PORTABLE if keeps != "nothing" else None,
+            "codes": CODES,
             "keeps_parts": keeps == "parts",
             **more,
         },

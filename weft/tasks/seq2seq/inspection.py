@@ -62,9 +62,7 @@ def plain_beam(how: Decoding) -> Decoding:
         ('beam', 5, 5)
     """
     beam = max(2, how.beam) if how.search == "beam" else 5
-    return replace(
-        how, search="beam", beam=beam, nbest=beam, mbr=0, coverage=0.0, diverse=1, require=(), shortlist=0
-    )
+    return how.as_beam(beam, nbest=beam, coverage=0.0, diverse=1, require=(), shortlist=0)
 
 
 def decoded(

@@ -1,9 +1,9 @@
 """A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
-wrong: text without letters, placeholders ("%s"), and characters that the vocabulary lacks.
-Read next: batch_search.py; ../../search/beam.py; ../../text/placeholders.py; ../../figures/pharaoh.py,
-which turns attention into pairs of words.
+wrong: text without letters, placeholders ("%s"), numbers, and characters that the vocabulary lacks.
+Read next: batch_search.py; ../../search/beam.py; ../../text/placeholders.py; ../../text/numbers.py;
+../../figures/pharaoh.py, which turns attention into pairs of words.
 """
 
 import copy
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
+from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
@@ -27,14 +27,26 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import least_risk
-from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
+from weft.tasks.consensus import chosen
+from weft.tasks.predictor import (
+    Answer,
+    Failure,
+    Json,
+    Place,
+    Predictor,
+    Raw,
+    answered,
+    as_text,
+    each,
+    succeeded,
+)
 from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.text.characters import Alphabet, named
 from weft.text.links import Links, Span, attended, proportional
+from weft.text.numbers import Languages, StandIns, codes, replaced, stand_ins, wrong_numbers
 from weft.text.placeholders import differing, missing, restored, spans, tagged, untagged
 from weft.text.segments import WrittenSentence
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -62,7 +74,7 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
     Example:
         >>> kept_parts("Open %s 🙂", Alphabet("Open "))
         KeptParts(whole=False, placeholders=True, unknown=[(8, 9)], lacking=['🙂'])
-        >>> kept_parts("{count} / 2026-11-26", Alphabet("")).whole
+        >>> kept_parts("{count} / 2026-11-26 Ctrl+F5", Alphabet("Ctrl+F")).whole
         True
     """
     fixed = spans(line)
@@ -77,8 +89,8 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
         else:
             unknown.append(word)
     rest, at = "", 0
-    for begin, end in sorted([*fixed, *unknown]):
-        rest, at = rest + line[at:begin], end
+    for begin, end in sorted([*fixed, *unknown, *codes(line)]):
+        rest, at = rest + line[at:begin], max(at, end)
     rest += line[at:]
     whole = not any(map(str.isalpha, rest))
     characters = [line[begin:end] for begin, end in lacking]
@@ -98,6 +110,20 @@ def completed(
         whole = restored(line, WrittenSentence(target, seen), lost)
         target = target if missing(line, whole) else whole
     return target, differing(line, target)
+
+
+def known_languages(source: str, target: str) -> Languages:
+    """The codes of two sides; "" for one that is not named by its language.
+
+    Example:
+        >>> known_languages("English", "pt-BR"), known_languages("source", "german")
+        (('en', 'pt'), ('', 'de'))
+    """
+    names = [
+        code_of(name) or (name if CODE.fullmatch(name) and name not in SIDES else "")
+        for name in (source, target)
+    ]
+    return names[0], names[1]
 
 
 def _touches(one: Span, others: Sequence[Span]) -> bool:
@@ -166,7 +192,7 @@ class SearchResult(NamedTuple):
     score: float  # log-probability normalised by length; hypotheses are ranked by it
     logp: float  # nats
     tokens: list[int]  # as the model wrote them; none for a copy of the source
-    lost: str = ""  # what is wrong with its placeholders
+    lost: str = ""  # what is wrong with its placeholders and numbers
     searched: str | None = None  # the text as the model wrote it, if it was completed
 
 
@@ -184,8 +210,7 @@ def results(
         texts = [
             SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every
         ]
-        best = least_risk([one.text for one in texts], how.nbest) if how.mbr else range(len(texts))
-        yield [texts[place] for place in best]
+        yield [texts[place] for place in chosen([one.text for one in texts], how)]
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
@@ -207,6 +232,7 @@ class Translator(Predictor[str]):
         shortlist: for `decoding.shortlist`.
         keeps: what is kept of a source if `decoding.verbatim` is true.
         columns: of the sources in a table, one.
+        languages: their codes, for the forms of numbers; "" if they are not known.
 
     Example:
         >>> from weft.models import Generator
@@ -243,9 +269,11 @@ class Translator(Predictor[str]):
         shortlist: Shortlist | None = None,
         keeps: Keeps = "nothing",
         columns: Sequence[str] = (),
+        languages: Languages = ("", ""),
     ) -> None:
         self.model = model
         self.columns = columns
+        self.languages = languages
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
         self.target = target
         self.decoding = decoding
@@ -253,7 +281,7 @@ class Translator(Predictor[str]):
         self.lines = decoding.nbest
         self.scores = scores
         together = f", {1 + len(others)} runs together" if others else ""
-        self.described = f"{decoding.describe()}{together}"
+        self._described = f"{decoding.describe()}{together}"
         path = decoding.glossary if decoding.terms == "require" else None
         self._glossary = None if path is None else read_glossary(path)
         how = replace(decoding, glossary=None)
@@ -272,8 +300,12 @@ class Translator(Predictor[str]):
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
         """Like Predictor.attempts, but searches only the failed lines again."""
         for line, found in zip(inputs, self._window(inputs, self._random), strict=True):
-            failed = isinstance(found, DataError | ShapeError)
-            yield found if failed else TranslationAnswer(self, line, found)  # type: ignore[arg-type,misc]
+            if isinstance(found, DataError | ShapeError):
+                yield found
+            elif self.decoding.strict and found[0].lost:
+                yield DataError(found[0].lost)
+            else:
+                yield TranslationAnswer(self, line, found)
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention, or positions would not be those of the source."""
@@ -316,22 +348,16 @@ class Translator(Predictor[str]):
     def pairs(
         self, lines: Iterable[str], *, window: int = WINDOW
     ) -> Iterator[tuple[str, list[SearchResult]]]:
-        """Each line with its translations.
-
-        Args:
-            lines: read `window` at a time, so that a stream of any length takes the same memory; the lines
-                of a window are sorted by length and decoded in batches.
-            window: 1 answers each line at once.
+        """Like `translate` of a stream, `window` lines at a time; a line without an answer ends it.
 
         Raises:
-            DataError, ShapeError: a line cannot be translated.
+            DataError: a line cannot be translated.
         """
-        lines, generator = iter(lines), self._search.seeded()
-        while read := list(islice(lines, window)):
-            for line, found in zip(read, self._window(read, generator), strict=True):
-                if isinstance(found, DataError | ShapeError):
-                    raise found
-                yield line, found
+        given = (self.given(line, Place(f"lines[{number}]")) for number, line in enumerate(lines))
+        for answer in answered(self.fresh(), given, window):
+            if not isinstance(answer, TranslationAnswer):
+                raise DataError(answer.wrong)
+            yield answer.line, list(answer.found)
 
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
@@ -371,7 +397,9 @@ class Translator(Predictor[str]):
         """The model's device."""
         return next(self.model.parameters()).device
 
-    def _window(self, lines: Sequence[str], generator: torch.Generator) -> list[list[SearchResult] | Failure]:
+    def _window(
+        self, lines: Sequence[str], generator: torch.Generator, *, correct: bool = True
+    ) -> list[list[SearchResult] | Failure]:
         nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
@@ -395,6 +423,8 @@ class Translator(Predictor[str]):
             one = results[number]
             if part is not None and number in sources and not isinstance(one, DataError | ShapeError):
                 results[number] = self._kept(lines[number], part, one, generator)
+        if correct and self._keeps == "parts" and self._alphabet.has_letters:
+            self._correct_numbers(lines, results, generator)
         return results
 
     def readable(self, line: str) -> str:
@@ -409,10 +439,57 @@ class Translator(Predictor[str]):
 
     def finished(self, line: str, found: list[SearchResult]) -> list[SearchResult]:
         """The translations of a search for a line, with what `decoding.verbatim` keeps of it."""
-        parts = self._parts(line)
+        parts, generator = self._parts(line), self._search.seeded()
         if self._is_copied(line, parts):
             return [SearchResult(line, 0.0, 0.0, [])] * len(found)
-        return found if parts is None else self._kept(line, parts, found, self._search.seeded())
+        if parts is None:
+            return found
+        results: list[list[SearchResult] | Failure] = [self._kept(line, parts, found, generator)]
+        if self._keeps == "parts" and self._alphabet.has_letters:
+            self._correct_numbers([line], results, generator)
+        return results[0]  # type: ignore[return-value]
+
+    def _correct_numbers(
+        self, lines: Sequence[str], results: list[list[SearchResult] | Failure], generator: torch.Generator
+    ) -> None:
+        """Search lines whose translations have other numbers again, with numbers that the model knows."""
+        wrong = {
+            number: found
+            for number, found in enumerate(results)
+            if not isinstance(found, DataError | ShapeError)
+            and any(wrong_numbers(lines[number], one.text, self.languages) for one in found)
+        }
+        others = {number: stand_ins(lines[number], self.languages[0]) for number in wrong}
+        asked = {number: other for number, other in others.items() if other is not None}
+        searched = self._window([one.text for one in asked.values()], generator, correct=False)
+        again = dict(zip(asked, searched, strict=True))
+        for number, found in wrong.items():
+            second = again.get(number)
+            texts = [] if isinstance(second, DataError | ShapeError | None) else [one.text for one in second]
+            results[number] = [
+                self._with_numbers(lines[number], one, others[number], texts[place : place + 1])
+                for place, one in enumerate(found)
+            ]
+
+    def _with_numbers(
+        self, line: str, found: SearchResult, other: StandIns | None, again: Sequence[str]
+    ) -> SearchResult:
+        """A translation with the numbers of its source, where they can be placed."""
+        if not wrong_numbers(line, found.text, self.languages):
+            return found
+        text = other.put_back(again[0], self.languages[1]) if other is not None and again else None
+        if text is None or differing(line, text):
+            links = self.links(line, found, guessed=False)
+            text = replaced(line, WrittenSentence(found.text, links), self.languages)
+        if differing(line, text) != differing(line, found.text) or self._displaced(line, found.text, text):
+            text = found.text
+        lost = "; ".join(filter(None, (found.lost, wrong_numbers(line, text, self.languages))))
+        return found._replace(text=text, lost=lost, searched=found.searched or found.text)
+
+    def _displaced(self, line: str, before: str, text: str) -> bool:
+        """Whether a required word is no longer in a translation."""
+        asked = (*self.terms(line), *self.decoding.require, self.decoding.prefix)
+        return any(word in before and word not in text for word in asked)
 
     def _kept(
         self, line: str, parts: KeptParts, found: list[SearchResult], generator: torch.Generator
@@ -436,8 +513,7 @@ class Translator(Predictor[str]):
     def _completed(self, line: str, parts: KeptParts, found: SearchResult) -> SearchResult:
         """A translation with the placeholders and unknown words that it lacks."""
         text, lost = completed(line, parts, found.text, partial(self.links, line, found))
-        asked = (*self.terms(line), *self.decoding.require, self.decoding.prefix)
-        if any(word in found.text and word not in text for word in asked):  # it took the place of one
+        if self._displaced(line, found.text, text):
             lacking = named([line[begin:end] for begin, end in missing(line, found.text, parts.unknown)])
             why = f"the answer lacks {lacking}, which would stand in place of a required word; correct it"
             return found._replace(lost=differing(line, found.text) or why)
@@ -516,7 +592,7 @@ class TranslationAnswer(BestTexts):
     def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
         super().__init__(found, translator.decoding.nbest, scores=translator.scores)
         self._translator = translator
-        self._line = line
+        self.line = line
 
     def figure(self) -> "Figure | None":
         """A heat map of the attention."""
@@ -527,7 +603,7 @@ class TranslationAnswer(BestTexts):
         copying, alignment = self._copying, self._alignment
         pieces = copying.source.pieces(alignment.source), copying.target.pieces(alignment.target)
         return heat_map(
-            alignment.weights, *pieces, title=f"{self._line}\n{self.found[0].text}\n({alignment.shown})"
+            alignment.weights, *pieces, title=f"{self.line}\n{self.found[0].text}\n({alignment.shown})"
         )
 
     def alignment(self) -> str:
@@ -535,12 +611,12 @@ class TranslationAnswer(BestTexts):
         if not best.tokens:  # empty, or a copy
             return " ".join(f"{number}-{number}" for number in range(len(best.text.split())))
         if best.text != self._copying.target.decode(best.tokens):  # with parts of the source
-            return between_spaces(self._line, best.text, self._translator.links(self._line, best))
+            return between_spaces(self.line, best.text, self._translator.links(self.line, best))
         return between_words(self._copying, self._alignment)
 
     @cached_property
     def _read(self) -> str:
-        return self._translator.readable(self._line)
+        return self._translator.readable(self.line)
 
     @cached_property
     def _copying(self) -> Translator:

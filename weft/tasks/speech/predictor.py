@@ -18,8 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.audio import Sound, read_paths, read_sound
-from weft.data.held import held
+from weft.data.audio import SPOKEN, Sound, read_paths, read_sound
+from weft.data.held import held, name_of
+from weft.data.listed import names_file
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
@@ -39,7 +40,7 @@ from weft.tasks.answer_list import AnswerList
 from weft.tasks.evaluation import mean_loss, unanswered
 from weft.tasks.export import SCORED, ModelExport, Score
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, name_of, predicted, read_each
+from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
@@ -83,7 +84,7 @@ class TranscriptAnswer(BestTexts):
     """
 
     def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[SearchResult]) -> None:
-        super().__init__(found, transcriber.decoding.nbest, scores=transcriber.scores)
+        super().__init__(found, transcriber.decoding.nbest, scores=transcriber._scores)
         self._transcriber = transcriber
         self._frames = frames
 
@@ -140,12 +141,12 @@ class Transcriber(predictor.Predictor[np.ndarray]):
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
-        self.sound = sound
+        self._sound = sound
         self.decoding = decoding
         self.lines = decoding.nbest
-        self.scores = scores
-        self.search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
-        self._random: torch.Generator = self.search.seeded()  # shared by all answers
+        self._scores = scores
+        self._search = BatchSearch([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
+        self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
         """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves.
@@ -154,16 +155,16 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             DataError: no recording, or one that cannot be read.
         """
         if isinstance(raw, Sound):
-            return self.sound.of(raw)
+            return self._sound.of(raw)
         if isinstance(raw, str | Path):
-            return self.read(Path(raw))
+            return self._read(Path(raw))
         if isinstance(raw, np.ndarray) and raw.ndim == 2:
             return raw
         if not isinstance(raw, bytes):
             wanted = "expected a recording: its file, bytes, samples or frames"
             raise place.refuse(f"{wanted}, got {kind_of(raw)}")
         with held(raw, str(place)) as path:
-            return self.read(path)
+            return self._read(path)
 
     def is_one(self, raw: Raw) -> bool:
         if isinstance(raw, np.ndarray):
@@ -174,7 +175,10 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         """A recording, or a list with the name of one per line."""
         name = name_of(source)
         files = ((path, Place(name, number)) for number, path in read_paths(source))
-        return read_each(source, files, self.read)
+        return read_each(source, files, self._read)
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return names_file(cells, SPOKEN)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
         texts: dict[int, list[SearchResult]] = {}
@@ -182,7 +186,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         for at in range(0, len(order), self.decoding.batch_rows):
             numbers = order[at : at + self.decoding.batch_rows]
             frames, mask = pad_frames([inputs[n] for n in numbers])
-            found = self.search(frames.to(self.device), mask.to(self.device), None, self._random)
+            found = self._search(frames.to(self._device), mask.to(self._device), None, self._random)
             texts.update(zip(numbers, results(found, repeat(self.vocabulary), self.decoding), strict=False))
         for number, one in enumerate(inputs):
             yield TranscriptAnswer(self, one, texts[number])
@@ -191,18 +195,18 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
-        self.align(np.zeros((50, self.sound.bins), np.float32), [])
+        self.align(np.zeros((50, self._sound.bins), np.float32), [])
 
     def value(self, answer: TranscriptAnswer) -> str:
         return str(answer.found[0].text)
 
-    def read(self, path: Path) -> np.ndarray:
+    def _read(self, path: Path) -> np.ndarray:
         """The frames [S, F] of a recording.
 
         Raises:
             DataError: the file is damaged or cannot be resampled.
         """
-        return self.sound.of(read_sound(path))
+        return self._sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
         """Like `predict` of many recordings, with the n best transcripts of each and their scores."""
@@ -217,18 +221,18 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         encoder = self.model.encoder
         assert encoder is not None
         width = -(-len(frames) // encoder.stride)
-        batch = collate_recordings([frames], [list(tokens)]).to(self.device)
+        batch = collate_recordings([frames], [list(tokens)]).to(self._device)
         weights, _ = attention(self.model, batch, width)
         return Heard(
             frames.astype(np.float32),
             weights[: len(tokens) + 1],
             self.vocabulary.pieces([*tokens, EOS]),
             encoder.stride,
-            self.sound.hop,
+            self._sound.hop,
         )
 
     @property
-    def device(self) -> torch.device:
+    def _device(self) -> torch.device:
         """The model's device."""
         return next(self.model.parameters()).device
 
@@ -239,23 +243,23 @@ def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -
     Args:
         frames: [S, F].
     """
-    device, encoder = transcriber.device, transcriber.model.encoder
+    device, encoder = transcriber._device, transcriber.model.encoder
     assert encoder is not None
     source, mask = pad_frames([frames])
     trace = Trace()
-    found = transcriber.search(source.to(device), mask.to(device), trace, None)
+    found = transcriber._search(source.to(device), mask.to(device), trace, None)
 
     def batch_of(tokens: list[int]) -> RecordingBatch:
         return collate_recordings([frames], [tokens]).to(device)
 
     width = -(-len(frames) // encoder.stride)
     shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, text=name, width=width)
-    hop = encoder.stride * transcriber.sound.hop
+    hop = encoder.stride * transcriber._sound.hop
     try:
         heard = transcriber.align(frames, to_lists(found, EOS)[0][0])
     except ConfigError:  # a model without attention: only the frames are shown
         nothing = np.zeros((0, width), np.float32)
-        heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
+        heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber._sound.hop)
     return replace(
         shown,
         source=[f"{n * hop:.2f} s" for n in range(width)],
@@ -275,7 +279,7 @@ SEED = 1
 
 def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExport:
     """What `weft export` writes for a transcriber; validation recordings are of `data`."""
-    model, sound = transcriber.model, transcriber.sound
+    model, sound = transcriber.model, transcriber._sound
     assert model.encoder is not None
     stride = model.encoder.stride
     examples = _frames(3, 5 * stride - 1, sound.bins), _frames(2, 8 * stride, sound.bins)
@@ -413,7 +417,7 @@ def evaluate(
         lengths=by_length(first, outputs, references, references, edges=EDGES),
         length=f"{first.unit}s said",
         counts=[int(count) for count in counts],
-        hours=frames * transcriber.sound.hop / 3600,
+        hours=frames * transcriber._sound.hop / 3600,
         seconds=seconds,
         compared=[of_lines(outputs, references, None, lowest)],
         forms=scores_in_form(

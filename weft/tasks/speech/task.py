@@ -254,7 +254,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             path = Path(text)
         sound = self.task.data.sound
         transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
-        return inspect_recording(transcriber, transcriber.read(path), path.name)
+        return inspect_recording(transcriber, transcriber._read(path), path.name)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_transcriber(self.predictor(model), self.task.data)

@@ -54,6 +54,7 @@ class SummariseInit(TemplateInit):
         "Texts and summaries are two columns of a table (.csv, .tsv, .xlsx), or two files."
     )
     examples: ClassVar = ("data/train.tsv --text article --summary headline",)
+    cells: ClassVar = ("text", "summary")
     options: ClassVar = (
         TRAIN._replace(help="Training data: a table, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),

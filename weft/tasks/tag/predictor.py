@@ -21,8 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.batching import length_groups
-from weft.data.conll import ReadAs, reading_of
+from weft.data.conll import ReadAs, names_words, reading_of
 from weft.data.conllu import Column, ConlluSentence, each_input
+from weft.data.held import name_of
 from weft.errors import ConfigError, DataError
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
@@ -174,7 +175,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
     ) -> None:
         self.model = model
         self.lexicon = lexicon
-        self.temperature = temperature
+        self._temperature = temperature
         self._column = column
         self._probs = probs
         self._plot = plot
@@ -202,13 +203,16 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ConlluSentence]]:
         """The sentences of a file or stream, as conll.reading_of says."""
-        name, lexicon = predictor.name_of(source), self.lexicon
+        name, lexicon = name_of(source), self.lexicon
         reading = reading_of(source, lexicon.form, {*lexicon.tags}, self._column, self._read_as)
         if reading.note:
             self._progress(reading.note, 0, None)
         for one in each_input(reading, name, column=self._column):
             place = Place(name, (one.line or 0) if isinstance(one, DataError) else one.first)
             yield self.given(one, place) if isinstance(one, DataError) else ParsedInput(place, one)
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return names_words(cells) is not None  # such a table is refused, with a command that converts it
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
         found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
@@ -265,7 +269,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
                 numbers = best[row, : len(words)]
                 sure, every = [], NOTHING
                 if logps is not None:
-                    logp = calibrated(logps[row, : len(words)], self.temperature)
+                    logp = calibrated(logps[row, : len(words)], self._temperature)
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
                     every = logp.exp().numpy()
                 yield SentenceTags([self.lexicon.tags[number] for number in numbers.tolist()], sure, every)
@@ -458,7 +462,7 @@ def evaluate(
             np.array(list(chain(*(one.tags for one, _ in read)))),
             np.array(list(chain(*(sentence.tags or [] for _, sentence in read)))),
             tagger.lexicon.tags,
-            tagger.temperature,
+            tagger._temperature,
         ),
         words=len(flat[1]),
         unseen=sorted(set(flat[1]) - set(tagger.lexicon.tags)),

@@ -249,6 +249,7 @@ class TagTraining(Training):
         self.vectors = vectors
         self.solved = features is not None
         self._features = features
+        self._penalty = None if features is None else features.how.penalty
         self._progress = progress
         self._data = data
         self._lexicon = lexicon
@@ -263,7 +264,8 @@ class TagTraining(Training):
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
         learnt, choosing = self._design(self.train), self._design(known)
-        found = solve(model, learnt, choosing, self._features.how.penalty, PENALTIES)
+        found = solve(model, learnt, choosing, self._penalty, PENALTIES)
+        self._penalty = found.penalty
         self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
@@ -282,6 +284,19 @@ class TagTraining(Training):
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         chosen = [self.train[int(number)] for number in numbers]
         return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
+
+    def whole(self) -> "TagTraining":
+        """Sentences with a tag that training never saw stay out, and those longer than its longest."""
+        longest = max(len(one.forms) for one in self.train)
+        known = [
+            one
+            for one in self._valid
+            if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
+        ]
+        joined, others = [*self.train, *known], (self._valid, self.vectors, self._features, self._progress)
+        found = TagTraining(self._data, self._lexicon, joined, *others)
+        found._penalty = self._penalty
+        return found
 
     def check_metric(self, metric: str) -> None:
         tags = {tag for one in self._valid for tag in one.tags or []}
@@ -489,6 +504,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
     )
     evaluation: ClassVar = TagEvaluation
+    target_unit: ClassVar[str] = "word"
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
@@ -544,6 +560,9 @@ class TagTask(TextLabelTask[TagData, TagModel]):
             lexicon.features, rows = features.read, features.num_rows
         model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3, num_features=rows)
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
+
+    def check_refit(self) -> None:
+        """Any tagger can."""
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))

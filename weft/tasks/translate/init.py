@@ -59,6 +59,7 @@ class TranslateInit(Init):
         "data/train --source en --target de",
         "memory.xlsx --source English --target German",
     )
+    cells: ClassVar = ("source", "target")
     options: ClassVar = (
         TRAIN._replace(help="Training files: PREFIX of PREFIX.en and PREFIX.de, a table, or FIRST,SECOND."),
         Option("source", "Language to translate from: a file ending, a column name or any name."),

@@ -1,0 +1,95 @@
+"""`training.refit` by the command: the model has seen the validation texts, and everything says so."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.labelled import make_sentences, make_texts
+from tests.commands.shell import refused, weft
+from weft.run import open_run
+from weft.store import weights
+
+SOLVED = ["model.bag={ngrams: 2, letters: [2, 4], weight: tfidf, solve: true}", "training.refit=true"]
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("solved")
+    answer = weft("train", make_texts(folder / "toy"), "--run", folder / "run", *SOLVED)
+    assert answer.code == 0, answer.err
+    assert "trained again in the same way on the validation examples too" in answer.out
+    assert "--split valid" not in answer.out and "training.start" not in answer.out
+    return folder / "run"
+
+
+def test_the_validation_texts_are_no_test_any_more(solved: Path) -> None:
+    for command in (["evaluate", "--split", "valid"], ["evaluate", "--calibrate"]):
+        said = refused(weft(command[0], solved, *command[1:]))
+        assert "training.refit" in said
+    assert "accuracy 1" in weft("evaluate", solved).out
+    assert "training.refit" in weft("show", solved).out
+    assert "trained again" in (solved / "README.md").read_text()
+
+
+def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_path: Path) -> None:
+    recipe = make_texts(tmp_path / "toy")
+    answer = weft("train", recipe, "--run", tmp_path / "run", *SOLVED)
+    said = [line.split("penalty ")[1].split(",")[0] for line in answer.err.splitlines() if "penalty" in line]
+    assert len(said) == 2 and said[0] == said[1]
+    assert weights.load(tmp_path / "run" / "model.safetensors").keys()
+    plain = weft("train", recipe, "--run", tmp_path / "plain", SOLVED[0])
+    assert plain.code == 0
+    names = [tmp_path / name / "model.safetensors" for name in ("run", "plain")]
+    assert names[0].read_bytes() != names[1].read_bytes()
+
+
+def test_a_calibration_of_the_model_before_is_kept(tmp_path: Path) -> None:
+    recipe = make_texts(tmp_path / "toy")
+    run = tmp_path / "run"
+    assert weft("train", recipe, "--run", run, SOLVED[0]).code == 0
+    assert weft("evaluate", run, "--calibrate").code == 0
+    before = open_run(run).pipeline.reader.temperature  # type: ignore[attr-defined]
+    assert weft("train", recipe, "--run", run, *SOLVED).code == 0
+    opened = open_run(run)
+    assert opened.pipeline.refit and opened.pipeline.reader.temperature == before != 1  # type: ignore[attr-defined]
+
+
+def test_a_network_of_tags_and_a_start_from_it(tmp_path: Path) -> None:
+    recipe, run = make_sentences(tmp_path / "toy"), tmp_path / "run"
+    short = ["training.max_updates=6", "training.validate_every=3"]
+    answer = weft("train", recipe, "--run", run, *short, "training.refit=true")
+    assert answer.code == 0, answer.err
+    assert open_run(run).pipeline.refit
+    answer = weft("train", recipe, "--run", tmp_path / "more", *short, f"training.start={run}")
+    assert answer.code == 0, answer.err
+    start = weights.metadata(tmp_path / "more" / weights.START)
+    assert "refit" not in start  # the weights that have not seen the validation sentences
+
+
+def test_a_task_without_it_refuses_it_by_name(tmp_path: Path) -> None:
+    said = refused(weft("train", "adding-lstm", "--run", tmp_path / "run", "training.refit=true"))
+    assert "training.refit" in said and "cannot train on its validation examples" in said
+
+
+@pytest.mark.parametrize(
+    ("setting", "word"),
+    [
+        ("training.precision=bfloat16", "float32"),
+        ("training.start=runs/other", "start"),
+    ],
+)
+def test_a_solved_model_refuses_what_it_settles(tmp_path: Path, setting: str, word: str) -> None:
+    recipe = make_texts(tmp_path / "toy")
+    said = refused(weft("train", recipe, "--run", tmp_path / "run", SOLVED[0], setting))
+    assert word in said and "model.bag.solve" in said
+
+
+def test_a_bag_reads_texts_whole(tmp_path: Path) -> None:
+    recipe = make_texts(tmp_path / "toy")
+    recipe.write_text(recipe.read_text().replace("max_updates: 60", "validate_every: 1"))
+    recipe.write_text(recipe.read_text().replace("  validate_every: 30\n", ""))
+    answer = weft("train", recipe, "--run", tmp_path / "run", SOLVED[0])
+    assert answer.code == 0 and "read whole" in answer.err
+    assert open_run(tmp_path / "run").pipeline.reader.max_length > 10**6  # type: ignore[attr-defined]
+    answer = weft("train", recipe, "--run", tmp_path / "network", "training.max_updates=1")
+    assert "cut at 400 tokens" in answer.err

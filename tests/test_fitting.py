@@ -1,0 +1,231 @@
+"""`weft.fit`: the model of the command for the same data, from tables and lists; resume, check, notebooks."""
+
+import shutil
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import weft
+from tests.commands.shell import weft as typed
+from tests.commands.test_every_init import GIVEN, SMALL
+from tests.slow import slow
+from tests.tasks.every import KINDS
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.train.notebook import NotebookDisplay
+from weft.train.reporting import Line
+
+SHORT = {"max_updates": 2, "validate_every": 2, "tensorboard": False}
+FAST = ("classify", "forecast", "tag")
+TEXTS = [
+    (f"a {word} film of {n}", "good" if word == "fine" else "bad")
+    for n in range(30)
+    for word in ("fine", "dull")
+]
+SENTENCES = [[("the", "D"), ("dog", "N"), ("runs", "V")], [("cats", "N"), ("sleep", "V")]] * 20
+PAIRS = [("one two", "jedan dva"), ("two, one", "dva, jedan"), ('"one"', '"jedan"')] * 20
+FRAME = pd.DataFrame(TEXTS, columns=["text", "label"])
+HOURS = pd.date_range("2024-10-11", periods=384, freq="h", tz="Europe/Zagreb")
+SERIES = pd.Series(np.sin(np.arange(len(HOURS)) / 5), index=HOURS)
+
+
+def nested(overrides: tuple[str, ...]) -> dict[str, Any]:
+    """Overrides of the command as sections."""
+    from weft.config import parse
+
+    found: dict[str, Any] = {}
+    for name, _, text in (one.partition("=") for one in overrides):
+        *above, last = name.split(".")
+        section = found
+        for key in above:
+            section = section.setdefault(key, {})
+        section[last] = parse(text, "", name=name, place=name).plain() if text[0] == "{" else eval(text)
+    return found
+
+
+def options(words: tuple[str, ...]) -> dict[str, Any]:
+    """Options of the command as arguments."""
+    return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def short(task: str, run: str, data: Any = None, **more: Any) -> Any:
+    """A model after two updates."""
+    sections = nested(SMALL.get(task, ()))
+    return weft.fit(task, data, run=run, progress=False, **sections, training=SHORT, **more)
+
+
+def weights(run: str | Path) -> bytes:
+    return Path(run, "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", [*FAST, *slow(one for one in GIVEN if one not in FAST)])
+def test_its_weights_are_those_of_the_command(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    KINDS[name].make(Path("toy"))
+    assert typed("init", name, *GIVEN[name], "--output", "my.yaml").code == 0
+    overrides = [f"training.{key}={str(value).lower()}" for key, value in SHORT.items()]
+    trained = typed("train", "my.yaml", "--run", "run", *overrides, *SMALL.get(name, ()))
+    assert trained.code == 0, trained.err
+    words = GIVEN[name]
+    data = None if words[0].startswith("--") else words[0]
+    given = {
+        key: int(one) if one.isdigit() else one for key, one in options(words[data is not None :]).items()
+    }
+    model = short(name, "fitted", data, **given)
+    assert weights("run") == weights("fitted")
+    assert model.recipe == Path("run/recipe.yaml").read_text("utf-8")
+    assert type(weft.load("fitted")) is type(model)
+
+
+CASES: Mapping[str, tuple[str, Any, dict[str, Any], str, str]] = {
+    "a frame": ("classify", FRAME, {}, "train.csv", FRAME.to_csv(index=False)),
+    "tuples": ("classify", TEXTS, {}, "train.csv", FRAME.to_csv(index=False)),
+    "words and tags": ("tag", SENTENCES, {}, "train.tsv", ""),
+    "numbers": ("forecast", np.arange(200.0)[:, None], {"horizon": 2}, "train.csv", ""),
+    "a series": ("forecast", SERIES, {"horizon": 2}, "train.csv", ""),
+    "pairs": ("translate", PAIRS, {"source": "en", "target": "hr"}, "train.csv", ""),
+    "texts": ("language", ["the cat sat .", "a dog ran ."] * 40, {}, "train.txt", ""),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["a frame", "words and tags", *slow(["tuples", "numbers", "a series", "pairs", "texts"])]
+)
+def test_data_in_memory_means_what_its_file_means(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task, data, given, file, content = CASES[name]
+    short(task, "memory", data, **given)
+    kept = Path("memory/data", file)
+    if content:
+        assert kept.read_text("utf-8") == content
+    shutil.copy(kept, file)
+    zone = {"zone": "Europe/Zagreb"} if data is SERIES else {}
+    short(task, "file", file, **given, **zone)
+    assert weights("memory") == weights("file")
+
+
+def test_sentences_are_lists_of_pairs_or_pairs_of_lists(tmp_path: Path) -> None:
+    from weft.data.frames import as_file
+
+    lists = [([word for word, _ in one], [tag for _, tag in one]) for one in SENTENCES]
+    assert as_file(SENTENCES, tmp_path / "train") == as_file(lists, tmp_path / "train")
+    path, content = as_file([[("the", "D"), ("dog", "N")]], tmp_path / "train")
+    assert (path.name, content) == ("train.tsv", b"the\tD\ndog\tN\n")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fitted") / "run"
+    weft.fit("classify", FRAME, run=path, progress=False, training=SHORT)
+    return path
+
+
+def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None:
+    model = weft.load(run)
+    assert model.recipe.startswith("task: classify\n")
+    model.save(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "data").exists()
+    assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
+    assert len(model.plot().axes) > 0
+    shown = model._repr_html_()
+    assert "&lt;TextClassifier;" in shown and "<table" not in shown
+    model.evaluate(FRAME)
+    assert "<table" in model._repr_html_() and "accuracy" in model._repr_html_()
+    page = model.inspect("a fine film", view="training")
+    assert "a fine film" in page.page and "text/html" in page._repr_mimebundle_()
+    with pytest.raises(ConfigError, match="expected a view of this run"):
+        model.inspect("a fine film", view="search-tree")
+    with pytest.raises(ConfigError, match="expected a new folder, got one with files"):
+        model.save(tmp_path / "saved")
+
+
+def test_a_run_is_resumed_with_its_own_data_alone(run: Path, tmp_path: Path) -> None:
+    own = tmp_path / "run"
+    shutil.copytree(run, own)
+    with pytest.raises(DataError, match="begun with other data"):
+        weft.fit("classify", FRAME[:40], run=own, progress=False, training=SHORT)
+    more = {**SHORT, "max_updates": 4}
+    recipe = (own / "recipe.yaml").read_text("utf-8").replace(str(run), str(own))
+    (own / "recipe.yaml").write_text(recipe, "utf-8")
+    weft.resume(own, progress=False, training=more)
+    whole = tmp_path / "whole"
+    weft.fit("classify", FRAME, run=whole, progress=False, training=more)
+    assert weights(own) == weights(whole)
+    with pytest.raises(CheckpointError, match=r"got no recipe\.yaml"):
+        weft.resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "why"),
+    [
+        (TEXTS, {"labell": "x"}, "classify has no such setting; did you mean label?"),
+        (None, {}, "train: classify needs it, got none"),
+        ([("a", "b", "c")], {}, r"expected a list of texts or tuples \(text, label\), got one with"),
+        ([], {}, "expected a table, a list or a file"),
+        (7, {}, "expected a table, a list or a file, got"),
+        (TEXTS, {"training": {"lr": 1}}, "lr"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_in_a_sentence(
+    data: Any, settings: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises((ConfigError, DataError), match=why):
+        weft.fit("classify", data, run=tmp_path / "run", progress=False, **settings)
+
+
+def test_the_check_of_a_frame_names_its_rows() -> None:
+    report = weft.check(pd.concat([FRAME, FRAME[:1]]), "classify")
+    assert report.num_errors == 0 and report.counts == {"again": 1}
+    assert "data.csv:62: the same text as data.csv:2" in repr(report)
+    with pytest.raises(ConfigError, match="no such option"):
+        weft.check(FRAME, "classify", known="x")
+
+
+@pytest.mark.slow
+def test_forecasts_keep_the_zone_of_the_table(tmp_path: Path) -> None:
+    model = weft.fit("forecast", SERIES, horizon=6, run=tmp_path / "run", progress=False, training=SHORT)
+    found = model.predict(SERIES).ds
+    assert str(found.dt.tz) == "Europe/Zagreb"
+    assert [*found] == [*pd.date_range("2024-10-27", periods=6, freq="h", tz="Europe/Zagreb")]
+    assert model.plot(SERIES).axes
+
+
+def test_a_notebook_shows_a_bar_and_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    handle = types.SimpleNamespace(update=drawn.append)
+    module: Any = types.ModuleType("IPython.display")
+    module.HTML, module.display = str, lambda shown, display_id: handle
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    shown = NotebookDisplay()
+    shown.said("<b>12 texts</b>")
+    for update, loss in ((10, 2.0), (20, 1.0)):
+        shown.logged(Line(update, 0, update / 40, loss, 0.1, 1.0, 1.0, 0, 9, 9.0, 9.0, 1.0, 1.0, 60.0))
+        shown.validated(update, {"accuracy": update / 100}, [], True)
+    shown.moved(20, 0.5)
+    page = shown.page()
+    assert "&lt;b&gt;12 texts" in drawn[0]
+    assert '<progress value="0.5000"' in page and "update 20" in page
+    assert "loss: 2 to 1, updates 10 to 20" in page and "validation accuracy: 0.1 to 0.2" in page
+    shown.close()
+    assert "<progress" not in drawn[-1] and "accuracy 0.200 (best so far)" in drawn[-1]
+
+
+@pytest.mark.slow
+def test_models_and_recipes_are_compared(run: Path, tmp_path: Path) -> None:
+    other = weft.fit(
+        "classify", FRAME, run=tmp_path / "other", progress=False, training={**SHORT, "max_updates": 4}
+    )
+    found = weft.compare({"two": run, "four": other}, seeds=2, folder=tmp_path / "compared")
+    assert (tmp_path / "compared" / "report.html").is_file()
+    assert {"two", "four"} <= set(found.scores.variant) and len(found.tests) >= 1
+    assert "two" in repr(found) and "four" in repr(found)

@@ -1,0 +1,76 @@
+"""The estimators of weft.sklearn in scikit-learn's own tools."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from tests.test_fitting import FRAME, SENTENCES, SERIES
+from weft.errors import DataError
+from weft.sklearn import Classifier, Forecaster, Tagger
+
+SHORT = {"max_updates": 20, "tensorboard": False}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Any:
+    return Classifier(training=SHORT).fit(FRAME.text, FRAME.label == "good")
+
+
+def test_a_classifier_gives_its_own_classes_and_their_probabilities(fitted: Any) -> None:
+    texts = FRAME.text[:6]
+    assert fitted.classes_.tolist() == [False, True]
+    assert fitted.predict(texts).dtype == bool
+    prob = fitted.predict_proba(texts)
+    assert prob.shape == (6, 2) and np.allclose(prob.sum(1), 1, atol=1e-5)
+    assert (prob.argmax(1) == fitted.predict(texts)).all()
+    assert fitted.predict(texts.to_numpy()[:, None]).tolist() == fitted.predict([*texts]).tolist()
+    assert fitted.score(FRAME.text, FRAME.label == "good") > 0.5
+
+
+def test_it_is_cloned_and_its_parameters_are_set(fitted: Any) -> None:
+    again = clone(fitted)
+    assert not hasattr(again, "model_") and again.get_params() == fitted.get_params()
+    assert is_classifier(again)
+    assert again.set_params(progress=True).progress
+
+
+@pytest.mark.slow
+def test_it_stands_in_pipelines_and_searches() -> None:
+    lower = FunctionTransformer(lambda texts: [one.lower() for one in texts])
+    whole = make_pipeline(lower, Classifier(training={**SHORT, "max_epochs": 20}))
+    scores = cross_val_score(whole, FRAME.text, FRAME.label, cv=3)
+    chance = cross_val_score(DummyClassifier(), FRAME.text, FRAME.label, cv=3)
+    assert scores.mean() > chance.mean()
+    rates = [{"max_updates": 1, "tensorboard": False}, SHORT]
+    search = GridSearchCV(Classifier(), {"training": rates}, cv=2).fit(FRAME.text, FRAME.label)
+    assert search.best_params_["training"] in rates
+
+
+def test_texts_that_are_none_are_refused() -> None:
+    with pytest.raises(DataError, match="expected texts, got"):
+        Classifier().fit([[1.0, 2.0]], ["a"])
+    with pytest.raises(DataError, match="as many classes as texts"):
+        Classifier().fit(["a"], ["a", "b"])
+
+
+@pytest.mark.slow
+def test_taggers_and_forecasters() -> None:
+    words = [[word for word, _ in one] for one in SENTENCES]
+    tags = [[tag for _, tag in one] for one in SENTENCES]
+    tagger = Tagger(training=SHORT).fit(words, tags)
+    assert [len(one) for one in tagger.predict(words[:2])] == [3, 2]
+    assert 0 <= tagger.score(words, tags) <= 1
+    values = SERIES.to_numpy()
+    forecaster = Forecaster(horizon=4, training=SHORT).fit(values[:-4])
+    assert forecaster.predict(values[:-4]).shape == (4,)
+    assert forecaster.score(values[:-4], values[-4:]) < 0
+    assert clone(forecaster).horizon == 4

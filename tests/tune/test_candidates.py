@@ -1,0 +1,183 @@
+"""`weft init` tries models: the simplest stays unless another is proven better, and training repeats it."""
+
+import os
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.commands.shell import weft
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.scored import ScoreWithBaselines, of_rows
+from weft.store import weights
+from weft.tasks.classify.init import ClassifyInit
+from weft.tasks.forecast.init import ForecastInit
+from weft.tasks.init import ModelCandidate, Trial
+from weft.tasks.language.init import LanguageInit
+from weft.train.reporting import Reporter
+from weft.tune import candidates
+from weft.tune.candidates import CandidateScore, ModelChoice
+
+
+def scored(right: int, items: int = 100, name: str = "same") -> ScoreWithBaselines:
+    """A score with the first items right."""
+    rows = np.stack([np.arange(items) < right, np.ones(items)], 1).astype(float)
+    return of_rows(Accuracy(), rows, beside={"always a": rows[::-1]}, items=name)
+
+
+def tried(name: str, score: ScoreWithBaselines) -> CandidateScore:
+    return CandidateScore(name, score, 3.2, Path())
+
+
+@pytest.mark.parametrize(
+    ("right", "beats"),
+    [(82, False), (90, True), (70, False), (80, False)],  # a hair, clearly better, worse, alike
+)
+def test_only_a_proven_gain_beats_a_simpler_model(right: int, beats: bool) -> None:
+    assert tried("network", scored(right)).beats(tried("linear", scored(80))) is beats
+
+
+def test_scores_of_other_items_prove_nothing() -> None:
+    assert not tried("network", scored(100, name="other")).beats(tried("linear", scored(10)))
+
+
+def test_the_table_names_what_is_kept_and_the_baselines() -> None:
+    both = tried("linear", scored(90)), tried("network", scored(70))._replace(cut="stopped")
+    title, linear, network, baseline = ModelChoice(both, both[0]).table(seconds=True)
+    assert title == "tried on the validation part (accuracy, higher is better, 100 items):"
+    assert linear == "  linear    0.9000 [0.8256, 0.9448]  3 CPU s, kept"  # Wilson's interval, by hand
+    assert network.startswith("  network   0.7000 [0.6042, 0.7811]  3 CPU s, -0.2000 [-0.")
+    assert network.endswith("] against linear, stopped") and baseline.split() == [
+        "always",
+        "a",
+        "0.9000",
+        "a",
+        "baseline",
+    ]
+    assert "CPU" not in "".join(ModelChoice(both, both[0]).table())
+
+
+def texts(path: Path, count: int) -> Path:
+    """Labelled texts: each has one word that tells its class among others that do not."""
+    draw, words = random.Random(1), [f"w{number}" for number in range(40)]
+    rows = ["label\ttext"]
+    for number in range(count):
+        told = f"{'good' if number % 2 else 'bad'}{draw.randrange(3)}"
+        rows.append(f"{number % 2}\t{' '.join([*draw.choices(words, k=4), told, *draw.choices(words, k=3)])}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def shortened(trial: Trial) -> Trial:
+    """A trial with at most two updates where it limits them."""
+    return trial._replace(
+        candidates=[one._replace(updates=min(2, one.updates)) for one in trial.candidates], fewest=20
+    )
+
+
+class Kept(list[ModelChoice]):
+    """What trials chose, and their runs."""
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kept:
+    """Short trials whose runs are kept."""
+    found, choose = Kept(), candidates.choose
+    for init in (ClassifyInit, ForecastInit, LanguageInit):
+        monkeypatch.setattr(init, "trial", shortened(init.trial))
+
+    def kept_runs(trial: Trial, recipes: Any, folder: Path, **others: Any) -> ModelChoice:
+        (tmp_path / "trial").mkdir()
+        found.append(choose(trial, recipes, tmp_path / "trial", **others))
+        return found[-1]
+
+    monkeypatch.setattr(candidates, "choose", kept_runs)
+    monkeypatch.chdir(tmp_path)
+    return found
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    """Whether two runs have the same model bit for bit."""
+    first, second = (weights.load(run / "model.safetensors") for run in (one, other))
+    return first.keys() == second.keys() and all(first[name].equal(second[name]) for name in first)
+
+
+def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kept) -> None:
+    answer = weft("init", "classify", texts(Path("t.tsv"), 120))
+    assert answer.code == 0, answer.err
+    (found,) = kept
+    assert [one.name for one in found.tried] == ["linear", "network"] and found.kept.name == "linear"
+    written = Path("classify.yaml").read_text()
+    assert all(f"# {line}\n" in written for line in found.table()) and "--model network" in written
+    assert "ended after 2 updates" in written and "against linear" in answer.out
+    assert weft("train", "classify.yaml", "--run", "run", "training.monitors=true").code == 0
+    assert same_weights(Path("run"), found.kept.run)
+
+
+def test_training_the_written_recipe_gives_the_forecaster_of_the_trial(kept: Kept) -> None:
+    values = np.random.default_rng(1).normal(size=400).cumsum()
+    Path("x.csv").write_text("\n".join(["sales", *map(str, values)]) + "\n")
+    answer = weft("init", "forecast", "x.csv", "--horizon", 3)
+    assert answer.code == 0, answer.err
+    (found,) = kept
+    assert found.kept.name == "ridge" and "last value repeated" in answer.out
+    trained = weft("train", "forecast.yaml", "--run", "run")
+    assert trained.code == 0 and "solved without updates" in trained.out
+    assert same_weights(Path("run"), found.kept.run)
+
+
+class Stopping(Reporter):
+    """Presses Ctrl-C after the first update."""
+
+    def moved(self, update: int, done: float) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_during_the_network_keeps_what_stands(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = iter([Reporter(), Stopping()])
+    monkeypatch.setattr("weft.train.trackers.screen", lambda: next(screens))
+    answer = weft("init", "classify", texts(Path("t.tsv"), 120))
+    assert answer.code == 0, answer.err
+    assert "linear" in answer.out and Path("classify.yaml").exists() and kept[0].kept.name == "linear"
+
+
+def prose(count: int) -> Path:
+    draw = random.Random(1)
+    lines = [" ".join(draw.choices(["one", "two", "three", "four"], k=5)) for _ in range(count)]
+    Path("prose.txt").write_text("\n".join(lines) + "\n")
+    return Path("prose.txt")
+
+
+def test_models_that_only_answer_differently_are_trained_once(kept: Kept) -> None:
+    answer = weft("init", "language", prose(160))
+    assert answer.code == 0, answer.err
+    lstm, mixture = kept[0].tried
+    assert lstm.run == mixture.run and mixture.score.value < lstm.score.value and kept[0].kept is mixture
+    assert "\n  mixture: tuned " in Path("language.yaml").read_text() and answer.out.count("trying") == 1
+
+
+def test_ctrl_c_before_any_model_stands_writes_the_usual_recipe(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("weft.train.trackers.screen", Stopping)
+    answer = weft("init", "language", prose(60))
+    assert answer.code == 0 and "no trial of models (stopped), so it is lstm" in answer.out
+    assert "\n  # mixture: tuned " in Path("language.yaml").read_text()
+
+
+def test_a_model_that_is_asked_for_is_not_tried(kept: Kept) -> None:
+    path = texts(Path("t.tsv"), 120)
+    assert weft("init", "classify", path, "--model", "network", "-o", "network.yaml").code == 0
+    assert weft("init", "classify", path, "--no-trial", "-o", "usual.yaml").code == 0
+    assert weft("init", "classify", texts(Path("few.tsv"), 19), "-o", "few.yaml").code == 0
+    assert not kept
+    assert "recurrent" in Path("network.yaml").read_text() and "bag:" in Path("usual.yaml").read_text()
+
+
+def test_sizes_without_a_trial_are_named() -> None:
+    trial = Trial([ModelCandidate("linear", "")], "linear", "text", 20, 3000)
+    assert trial.refusal(20) == trial.refusal(3000) == ""
+    assert "fewer than 20 texts" in trial.refusal(19) and "more than 3,000 texts" in trial.refusal(3001)

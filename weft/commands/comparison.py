@@ -1,0 +1,167 @@
+"""The comparison of runs as one report, for the command and for `weft.compare`.
+
+Read next: variants.py, the training; ../inspect/comparing/report.py, the report.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from weft.commands.variants import NamedRun
+    from weft.inspect.comparing.measured import RunFacts
+    from weft.run import LoadedRun
+    from weft.tasks.predictor import Predictor
+
+
+class ComparedRuns(NamedTuple):
+    """A comparison of runs, written into a folder: report.html, report.md, tables for a paper and figures."""
+
+    folder: Path
+    text: str
+    drawn: Sequence[str] = ()
+
+    @property
+    def scores(self) -> "pd.DataFrame":
+        """Every score of every run."""
+        return self._table("scores")
+
+    @property
+    def tests(self) -> "pd.DataFrame":
+        """The tests of the best variant against each other one."""
+        return self._table("tests")
+
+    def _table(self, name: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.read_csv(self.folder / f"{name}.csv")
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def compare(
+    variants: "Mapping[str, Predictor[Any] | str | Path]",
+    *,
+    seeds: int = 1,
+    folder: str | Path = "comparison",
+    text: str | None = None,
+    device: str = "auto",
+    plugins: Sequence[str] = (),
+) -> ComparedRuns:
+    """Find out which of several models is better, as `weft compare` does.
+
+    Args:
+        variants: by name, models of `weft.fit` or `weft.load`, directories of runs, or recipes.
+        seeds: trainings of each variant, with different seeds; missing ones are trained.
+        folder: for the report, the measurements and the runs; what is there already is kept.
+        text: input on which gradient reach is compared; by default an example of the first run.
+        device: cpu, cuda or auto.
+        plugins: packages whose parts the recipes may name.
+
+    Returns:
+        Prints as a summary; `scores` and `tests` are DataFrames, the report is in its `folder`.
+
+    Raises:
+        ConfigError: the variants are of different tasks, or a recipe has a mistake.
+        CheckpointError: a training was stopped; the same call resumes.
+
+    Example:
+        weft.compare({"lstm": lstm, "gru": "runs/gru"}, seeds=3)
+
+        >>> compare({"lstm": "none.yaml"})  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        weft.errors.ConfigError: none.yaml: no such file and no such recipe; ...
+    """
+    from weft.commands.variants import NamedRun, seeds_of, train_planned
+    from weft.errors import CheckpointError
+
+    runs, plan, to = [], [], Path(folder)
+    for name, one in variants.items():
+        opened = getattr(one, "opened", None)
+        path = Path(one if opened is None else opened.path)  # type: ignore[arg-type]
+        if path.is_dir():
+            runs.append(NamedRun(name, path, name))
+        plan += seeds_of(name, path, seeds)
+    trained, code = train_planned(plan, to, plugins)
+    if code:
+        raise CheckpointError(f"{to}: the training was stopped; the same call resumes")
+    return report_of([*runs, *trained], to, text, device, plugins)
+
+
+def report_of(
+    runs: "Sequence[NamedRun]",
+    folder: Path,
+    text: str | None,
+    device: str,
+    plugins: Sequence[str],
+    budget: str = "",
+) -> ComparedRuns:
+    """Measure the runs, and write the report."""
+    from weft.commands import outputs
+    from weft.commands.outputs import folder_for
+    from weft.inspect.comparing.report import markdown, page
+    from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
+
+    folder_for(folder / "measured")
+    found = _measured(runs, folder / "measured", text, device, plugins)
+    names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
+    title = f"weft compare: {names}" if len(names) <= 76 else f"weft compare: {len(runs)} runs"
+    outputs.write(folder / "report.md", markdown(found, title, budget))
+    outputs.write(folder / "report.html", page(found, title, budget))
+    outputs.write(folder / "scores.csv", scores_csv(found))
+    outputs.write(folder / "tests.csv", significance_csv(found))
+    outputs.write(folder / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
+    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), folder)
+    return ComparedRuns(folder, summary(found, title, budget), drawn)
+
+
+def _draw(found: "dict[str, Figure]", folder: Path) -> list[str]:
+    """Write each figure as SVG and PDF; the names of the files."""
+    from weft.figures.picture import save
+
+    names = []
+    for name, figure in found.items():
+        for suffix in ("svg", "pdf"):
+            save(figure, folder / f"{name}.{suffix}")
+            names.append(f"{name}.{suffix}")
+    return names
+
+
+def _measured(
+    runs: "Sequence[NamedRun]", folder: Path, text: str | None, device: str, plugins: Sequence[str]
+) -> "list[RunFacts]":
+    from weft.errors import ConfigError
+    from weft.inspect.comparing.measured import measure_run
+    from weft.inspect.comparing.tables import folder_name
+    from weft.inspect.inspection import examples
+    from weft.run import open_run
+
+    opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
+    for one in opened:
+        if one.name != opened[0].name:
+            raise ConfigError(
+                f"{one.path}: expected a run of the task {opened[0].name}, as {opened[0].path} is, got "
+                f"one of {one.name}; compare runs of one task"
+            )
+    if text is None and opened[0].task.samples_readable:
+        text = next(reversed(examples(opened[0].path).texts), None)
+    found = []
+    groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
+    for (name, _, group), one in zip(runs, opened, strict=True):
+        click.echo(f"measuring {name}", err=True)
+        facts = measure_run(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
+        found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
+    return found
+
+
+def _without_seed(opened: "LoadedRun") -> str:
+    """The recipe without its seed, which identifies a variant."""
+    plain = opened.recipe.plain()
+    training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}
+    return repr({**plain, "training": training})

@@ -1,0 +1,190 @@
+"""Models of texts and series with scikit-learn's contract: `Pipeline`, `cross_val_score`, `clone`.
+
+    from weft.sklearn import Classifier
+    cross_val_score(Classifier(training={"max_epochs": 5}), texts, labels)
+
+Each trains by `weft.fit`, in a temporary run unless `run` names one. `check_estimator` is for tables of
+numbers: a classifier and a tagger read texts, so they do not pass it. Read next: fitting.py.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from weft.errors import DataError
+from weft.fitting import fit
+from weft.wording import kind_of
+
+
+class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What the estimators share: their parameters, and a run for each fit.
+
+    Args:
+        options: options of `weft init` for the task, such as {"kind": "word"}.
+        data: settings of the recipe's section `data` to change.
+        model: the same for `model`.
+        training: the same for `training`, such as {"max_epochs": 5, "seed": 2}.
+        run: the run directory, kept after the fit; None for a temporary one.
+        progress: show the progress of the training.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        model: Mapping[str, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
+        run: str | Path | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.options = options
+        self.data = data
+        self.model = model
+        self.training = training
+        self.run = run
+        self.progress = progress
+
+    def _train(self, task: str, data: Any, **options: Any) -> Self:
+        sections = {
+            name: getattr(self, name) for name in ("data", "model", "training") if getattr(self, name)
+        }
+        said = {**options, **(self.options or {}), **sections, "progress": self.progress}
+        if self.run is not None:
+            self.model_ = fit(task, data, run=self.run, **said)
+            return self
+        with tempfile.TemporaryDirectory() as folder:
+            self.model_ = fit(task, data, run=Path(folder, "run"), **said)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+class Classifier(ClassifierMixin, _Fitted):
+    """A classifier of texts, `weft.fit("classify", ...)`, as an estimator.
+
+    Attributes:
+        classes_: [C] the classes, as they were given to `fit`, sorted.
+        model_: the predictor, with `evaluate`, `inspect` and `plot`.
+
+    Example:
+        scores = cross_val_score(Classifier(training={"max_epochs": 5}), frame.text, frame.label)
+
+        >>> Classifier(training={"max_epochs": 5})
+        Classifier(training={'max_epochs': 5})
+    """
+
+    def fit(self, X: Sequence[str], y: Sequence[Any]) -> Self:
+        """Train on texts [N] and their classes [N].
+
+        Raises:
+            DataError: texts and classes are not as many, or a text is no text.
+        """
+        texts, self.classes_ = _texts(X), np.unique(np.asarray(y))
+        if len(texts) != len(y):
+            raise DataError(f"expected as many classes as texts, got {len(y)} and {len(texts)}")
+        return self._train("classify", [(text, str(label)) for text, label in zip(texts, y, strict=True)])
+
+    def predict_proba(self, X: Sequence[str]) -> np.ndarray:
+        """Probabilities [N, C] of the classes, in the order of `classes_`."""
+        check_is_fitted(self)
+        found: Any = self.model_
+        columns = [list(found.classes).index(str(one)) for one in self.classes_]
+        return np.array([one.probs for one in found.classify(_texts(X))])[:, columns]
+
+    def predict(self, X: Sequence[str]) -> np.ndarray:
+        """The most probable class of each text [N]."""
+        return self.classes_[self.predict_proba(X).argmax(1)]  # type: ignore[no-any-return]
+
+
+class Tagger(_Fitted):
+    """A tagger of sentences, `weft.fit("tag", ...)`, as an estimator.
+
+    Attributes:
+        model_: the predictor.
+
+    Example:
+        tagger = Tagger().fit([["the", "dog"]], [["DET", "NOUN"]])
+    """
+
+    def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> Self:
+        """Train on sentences, lists of words [N], and a tag for each word."""
+        return self._train("tag", [(list(words), list(tags)) for words, tags in zip(X, y, strict=True)])
+
+    def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The tags of each sentence."""
+        check_is_fitted(self)
+        return [[tag for _, tag in one] for one in self.model_.predict([list(words) for words in X])]
+
+    def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
+        """The share of words with the right tag."""
+        right = [
+            found == wanted
+            for tags, truth in zip(self.predict(X), y, strict=True)
+            for found, wanted in zip(tags, truth, strict=True)
+        ]
+        return float(np.mean(right))
+
+
+class Forecaster(_Fitted):
+    """A forecaster of series, `weft.fit("forecast", ...)`, as an estimator.
+
+    Args:
+        horizon: number of values to forecast.
+        options, data, model, training, run, progress: see Classifier.
+
+    Attributes:
+        model_: the predictor.
+
+    Example:
+        Forecaster(horizon=12).fit(series).predict(series)  # the next 12 values
+    """
+
+    def __init__(
+        self,
+        horizon: int = 1,
+        *,
+        options: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+        model: Mapping[str, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
+        run: str | Path | None = None,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(
+            options=options, data=data, model=model, training=training, run=run, progress=progress
+        )
+        self.horizon = horizon
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Train on series: numbers [T] or [T, N], or a table as `weft.fit` reads it."""
+        return self._train("forecast", X, horizon=self.horizon)
+
+    def predict(self, X: Any) -> Any:
+        """The next values: [horizon] of numbers [T], a DataFrame of a table."""
+        check_is_fitted(self)
+        found = self.model_.predict(X)
+        return found if hasattr(found, "columns") else np.asarray(found)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Minus the mean absolute error of the forecast after X [T], where y [horizon] is what followed."""
+        return -float(np.abs(np.asarray(self.predict(X)) - np.asarray(y)).mean())
+
+
+def _texts(given: Iterable[Any]) -> list[str]:
+    """Texts [N], also of a column [N, 1]."""
+    texts = [one[0] if isinstance(one, np.ndarray | list | tuple) and len(one) == 1 else one for one in given]
+    for one in texts:
+        if not isinstance(one, str):
+            raise DataError(f"expected texts, got {kind_of(one)}")
+    return [str(one) for one in texts]

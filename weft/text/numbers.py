@@ -1,0 +1,227 @@
+"""Numbers in texts: a translation must have those of its source, as they are or as its language writes them.
+
+Dates, times, versions, keys (Ctrl+F5), codes (A4, UTF-8) and amounts of money count as one number each.
+Read next: placeholders.py; ../tasks/seq2seq/translator.py, which uses both.
+"""
+
+import re
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+import regex
+
+from weft.text.characters import named
+from weft.text.links import Links, Span
+from weft.text.placeholders import became_words, differing, restored, spans
+from weft.text.segments import WrittenSentence
+from weft.words import base
+
+Languages = tuple[str, str]
+"""The codes of source and target; "" if they are not known."""
+
+_POINT = {
+    "am", "bn", "cy", "en", "fa", "fil", "ga", "gu", "he", "hi", "ja", "kn", "km", "ko", "ml", "mr", "ms",
+    "mt", "my", "ne", "pa", "si", "sw", "ta", "te", "th", "tl", "ur", "yo", "zh",
+}  # fmt: skip
+"""Languages with a decimal point; the others have a comma."""
+
+_CURRENCY = (
+    r"(?:[€£$¥]|\b(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|USD|ZAR)(?!\w))"
+)
+_SPACE = r"[ \u00a0\u202f]"
+_KEYS = (
+    r"(?:\b(?:(?:Alt|AltGr|Cmd|Command|Control|Ctrl|Option|Shift|Win)\s?\+\s?)+(?=[A-Z]?\d))?(?<![A-Za-z\d_])"
+)
+_CODE = (
+    r"(?:\$?[A-Z]{1,9}_?\$?|[a-z]{1,2}|[A-Z][a-z])\d[A-Za-z\d_]*(?:\.\d+)*"
+    r"|[A-Z]{1,9}(?:-[A-Z\d]{1,9}){0,5}-\d[A-Z\d]*(?:-\d+)*"
+)
+_MONEY = rf"{_CURRENCY}{_SPACE}?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*{_SPACE}?{_CURRENCY}"
+CODES = rf"{_KEYS}(?:{_CODE})|{_MONEY}"
+"""Keys, codes and amounts of money: they have letters, but no words; an expression of JavaScript, too."""
+
+_CODES = regex.compile(CODES)
+_FORM = regex.compile(
+    rf"{_KEYS}(?P<code>{_CODE})"
+    r"|(?P<date>\d{1,4}(?P<between>[-/.])\d{1,2}(?P=between)\d{1,4}(?:\.\d+)*+|\d{1,2}:\d\d(?::\d\d)?)(?!\d)"
+    rf"|(?:(?P<currency>{_CURRENCY}){_SPACE}?)?(?P<sign>(?<![\p{{L}}\p{{N}}_)\]])[-−])?"
+    rf"(?P<number>\p{{Nd}}{{1,3}}(?:{_SPACE}\p{{Nd}}{{3}})++(?!\p{{Nd}})(?:,\p{{Nd}}+)?"
+    r"|\p{Nd}+(?:[.,'’٫٬]\p{Nd}+)*+)"
+    rf"(?:{_SPACE}?(?P<currency>{_CURRENCY}))?(?:{_SPACE}?(?P<large>[万萬亿億]))?"
+)
+_SIGNS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY"}
+_GROUPED = re.compile(r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d+)?")
+_SEPARATOR = re.compile(r"\D+")
+
+
+class Number(NamedTuple):
+    """A number in a text."""
+
+    begin: int
+    end: int
+    text: str
+    value: str
+    """The same for all of its forms."""
+
+
+def numbers(text: str, language: str = "") -> list[Number]:
+    """The numbers of a text, beside those in placeholders.
+
+    Args:
+        language: its code; "" leaves open whether it has a decimal comma.
+
+    Example:
+        >>> [one.value for one in numbers("Press Ctrl+F5: 1,250.5 € on 2024-05-12 at 3:30", "en")]
+        ['F5', '1250.5 EUR', '2024-05-12', '3:30']
+        >>> [one.value for one in numbers("Pulse F5: 1.250,5 €", "es")]
+        ['F5', '1250.5 EUR']
+    """
+    fixed = spans(text)
+    return [
+        Number(found.start(), found.end(), found.group(), _value(found, language))
+        for found in _FORM.finditer(text)
+        if not any(begin < found.end() and found.start() < end for begin, end in fixed)
+    ]
+
+
+def codes(text: str) -> list[Span]:
+    """Where keys, codes and amounts of money are in a text, which have letters that are not translated.
+
+    Example:
+        >>> [("Ctrl+F5: 19.99 EUR, Sheet1"[begin:end]) for begin, end in codes("Ctrl+F5: 19.99 EUR, Sheet1")]
+        ['Ctrl+F5', '19.99 EUR']
+    """
+    return [found.span() for found in _CODES.finditer(text)]
+
+
+def unmatched(source: str, target: str, languages: Languages) -> tuple[list[Number], list[Number]]:
+    """The numbers that a translation lacks, and those that it has too many."""
+    left, right = languages if all(languages) else ("", "")
+    lacking, added = numbers(source, left), numbers(target, right)
+    for key in (attrgetter("text"), attrgetter("value")):
+        there: dict[str, list[Number]] = {}
+        for one in added:
+            there.setdefault(key(one), []).append(one)
+        for one in list(lacking):
+            if same := there.get(key(one)):
+                lacking.remove(one)
+                added.remove(same.pop(0))
+    return lacking, added
+
+
+def wrong_numbers(source: str, target: str, languages: Languages) -> str:
+    """What is wrong with the numbers of a translation; empty if they are those of the source.
+
+    Example:
+        >>> wrong_numbers("F1: 1,250 files", "F11: 1.250 archivos", ("en", "es"))
+        'expected the number F1, got F11; correct the translation'
+    """
+    lacking, added = unmatched(source, target, languages)
+    need, given = (named([one.text for one in each]) for each in (lacking, added))
+    if not need:
+        return given and f"expected the numbers of the source, got also {given}; correct the translation"
+    what = "numbers" if len(lacking) > 1 else "number"
+    return f"expected the {what} {need}, got {given or 'none'}; correct the translation"
+
+
+def wrong_parts(source: str, target: str) -> str:
+    """What is wrong with the placeholders and numbers of a translation between any languages."""
+    return "; ".join(filter(None, (differing(source, target), wrong_numbers(source, target, ("", "")))))
+
+
+def replaced(source: str, found: WrittenSentence, languages: Languages) -> str:
+    """A translation with the numbers that it lacks in place of what they became.
+
+    Example:
+        >>> from weft.text.links import proportional
+        >>> found = WrittenSentence("Página 14 de 2500", proportional("Page 14 of 250", "Página 14 de 2500"))
+        >>> replaced("Page 14 of 250", found, ("en", "es"))
+        'Página 14 de 250'
+    """
+    lacking, added = unmatched(source, found.text, languages)
+    links = found.links
+    if links is None or not lacking:
+        return found.text
+    kept = [one[:2] for one in numbers(found.text) if one[:2] not in [other[:2] for other in added]]
+    became = [one[:2] for one in lacking if became_words(links, *one[:2])]
+    texts = [restored(source, found, became, kept)]
+    if len(lacking) == len(added):
+        texts.append(_exchanged(found.text, links, lacking, added))
+    counts = [sum(map(len, unmatched(source, text, languages))) for text in (found.text, *texts)]
+    return (found.text, *texts)[counts.index(min(counts))]
+
+
+def _exchanged(text: str, links: Links, lacking: list[Number], added: list[Number]) -> str:
+    """A translation with a number of the source, by its attention, in place of each that is wrong."""
+    shares = np.array([[_share(links, one, other) for other in lacking] for one in added])
+    places = list[tuple[Number, Number]]()
+    for _ in added:
+        row, column = np.unravel_index(shares.argmax(), shares.shape)
+        places.append((added[row], lacking[column]))
+        shares[row], shares[:, column] = -1, -1
+    for one, other in sorted(places, reverse=True):
+        text = text[: one.begin] + other.text + text[one.end :]
+    return text
+
+
+def _share(links: Links, target: Number, source: Number) -> float:
+    """How much attention a number of the translation has on a number of the source."""
+    rows = [row for row, (begin, end) in enumerate(links.target) if begin < target.end and target.begin < end]
+    columns = [n for n, (begin, end) in enumerate(links.source) if begin < source.end and source.begin < end]
+    return float(links.weights[np.ix_(rows, columns)].sum())
+
+
+class StandIns(NamedTuple):
+    """A text with numbers of one digit, which a model knows better, in place of its own.
+
+    Example:
+        >>> found = stand_ins("Page 14 of 250, F12", "en")
+        >>> found.text, found.put_back("Página 2 de 3, F4", "es")
+        ('Page 2 of 3, F4', 'Página 14 de 250, F12')
+    """
+
+    text: str
+    own: dict[str, str]
+    """What each of them stands for."""
+
+    def put_back(self, translation: str, language: str) -> str | None:
+        """The translation with the numbers of the text; None if it does not have each of them once."""
+        found = numbers(translation, language)
+        if sorted(one.value for one in found) != sorted(self.own):
+            return None
+        for one in reversed(found):
+            translation = translation[: one.begin] + self.own[one.value] + translation[one.end :]
+        return translation
+
+
+def stand_ins(text: str, language: str) -> StandIns | None:
+    """Numbers of one digit in place of those of a text; None if it has none, or more than there are."""
+    found = numbers(text, language)
+    free = iter(sorted({*"2345678"} - {one.text for one in found}))
+    own, parts, at = dict[str, str](), list[str](), 0
+    for one in found:
+        digit = one.text if one.text.isdecimal() and len(one.text) == 1 else next(free, "")
+        stand = f"F{digit}" if one.value[0].isalpha() else digit
+        if not digit or stand in own:
+            return None
+        own[stand] = one.text
+        parts += [text[at : one.begin], stand]
+        at = one.end
+    return StandIns("".join([*parts, text[at:]]), own) if own else None
+
+
+def _value(found: "regex.Match[str]", language: str) -> str:
+    """What a number is in any form."""
+    if found["number"] is None:
+        return str(found["code"] or found["date"])
+    digits = "".join(str(int(one)) if one.isdecimal() else one for one in found["number"])
+    if not language:
+        digits = _SEPARATOR.sub(",", digits)
+    else:
+        point = ".٫" if base(language) in _POINT else ",٫"
+        plain = _SEPARATOR.sub(lambda mark: "." if mark[0] in point else ",", digits)
+        digits = plain.replace(",", "") if _GROUPED.fullmatch(plain) else digits
+    sign = "-" if found["sign"] else ""
+    currency, large = ((found[name] or "").strip() for name in ("currency", "large"))
+    return f"{sign}{digits}{large} {_SIGNS.get(currency, currency)}".strip()

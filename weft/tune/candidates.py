@@ -1,0 +1,225 @@
+"""Try the models of a task before a recipe is written, and keep the simplest that none is proven to beat.
+
+Each candidate is the recipe that `weft init` writes for it, trained as `weft train` does, and scored on the
+validation part. A later candidate takes the place of a simpler one only if the 95 % interval of their paired
+difference excludes 0. The test part is not read, and nothing depends on a clock: a long training is shortened
+by its updates. Read next: ../tasks/init.py, `Trial`, which tasks declare; ../metrics/intervals.py.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from weft.config import Table, dump, read_recipe
+from weft.config.recipe import at
+from weft.errors import ConfigError, WeftError
+from weft.metrics.intervals import difference_interval
+from weft.metrics.scored import ScoreWithBaselines, fingerprint
+from weft.run import open_run
+from weft.run.training import begin_run
+from weft.tasks.init import Init, ModelCandidate, NewRecipe, Trial
+from weft.train.loop import train
+from weft.train.reporting import Reporter
+from weft.tune.plan import QUIET, TEST
+
+Say = Callable[[str], None]
+
+
+class CandidateScore(NamedTuple):
+    """A candidate that was trained, and its score on the validation part."""
+
+    name: str
+    score: ScoreWithBaselines
+    cpu_seconds: float
+    run: Path
+    cut: str = ""  # how its training was shortened
+
+    def against(self, simpler: "CandidateScore") -> tuple[float, float, float]:
+        """Its score minus that of a simpler one, with the 95 % interval of the difference."""
+        own, other = self.score, simpler.score
+        value = own.value - other.value
+        if (
+            own.metric is None
+            or own.statistics is None
+            or other.statistics is None
+            or own.items != other.items
+        ):
+            return value, -math.inf, math.inf
+        return value, *difference_interval(own.metric, other.statistics, own.statistics)
+
+    def beats(self, simpler: "CandidateScore") -> bool:
+        """Whether it is better, and not by chance."""
+        _, low, high = self.against(simpler)
+        return bool(low > 0 if self.score.score.higher_is_better else high < 0)
+
+
+class ModelChoice(NamedTuple):
+    """What was tried, the simplest first, and the one that is kept."""
+
+    tried: Sequence[CandidateScore]
+    kept: CandidateScore
+
+    def table(self, *, seconds: bool = False) -> list[str]:
+        """The scores of the candidates and of baselines; with the seconds, which differ from run to run."""
+        first = self.tried[0].score
+        rows = [(one.name, _shown(one.score), self._remark(one, seconds=seconds)) for one in self.tried]
+        for name, value in first.baselines.items():
+            rows.append((name, f"{value:.{first.score.digits}f}", "a baseline"))
+        names, scores = (max(len(row[column]) for row in rows) for column in (0, 1))
+        items = 0 if first.statistics is None else len(first.statistics)
+        better = "higher" if first.score.higher_is_better else "lower"
+        return [
+            f"tried on the validation part ({first.score.name}, {better} is better, {items:,} items):",
+            *(f"  {name:<{names}}  {score:<{scores}}  {remark}".rstrip() for name, score, remark in rows),
+        ]
+
+    def _remark(self, one: CandidateScore, *, seconds: bool) -> str:
+        digits, parts = one.score.score.digits, [f"{one.cpu_seconds:.0f} CPU s"] if seconds else []
+        if one is not self.tried[0]:
+            value, low, high = one.against(self.tried[0])
+            ends = f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(low) else ""
+            parts.append(f"{value:+.{digits}f}{ends} against {self.tried[0].name}")
+        return ", ".join([*parts, *filter(None, [one.cut]), *(["kept"] if one is self.kept else [])])
+
+
+def _shown(score: ScoreWithBaselines) -> str:
+    digits, own = score.score.digits, score.score
+    ends = "" if own.low is None or own.high is None else f" [{own.low:.{digits}f}, {own.high:.{digits}f}]"
+    return f"{own.value:.{digits}f}{ends}"
+
+
+class ShownUpdates(Reporter):
+    """Shows how far a training is, and nothing that it says."""
+
+    def said(self, text: str) -> None:
+        pass
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        pass
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        pass
+
+
+def recipe_for(
+    init: Init,
+    given: Mapping[str, Any],
+    *,
+    say: Say,
+    screen: Callable[[], Reporter] = Reporter,
+    machine: Callable[[str], str] = str,
+    plugins: Collection[str] = (),
+) -> NewRecipe:
+    """The recipe of the candidate that a trial keeps; without a trial for too few or too many examples.
+
+    Args:
+        given: value of each option of the task by name.
+        say: prints what was guessed and tried.
+        screen: opens what shows the progress of a training.
+        machine: adapts the text of a recipe to this machine, before it is tried.
+    """
+    usual, trial = init.write(given, say), init.trial
+    if trial is None or given["model"] is not None or given["no_trial"]:
+        return usual
+    if why := trial.refusal(usual.examples):
+        say(why)
+        return usual
+    recipes = {
+        one.name: init.write({**given, "model": one.name}, lambda text: None) for one in trial.candidates
+    }
+    with TemporaryDirectory() as folder:
+        try:
+            texts = {name: machine(one.recipe) for name, one in recipes.items()}
+            found = choose(trial, texts, Path(folder), say=say, screen=screen, plugins=plugins)
+        except ConfigError as error:
+            say(f"no trial of models ({error}), so it is {trial.untried}")
+            return usual
+    say("\n".join(found.table(seconds=True)))
+    kept = recipes[found.kept.name]
+    others = [one.name for one in trial.candidates if one.name != found.kept.name]
+    said = [*found.table(), f"`weft init {init.task} --model {' or '.join(others)}` writes another one"]
+    comment = "".join(f"# {line}\n" for line in said)
+    return kept._replace(recipe=kept.recipe.replace("\ntask:", f"\n{comment}task:", 1))
+
+
+def choose(
+    trial: Trial,
+    recipes: Mapping[str, str],
+    folder: Path,
+    *,
+    say: Say,
+    screen: Callable[[], Reporter] = Reporter,
+    plugins: Collection[str] = (),
+) -> ModelChoice:
+    """Train and score the candidates, and choose one.
+
+    Args:
+        recipes: the text of the recipe of each candidate.
+        folder: for their runs.
+
+    Returns:
+        All that were tried. Ctrl-C ends a training, and its best model so far counts.
+
+    Raises:
+        ConfigError: none was trained; the message says why.
+    """
+    tried: list[CandidateScore] = []
+    stopped, why = False, ""
+    for candidate in trial.candidates:
+        begun = time.process_time()
+        try:
+            run, begin = _run_of(candidate, recipes[candidate.name], folder)
+            same = next((one for one in tried if one.run == run), None)
+            cut, trained = same.cut if same else "", same is not None
+            checked = begin_run(run, begin, plugins=plugins)
+            if not trained and not stopped:
+                say(f"trying {candidate.name}: {candidate.about}; Ctrl-C ends the trial")
+                outcome = train(
+                    checked.task, run, checked.settings, ShownUpdates(screen()), recipe=checked.plain
+                )
+                stopped = outcome.exit_code != 0
+                trained = (run / "model.safetensors").exists()
+                how = CUT.get(outcome.reason)
+                cut = f"{how} after {outcome.update:,} updates" if how else ""
+            if trained:
+                opened = open_run(run, plugins=plugins)
+                score = opened.pipeline.evaluate(opened.model, split="valid").used
+                tried.append(CandidateScore(candidate.name, score, time.process_time() - begun, run, cut))
+        except KeyboardInterrupt:
+            stopped = True
+        except WeftError as error:
+            why = f"{candidate.name}: {error}"
+            say(why)
+    if not tried:
+        raise ConfigError(why or "stopped")
+    kept = tried[0]
+    for one in tried[1:]:
+        kept = one if one.beats(kept) else kept
+    return ModelChoice(tried, kept)
+
+
+CUT = {"max_updates": "ended", "interrupted": "stopped"}
+"""Reasons why a training did not reach the end of its recipe, in words."""
+
+
+def _run_of(candidate: ModelCandidate, recipe: str, folder: Path) -> tuple[Path, Table]:
+    """The run directory and the recipe of a candidate; those that only answer differently share a run."""
+    file = folder / f"{candidate.name}.yaml"
+    file.write_text(recipe, "utf-8")
+    table = read_recipe(file, _changes(read_recipe(file).plain(), candidate))
+    learnt = {name: section for name, section in table.plain().items() if name != "decoding"}
+    return folder / fingerprint([dump(learnt)]), table
+
+
+def _changes(plain: Mapping[str, Any], candidate: ModelCandidate) -> list[str]:
+    """What a trial changes in a recipe."""
+    found = [*QUIET, "training.refit=false"]  # whose validation examples are not held out
+    if isinstance(at(plain, TEST), str):
+        found.append(f"{'.'.join(TEST)}=null")
+    planned = at(plain, ("training", "max_updates")) or math.inf
+    if candidate.updates and candidate.updates < planned:
+        found.append(f"training.max_updates={candidate.updates}")
+    return found
