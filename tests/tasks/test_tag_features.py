@@ -16,8 +16,8 @@ from weft.tasks.tag.features import TagFeatures, WordFeatures
 from weft.tasks.tag.task import TagModel
 
 LINEAR = ["model.features={affixes: 3}", "model.crf=false", "training.max_updates=1"]
-SENTENCES = [["The", "cat", "sat"], ["It"], ["A", "dog", "sat", "down", "."], ["Sit", "down"]]
-TAGS = [[0, 1, 2], [1], [0, 1, 2, 2, 0], [2, 2]]  # every tag begins and ends a sentence
+SENTENCES = [["It"], ["Sit", "down"], ["The", "cat", "sat"], ["A", "dog", "sat", "down", "."]]
+TAGS = [[1], [2, 2], [0, 1, 2], [0, 1, 2, 2, 0]]  # every tag begins and ends a sentence
 
 
 def model_of(features: WordFeatures) -> Any:
@@ -116,6 +116,12 @@ def test_a_run_is_made_without_an_update_and_twice_the_same(tmp_path: Path) -> N
     assert (runs[0] / "model.safetensors").read_bytes() == models[0]
     found = weft("predict", runs[0], "--scores", stdin=b"bobing ningo .\n").out.splitlines()
     assert [line.split("\t")[1] for line in found[:3]] == ["VERB", "NOUN", "PUNCT"]
+    seen = weft(
+        "inspect", runs[0], "ningo .", "--only", "telling-features", "--views", tmp_path, "--format", "csv"
+    )
+    rows = (tmp_path / "telling-features.csv").read_text().splitlines()
+    assert seen.code == 0 and rows[0] == "label,feature,weight"
+    assert any(row.startswith("VERB,ends=ing,") for row in rows)
 
 
 @pytest.mark.parametrize("other", [{"smoothing": 0.1}, {"class_weights": "balanced"}])

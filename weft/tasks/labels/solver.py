@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from weft.data.batching import length_groups
 from weft.masks import from_lengths
 from weft.models import Labeller
 from weft.nn.embed.grams import FeatureTable, GramTable
@@ -43,6 +44,9 @@ TOLERANCE = 1e-4
 FLAT = 0.3
 """A line search ends where the slope is at most this share of that where it began."""
 
+TOGETHER = 8192
+"""Maximum positions of sentences whose loss is computed together."""
+
 TRIES = 20
 """Maximum lengths that a line search tries."""
 
@@ -52,7 +56,7 @@ class Design(NamedTuple):
 
     items: Tensor  # [N, V] sparse: the weight of each item in each text
     target: Tensor  # [N] or [N, C], as the head reads it
-    sentences: Tensor | None = None  # [B, T] bool, the words of each sentence, if the items are of words
+    sentences: Sequence[Tensor] = ()  # of words: [B, T] bool, those of sentences of similar length
 
     @classmethod
     def of(
@@ -73,9 +77,10 @@ class Design(NamedTuple):
     def of_words(
         cls, numbers: Sequence[Sequence[int]], lengths: Sequence[int], target: Tensor, num_items: int
     ) -> "Design":
-        """From the items of each word, sentence after sentence, and the lengths of the sentences."""
+        """From the items of each word, sentence after sentence, the shortest first, and their lengths."""
         found = cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)
-        return found._replace(sentences=from_lengths(torch.tensor(lengths), max(lengths)))
+        groups = [torch.tensor(lengths)[group] for group in length_groups(lengths, TOGETHER)]
+        return found._replace(sentences=[from_lengths(one, int(one.max())) for one in groups])
 
 
 class Solution(NamedTuple):
@@ -253,13 +258,13 @@ class _Problem:
         return 0.0
 
     def _loss(self, sums: Tensor, texts: Design) -> Tensor:
-        mask = texts.sentences
-        if mask is None:
-            mask = torch.ones(len(sums), 1, dtype=torch.bool)
-            return self.head.loss(sums[:, None], texts.target[:, None], mask).total
-        scores, target = sums.new_zeros(*mask.shape, sums.shape[1]), texts.target.new_zeros(mask.shape)
-        scores[mask], target[mask] = sums, texts.target
-        return self.head.loss(scores, target, mask).total
+        masks = texts.sentences or [torch.ones(len(sums), 1, dtype=torch.bool)]
+        counts, total = [int(mask.sum()) for mask in masks], sums.new_zeros(())
+        for mask, own, right in zip(masks, sums.split(counts), texts.target.split(counts), strict=True):
+            scores, target = (part.new_zeros(*mask.shape, *part.shape[1:]) for part in (own, right))
+            scores[mask], target[mask] = own, right
+            total = total + self.head.loss(scores, target, mask).total
+        return total
 
 
 def _direction(gradient: _Point, past: Sequence[tuple[_Point, _Point]]) -> _Point:

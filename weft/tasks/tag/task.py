@@ -270,6 +270,7 @@ class TagTraining(Training):
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
         assert self._features is not None
+        sentences = sorted(sentences, key=lambda one: len(one.forms))
         numbers = chain(*(self._features.numbers(one.forms) for one in sentences))
         target = torch.tensor(self._lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
         lengths = [len(one.forms) for one in sentences]
@@ -472,7 +473,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         LabelCalibration(self.temperature).save(self.run)
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
-        return inspect_words(self.predictor(model), settings.input(), self.valid_texts)
+        return inspect_words(self.predictor(model), settings.input(), self.valid_texts, self.features)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
