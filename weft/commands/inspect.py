@@ -18,6 +18,7 @@ VIEWS = {
     "alignment": "attention from each output to the inputs",
     "copied-words": "how much of each word was copied from the source",
     "words-that-weighed": "words that decided the class",
+    "telling-features": "features that speak most for each tag",
     "probabilities": "probability of each choice, and the alternatives",
     "search-tree": "all candidates of a beam search",
     "cells-over-time": "states and gates of recurrent layers",

@@ -130,6 +130,14 @@ class ShownVectors(NamedTuple):
     around: WordsAround | None = None  # words in other sentences, in the same form
 
 
+class FeatureWeights(NamedTuple):
+    """The weights of features of words for each tag."""
+
+    names: Sequence[str]  # [V]
+    tags: Sequence[str]  # [C]
+    weights: np.ndarray  # [V, C]
+
+
 class PictureWeights(NamedTuple):
     """A picture that was read or drawn, with the weights of its places."""
 
@@ -157,6 +165,7 @@ class Inspection:
         chosen_what: names the choices, for a title.
         vectors: embeddings.
         weights: the weight of each word of the input, and what the weights are.
+        features: the weights of features of words, for a linear model.
         forecast: the forecast of a series.
         picture: a picture that was read or drawn.
         heard: a recording, and the frames that its transcript attended to.
@@ -174,6 +183,7 @@ class Inspection:
     chosen_what: str = ""
     vectors: ShownVectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
+    features: FeatureWeights | None = None
     forecast: ForecastRecord | None = None
     picture: PictureWeights | None = None
     heard: Heard | None = None

@@ -36,7 +36,7 @@ class Crf(Head):
     def __init__(self, in_size: int, num_classes: int) -> None:
         super().__init__()
         self.in_size = in_size
-        self.emit = Linear(in_size, num_classes)
+        self.emit: nn.Module = Linear(in_size, num_classes)
         self.transitions = nn.Parameter(torch.zeros(num_classes, num_classes))  # [from, to]
         self.begin = nn.Parameter(torch.zeros(num_classes))
         self.end = nn.Parameter(torch.zeros(num_classes))

@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from weft.data.batching import length_groups
+from weft.masks import from_lengths
 from weft.models import Labeller
 from weft.nn.embed.grams import FeatureTable, GramTable
 
@@ -42,6 +44,9 @@ TOLERANCE = 1e-4
 FLAT = 0.3
 """A line search ends where the slope is at most this share of that where it began."""
 
+TOGETHER = 8192
+"""Maximum positions of sentences whose loss is computed together."""
+
 TRIES = 20
 """Maximum lengths that a line search tries."""
 
@@ -51,7 +56,7 @@ class Design(NamedTuple):
 
     items: Tensor  # [N, V] sparse: the weight of each item in each text
     target: Tensor  # [N] or [N, C], as the head reads it
-    order: Tensor | None = None  # [B, T] of words: the numbers of those of each sentence, -1 for padding
+    sentences: Sequence[Tensor] = ()  # of words: [B, T] bool, those of sentences of similar length
 
     @classmethod
     def of(
@@ -72,12 +77,10 @@ class Design(NamedTuple):
     def of_words(
         cls, numbers: Sequence[Sequence[int]], lengths: Sequence[int], target: Tensor, num_items: int
     ) -> "Design":
-        """From the items of each word, sentence after sentence, and the lengths of the sentences."""
-        real = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        order = (real.flatten().cumsum(0).view_as(real) - 1).masked_fill(~real, -1)
-        return cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)._replace(
-            order=order
-        )
+        """From the items of each word, sentence after sentence, the shortest first, and their lengths."""
+        found = cls.of(numbers, [np.ones(len(row)) for row in numbers], target, num_items)
+        groups = [torch.tensor(lengths)[group] for group in length_groups(lengths, TOGETHER)]
+        return found._replace(sentences=[from_lengths(one, int(one.max())) for one in groups])
 
 
 class Solution(NamedTuple):
@@ -91,12 +94,19 @@ class Solution(NamedTuple):
         return f"{chosen}, the best of {len(self.tried)} on the validation texts" if self.tried else chosen
 
 
-def solve(model: Labeller, train: Design, valid: Design, penalty: float | None = None) -> Solution:
+def solve(
+    model: Labeller,
+    train: Design,
+    valid: Design,
+    penalty: float | None = None,
+    penalties: Sequence[float] = PENALTIES,
+) -> Solution:
     """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
 
     Args:
         model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
         valid: the texts that choose the penalty if none is given.
+        penalties: those to choose from, the strongest first.
 
     Source: Nocedal 1980 (L-BFGS); Kimeldorf & Wahba 1971 (W is a sum of texts); Fan et al. 2008, "LIBLINEAR",
         whose C is 1 / penalty.
@@ -107,7 +117,7 @@ def solve(model: Labeller, train: Design, valid: Design, penalty: float | None =
         problem.keep()
         return Solution(penalty, {})
     losses = dict[float, float]()
-    for one in PENALTIES:
+    for one in penalties:
         problem.minimise(one)
         losses[one] = problem.loss(valid)
         best = min(losses, key=losses.__getitem__)
@@ -248,12 +258,13 @@ class _Problem:
         return 0.0
 
     def _loss(self, sums: Tensor, texts: Design) -> Tensor:
-        target, mask = texts.target[:, None], torch.ones(len(sums), 1, dtype=torch.bool)
-        sums = sums[:, None]
-        if texts.order is not None:
-            mask, places = texts.order >= 0, texts.order.clamp(min=0)
-            sums, target = sums[places, 0], target[places, 0]
-        return self.head.loss(sums, target, mask).total
+        masks = texts.sentences or [torch.ones(len(sums), 1, dtype=torch.bool)]
+        counts, total = [int(mask.sum()) for mask in masks], sums.new_zeros(())
+        for mask, own, right in zip(masks, sums.split(counts), texts.target.split(counts), strict=True):
+            scores, target = (part.new_zeros(*mask.shape, *part.shape[1:]) for part in (own, right))
+            scores[mask], target[mask] = own, right
+            total = total + self.head.loss(scores, target, mask).total
+        return total
 
 
 def _direction(gradient: _Point, past: Sequence[tuple[_Point, _Point]]) -> _Point:

@@ -26,6 +26,9 @@ NEIGHBOUR_ENDINGS = (2, 3)
 FIRST = 10**6
 """The place of the first word itself, whose capital letter means less."""
 
+PENALTIES = (4.0, 1.0, 0.25, 0.0625)
+"""Those tried if the recipe names none."""
+
 FILE = "tokenizer.features.json"
 KEPT_WORDS = 200_000
 """Maximum number of words whose features are kept: text repeats itself."""

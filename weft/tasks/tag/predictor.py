@@ -35,6 +35,7 @@ from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.contextual import Twice
+from weft.nn.embed.grams import FeatureTable
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
@@ -43,7 +44,7 @@ from weft.tasks.answer_list import AnswerList
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.evaluation import unanswered
 from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
-from weft.tasks.inspection import Inspection, choices_of, vectors_of
+from weft.tasks.inspection import FeatureWeights, Inspection, choices_of, vectors_of
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import calibrated, confidence_of
 from weft.tasks.lexicon import LETTERS, Lexicon
@@ -58,6 +59,7 @@ from weft.tasks.predictor import (
     Raw,
     predicted,
 )
+from weft.tasks.tag.features import WordFeatures
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
@@ -282,7 +284,12 @@ def _with_prob(line: str, prob: float) -> str:
     return "\t".join(cells)
 
 
-def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[str]]) -> Inspection:
+def inspect_words(
+    tagger: WordTagger,
+    text: str,
+    valid: Callable[[], Iterable[str]],
+    known: WordFeatures | None = None,
+) -> Inspection:
     """A sentence and a tag for each of its words, which stand between spaces."""
     words = text.split()
     lexicon, model = tagger.lexicon, tagger.model
@@ -301,6 +308,10 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
     numbers = best[0].tolist()
     tags = [lexicon.tags[number] for number in numbers]
     vectors = None
+    weights = None
+    if isinstance(model.embed, FeatureTable) and known is not None:
+        table = model.embed.weight.detach().float().cpu().numpy()
+        weights = FeatureWeights(known.kept, lexicon.tags, table[1:])
     own = spelled.own if isinstance(spelled, Twice) else spelled
     if isinstance(own, Spelled):
         vectors = vectors_of(
@@ -320,6 +331,7 @@ def inspect_words(tagger: WordTagger, text: str, valid: Callable[[], Iterable[st
         choices=choices_of(logp, numbers, lexicon.tags.__getitem__, words),
         chosen_what="the tag of each word",
         vectors=vectors,
+        features=weights,
     )
 
 

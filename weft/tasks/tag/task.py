@@ -57,7 +57,7 @@ from weft.tasks.labels.solver import Design, solve
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
-from weft.tasks.tag.features import TagFeatures, WordFeatures
+from weft.tasks.tag.features import PENALTIES, TagFeatures, WordFeatures
 from weft.tasks.tag.predictor import (
     TagEvaluation,
     WordTagger,
@@ -178,13 +178,10 @@ class TagModel:
     ) -> Labeller:
         """A new model."""
         if self.features is not None:
-            chain = Crf(num_tags, num_tags)  # the sum over the features of a word is its score for each tag
-            with torch.no_grad():
-                chain.emit.weight.copy_(torch.eye(num_tags))
-                chain.emit.bias.zero_()
-            chain.emit.requires_grad_(False)
+            together = Crf(num_tags, num_tags)
+            together.emit = nn.Identity()  # the sum over the features of a word is its score for each tag
             encoder: Encoder = BagEncoder(num_tags, reduce="sum")
-            return Labeller(FeatureTable(num_features, num_tags), encoder, chain)
+            return Labeller(FeatureTable(num_features, num_tags), encoder, together)
         how = self.embedding
         characters = None
         if how.characters != "none":
@@ -252,6 +249,7 @@ class TagTraining(Training):
         self.vectors = vectors
         self.solved = features is not None
         self._features = features
+        self._penalty = None if features is None else features.how.penalty
         self._progress = progress
         self._data = data
         self._lexicon = lexicon
@@ -266,11 +264,13 @@ class TagTraining(Training):
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
         learnt, choosing = self._design(self.train), self._design(known)
-        found = solve(model, learnt, choosing, self._features.how.penalty)
+        found = solve(model, learnt, choosing, self._penalty, PENALTIES)
+        self._penalty = found.penalty
         self._progress(f"the linear model is solved: {found}", 0, 0)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
         assert self._features is not None
+        sentences = sorted(sentences, key=lambda one: len(one.forms))
         numbers = chain(*(self._features.numbers(one.forms) for one in sentences))
         target = torch.tensor(self._lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
         lengths = [len(one.forms) for one in sentences]
@@ -294,7 +294,10 @@ class TagTraining(Training):
             for one in self._valid
             if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
         ]
-        return TagTraining(self._data, self._lexicon, [*self.train, *known], self._valid, self.vectors)
+        joined, others = [*self.train, *known], (self._valid, self.vectors, self._features, self._progress)
+        found = TagTraining(self._data, self._lexicon, joined, *others)
+        found._penalty = self._penalty
+        return found
 
     def check_metric(self, metric: str) -> None:
         tags = {tag for one in self._valid for tag in one.tags or []}
@@ -470,7 +473,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         LabelCalibration(self.temperature).save(self.run)
 
     def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
-        return inspect_words(self.predictor(model), settings.input(), self.valid_texts)
+        return inspect_words(self.predictor(model), settings.input(), self.valid_texts, self.features)
 
     def model_export(self, model: nn.Module) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
