@@ -100,6 +100,8 @@ def _write(book: nbformat.NotebookNode, place: Path) -> None:
     for number, cell in enumerate(book.cells):
         cell["id"] = f"cell-{number}"
         cell.metadata.pop("execution", None)
+        if "remove-stderr" in cell.metadata.get("tags", []):  # warnings name paths of the machine
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     language = {"name": "python", "pygments_lexer": "ipython3"}
     book.metadata = {"kernelspec": book.metadata["kernelspec"], "language_info": language}
     text = nbformat.writes(book) + "\n"

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +81,11 @@ def unknown(text: str, recipes: Iterable[str]) -> list[str]:
     return found
 
 
-def tables(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Each table of a page, with the text above it since the last heading."""
-    above, table = "", list[str]()
-    for line in [*page.splitlines(), ""]:
-        if line.startswith("|"):
-            table.append(line)
-            continue
-        if table:
-            yield above, table
-            table = []
-        above = line if line.startswith("#") else f"{above} {line}"
+def tables(page: str) -> Iterator[list[str]]:
+    """The lines of each table of a page."""
+    for inside, lines in groupby(page.splitlines(), lambda line: line.startswith("|")):
+        if inside:
+            yield list(lines)
 
 
 def wrong(page: str, *, of_recipes: bool = False) -> list[str]:
@@ -99,11 +94,11 @@ def wrong(page: str, *, of_recipes: bool = False) -> list[str]:
     of_recipes: read only tables whose head or first column says that they are about recipes.
     """
     found = []
-    for above, table in tables(page):
+    for table in tables(page):
         named = NAME.findall("\n".join(table))
         head, _, *rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table]
         about = " ".join([*head, *(row[0] for row in rows)])
-        if OLDER in above or (of_recipes and not re.search(f"recipe|{NAME.pattern}", about, re.IGNORECASE)):
+        if of_recipes and not re.search(f"recipe|{NAME.pattern}", about, re.IGNORECASE):
             continue
         for row in rows:
             if MARK in row[0]:
@@ -166,9 +161,3 @@ def test_a_figure_that_no_record_has_is_found() -> None:
     assert wrong(head + row.format(recipe, "one seed", f"{minutes:.3f}")) == [], name
     assert len(wrong(head + row.format(recipe, "one seed", "98765.4"))) == 1
     assert wrong(head + row.format(recipe, "one seed", "98765.4 †")) == []
-    assert (
-        wrong(
-            f"## Scores\n\nMeasured {OLDER}.\n\n{head.partition('## Scores')[2]}" + row.format("x", "", "9.9")
-        )
-        == []
-    )
