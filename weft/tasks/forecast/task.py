@@ -112,9 +112,16 @@ class ForecastTraining(Training):
     def __init__(self, task: "ForecastTask", windows: SeriesWindows, base: Baseline | None) -> None:
         self.base = base
         self.solved = task.model_config.solve
+        self._task = task
         self._data = task.data
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]
+
+    def whole(self) -> "ForecastTraining":
+        """The closed form that the model begins with stays that of the training windows."""
+        found = ForecastTraining(self._task, self._windows, self.base)
+        found._train = np.concatenate([self._train, self._windows.of(PARTS["valid"])])
+        return found
 
     def plan(self, seed: int) -> ShuffledBatches:
         """All windows in a new order each epoch, or as many as the recipe's `windows_an_epoch`."""
@@ -257,6 +264,8 @@ class ForecastPipeline(Pipeline):
         together = self._together(model, members)
         if not self.task.decoding.conformal:
             return together
+        if self.refit:
+            raise ConfigError(UNSEEN)
         if self._calibrated is None or self._calibrated.model is not together:
             try:
                 windows = self.data.windows(self.data.table(None, self.about), self.about)
@@ -290,6 +299,11 @@ class ForecastPipeline(Pipeline):
 
 
 KEPT = "series.json"
+
+UNSEEN = (
+    "decoding.conformal: true fits the width of intervals to validation windows, which were or would be part "
+    "of the training (training.refit); leave one of them out"
+)
 
 
 class ForecastTask(Task):
@@ -363,6 +377,11 @@ class ForecastTask(Task):
         return model.loss(
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
+
+    def check_refit(self) -> None:
+        """Any forecast can whose intervals are not fitted to the validation windows."""
+        if self.decoding.conformal:
+            raise ConfigError(UNSEEN)
 
     def small_model(self) -> ForecastNetwork:
         return self.built(1, 0, 0)
