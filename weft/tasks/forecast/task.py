@@ -35,7 +35,15 @@ from weft.tasks.forecast.forecaster import (
     check_joins,
     record,
 )
-from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
+from weft.tasks.forecast.model import (
+    Baseline,
+    ForecastModel,
+    ForecastNetwork,
+    SeriesBatch,
+    fit,
+    refitted,
+    tensors,
+)
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
 from weft.tasks.inspection import Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
@@ -118,8 +126,10 @@ class ForecastTraining(Training):
         self._train = windows.of(PARTS["train"])  # [N, 2]
 
     def whole(self) -> "ForecastTraining":
-        """The closed form that the model begins with stays that of the training windows."""
-        found = ForecastTraining(self._task, self._windows, self.base)
+        """Its closed form too, unless that has the level."""
+        windows = self._windows
+        base = self.base and refitted(self.base, windows, self._data.season_of(windows.table))
+        found = ForecastTraining(self._task, windows, base)
         found._train = np.concatenate([self._train, self._windows.of(PARTS["valid"])])
         return found
 
@@ -379,7 +389,11 @@ class ForecastTask(Task):
         )
 
     def check_refit(self) -> None:
-        """Any forecast can whose intervals are not fitted to the validation windows."""
+        """Not a solved one with the level, nor one whose intervals are fitted to validation windows."""
+        if self.model_config.solve and self.model_config.base == "level":
+            raise ConfigError(
+                "model.solve with base: level is fitted to the training part only; leave it out"
+            )
         if self.decoding.conformal:
             raise ConfigError(UNSEEN)
 
