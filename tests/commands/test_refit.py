@@ -37,9 +37,11 @@ def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_p
     answer = weft("train", recipe, "--run", tmp_path / "run", *SOLVED)
     said = [line.split("penalty ")[1].split(",")[0] for line in answer.err.splitlines() if "penalty" in line]
     assert len(said) == 2 and said[0] == said[1]
-    assert weights.load(tmp_path / "run" / "model.safetensors").keys()
+    texts = [open_run(tmp_path / "run").pipeline.reader.items.total]  # type: ignore[attr-defined]
     plain = weft("train", recipe, "--run", tmp_path / "plain", SOLVED[0])
     assert plain.code == 0
+    texts += [open_run(tmp_path / "plain").pipeline.reader.items.total]  # type: ignore[attr-defined]
+    assert texts == [201 + 23, 201]  # the items of the validation texts are known too
     names = [tmp_path / name / "model.safetensors" for name in ("run", "plain")]
     assert names[0].read_bytes() != names[1].read_bytes()
 
