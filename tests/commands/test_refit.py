@@ -6,6 +6,7 @@ import pytest
 
 from tests.commands.labelled import make_sentences, make_texts
 from tests.commands.shell import refused, weft
+from tests.tasks.every import KINDS
 from weft.run import open_run
 from weft.store import weights
 
@@ -36,9 +37,11 @@ def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_p
     answer = weft("train", recipe, "--run", tmp_path / "run", *SOLVED)
     said = [line.split("penalty ")[1].split(",")[0] for line in answer.err.splitlines() if "penalty" in line]
     assert len(said) == 2 and said[0] == said[1]
-    assert weights.load(tmp_path / "run" / "model.safetensors").keys()
+    texts = [open_run(tmp_path / "run").pipeline.reader.items.total]  # type: ignore[attr-defined]
     plain = weft("train", recipe, "--run", tmp_path / "plain", SOLVED[0])
     assert plain.code == 0
+    texts += [open_run(tmp_path / "plain").pipeline.reader.items.total]  # type: ignore[attr-defined]
+    assert texts == [201 + 23, 201]  # the items of the validation texts are known too
     names = [tmp_path / name / "model.safetensors" for name in ("run", "plain")]
     assert names[0].read_bytes() != names[1].read_bytes()
 
@@ -66,9 +69,20 @@ def test_a_network_of_tags_and_a_start_from_it(tmp_path: Path) -> None:
     assert "refit" not in start  # the weights that have not seen the validation sentences
 
 
-def test_a_task_without_it_refuses_it_by_name(tmp_path: Path) -> None:
-    said = refused(weft("train", "adding-lstm", "--run", tmp_path / "run", "training.refit=true"))
-    assert "training.refit" in said and "cannot train on its validation examples" in said
+CAN = {"classify", "tag", "forecast", "language", "translate", "summarise"}
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_every_task_can_or_refuses_by_name(tmp_path: Path, name: str) -> None:
+    kind = KINDS[name]
+    words = "train", kind.make(tmp_path / "toy"), "--run", tmp_path / "run", "training.max_updates=2"
+    answer = weft(*words, "training.validate_every=2", "training.refit=true", *kind.changes)
+    if (tmp_path / "run").exists():
+        assert answer.code == 0, answer.err
+        assert name.split()[0] in CAN and open_run(tmp_path / "run").pipeline.refit
+    else:
+        assert name.split()[0] not in CAN
+        assert "training.refit" in refused(answer) and "validation" in answer.err
 
 
 @pytest.mark.parametrize(

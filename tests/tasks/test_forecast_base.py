@@ -31,6 +31,7 @@ from weft.tasks.forecast.model import (
     judge,
     lookback_of,
     moments,
+    refitted,
 )
 
 
@@ -80,6 +81,20 @@ def test_the_penalty_without_a_model_is_the_best_on_the_validation_part() -> Non
     errors = [{one: part.errors(train.ridge(one, kept)).mean() for one in PENALTIES} for part in others]
     best = [min(PENALTIES, key=lambda one: error[one]) for error in errors]
     assert name == f"ridge regression (penalty {best[0]:g})" and best[0] != best[1]
+
+
+def test_with_the_validation_part_it_is_the_same_form_fitted_to_both() -> None:
+    found = windows(returning(211, share=0.2), 7, 3)
+    base = fit(found, 1)
+    penalty = float(base.name.split("(penalty ")[1].split(")")[0])
+    past, future, _ = found.take(np.concatenate([found.of(0), found.of(1)]))
+    rows = np.concatenate([np.c_[past - past[:, -1:], np.ones(len(past))], np.sqrt(penalty) * np.eye(8)[:7]])
+    y = np.concatenate([future - past[:, -1:], np.zeros((7, 3))])
+    again = refitted(base, found, 1)
+    assert base.name.startswith("ridge") and again.name == base.name
+    np.testing.assert_allclose(again.weight, np.linalg.lstsq(rows, y, rcond=None)[0], atol=1e-8)
+    level = fit(found, 1, level=True)
+    assert refitted(level, found, 1) == level
 
 
 def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_walk() -> None:

@@ -110,6 +110,10 @@ class Task:
         return self
 
     @property
+    def task(self) -> Any:
+        return self
+
+    @property
     def training(self) -> Any:
         return self
 

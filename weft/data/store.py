@@ -230,6 +230,25 @@ def _alive(process: int) -> bool:
     return True
 
 
+class MemoryStore:
+    """A few pairs in memory, as a TokenStore gives them.
+
+    Args:
+        rows: the ids of source and target.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        self._rows = [(np.array(one, np.int32), np.array(other, np.int32)) for one, other in rows]
+        self.lengths = np.array([list(map(len, row)) for row in rows], np.int32).reshape(-1, 2)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of source and target."""
+        return self._rows[number]
+
+
 class JoinedStores:
     """Concatenated stores with consecutive example numbers.
 
@@ -237,7 +256,7 @@ class JoinedStores:
         stores: one or more.
     """
 
-    def __init__(self, stores: Sequence[TokenStore]) -> None:
+    def __init__(self, stores: Sequence[TokenStore | MemoryStore]) -> None:
         self.stores = list(stores)
         self._first = [0, *accumulate(map(len, self.stores))]  # number of each store's first example
 

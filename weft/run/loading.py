@@ -134,6 +134,8 @@ def open_run(
     pipeline = task.open(path)
     if not isinstance(pipeline, Pipeline):
         raise wrong_result(task, "open", "a Pipeline", type(pipeline).__name__)
+    if weights.refit_of(model_path) is not None:
+        pipeline.belong_to_refit(path)
     stored, fits = weights.read(model_path)
     place = str(model_path)
     digests.check_kept(path, digests.kept_files(path, task.keeps), fits.kept, place)
@@ -141,7 +143,6 @@ def open_run(
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.with_settings(devices.choose(device))).eval().requires_grad_(False)
-    pipeline.refit = weights.refit_of(model_path) is not None
     return LoadedRun(task, pipeline, model, path, recipe)
 
 

@@ -18,6 +18,9 @@ from weft.errors import CheckpointError
 from weft.store import jsonfile
 from weft.wording import plural
 
+WHOLE = "whole"
+"""Folder in a run with vocabularies of all examples, for a model trained on the validation examples too."""
+
 CONTEXTUAL = "contextual/tokenizer*", "contextual/recipe.yaml"
 """Files of another run that a run keeps, if its model reads words in context from there."""
 
@@ -68,7 +71,8 @@ class Fits(jsonfile.Schema):
 
 def kept_files(run: Path, patterns: Sequence[str]) -> dict[str, str]:
     """Digests of the files of a run that match the patterns or CONTEXTUAL, by their path in the run."""
-    paths = sorted(path for pattern in (*patterns, *CONTEXTUAL) for path in run.glob(pattern))
+    own = *patterns, *CONTEXTUAL, f"{WHOLE}/tokenizer*"
+    paths = sorted({path for pattern in own for path in run.glob(pattern)})
     regular = [path for path in paths if stat.S_ISREG(path.stat().st_mode)]
     return {path.relative_to(run).as_posix(): file_digest(path) for path in regular}
 

@@ -515,6 +515,19 @@ class Pipeline(ABC):
     training: Training | None = None
     refit: bool = False
 
+    def widen(self, run: Path) -> None:
+        """Train on the validation examples too from now on; see train/refit.py.
+
+        Args:
+            run: where to keep what is learnt from them.
+        """
+        assert self.training is not None, "opened for use, not prepared for training"
+        self.training = self.training.whole()
+
+    def belong_to_refit(self, run: Path) -> None:
+        """Belong to a model that was trained on the validation examples too."""
+        self.refit = True
+
     @abstractmethod
     def model(self) -> nn.Module:
         """A new model with `loss(batch) -> Loss`."""

@@ -80,7 +80,8 @@ def _refit(state: TrainingState, ended: Outcome) -> Outcome:
         f"training again, {count}, on the training and the validation examples (training.refit); the scores "
         "stay those of the model before"
     )
-    state.pipeline.training = state.training.whole()
+    with state.session.first_before_others():
+        state.pipeline.widen(state.session.run)
     with refit_session(state.session, chosen) as s:
         try:
             with s.interrupts.at_once():

@@ -163,7 +163,9 @@ def _prepare(session: Session, task: Task) -> Pipeline:
             pipeline = task.prepare(run, session.report.progress)
     if getattr(pipeline, "training", None) is None:
         raise wrong_result(task, "prepare", "a Pipeline with its training", type(pipeline).__name__)
-    checkpoints.fits = digests.Fits(kept=digests.kept_files(run, task.keeps), recipe=dict(task.recipe))
+    kept = digests.kept_files(run, task.keeps)
+    before = {name: one for name, one in kept.items() if not name.startswith(f"{digests.WHOLE}/")}
+    checkpoints.fits = digests.Fits(kept=before, recipe=dict(task.recipe))
     return pipeline
 
 

@@ -59,7 +59,9 @@ def refit_session(session: Session, chosen: ChosenUpdates) -> Iterator[Session]:
     """The same session with checkpoints of its own, which those of an earlier choice do not outlive."""
     folder = session.run / FOLDER / f"{_name(chosen.updates)}-of-{chosen.planned}"
     checkpoints = Checkpoints(folder, session.report.warned)
-    checkpoints.fits = session.checkpoints.fits
+    fits = session.checkpoints.fits
+    whole = digests.kept_files(session.run, ())  # with those that the pipeline was widened by
+    checkpoints.fits = digests.Fits(kept={**fits.kept, **whole}, recipe=fits.recipe)
     with session.first_before_others():
         if session.processes.first:
             for other in (session.run / FOLDER).glob("*"):

@@ -78,7 +78,8 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
     shown = ", ".join(spaces.overrides(settings)) or "the recipe as it is"
     say(f"trial {trial.number}: {shown}")
     try:
-        checked = begin_run(run, plan.table(settings, *QUIET), plugins=plan.plugins)
+        unseen = "training.refit=false"  # scores are of validation examples that no trial has seen
+        checked = begin_run(run, plan.table(settings, *QUIET, unseen), plugins=plan.plugins)
         report = TrialReport(study, trial, run, deadline, say)
         outcome = train(checked.task, run, checked.settings, report)
         report.spent()

@@ -33,6 +33,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
+from weft.store.digests import WHOLE
 from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of
 from weft.tasks.classify.evaluation import (
     LabelEvaluation,
@@ -81,7 +82,7 @@ from weft.wording import plural
 LONGEST = 400
 """Tokens of a text that a model with an encoder reads, unless the recipe says otherwise."""
 
-WHOLE = 10**9
+UNLIMITED = 10**9
 """Tokens of a text that a bag reads, unless the recipe says otherwise: all."""
 
 
@@ -201,12 +202,14 @@ class ClassifyTraining(Training):
         self.solved = bag is not None and bag.solve
         self._penalty = None if bag is None else bag.penalty
 
-    def whole(self) -> "ClassifyTraining":
-        """Labelled texts of a class that training never saw stay out."""
-        reader, valid = self._reader, self._valid
-        known = [n for n, label in enumerate(valid.labels) if not reader.unknown([label])]
-        joined = self.train.joined(valid.at(known))
-        found = ClassifyTraining(self._data, reader, joined, valid, self._most, self._progress)
+    def joined(self) -> LabelledTexts:
+        """All texts but those of a class that training never saw."""
+        known = [n for n, label in enumerate(self._valid.labels) if not self._reader.unknown([label])]
+        return self.train.joined(self._valid.at(known))
+
+    def whole(self, reader: LabelReader | None = None) -> "ClassifyTraining":
+        given = reader or self._reader
+        found = ClassifyTraining(self._data, given, self.joined(), self._valid, self._most, self._progress)
         found._penalty = self._penalty
         return found
 
@@ -317,6 +320,24 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
                 begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
             self.training.solve(model)
         return model
+
+    def widen(self, run: Path) -> None:
+        """A solved model reads the items of the validation texts too."""
+        training = self.training
+        assert training is not None
+        if training.solved:
+            folder = run / WHOLE
+            folder.mkdir(exist_ok=True)
+            self.task.data.vocabulary.learn(training.joined().texts).save(folder / "tokenizer.json")
+            self.task.learn_items(training.joined(), folder)
+            self.reader = self.task.reader(folder)
+        self.training = training.whole(self.reader)
+
+    def belong_to_refit(self, run: Path) -> None:
+        super().belong_to_refit(run)
+        if self.task.saved(run / WHOLE).exists():
+            self.reader = self.task.reader(run / WHOLE)
+            self.use(LabelCalibration.load(run))
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Pipeline.rows; the classes are the rows of the head."""
@@ -511,7 +532,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     @property
     def max_length(self) -> int:
         """Number of tokens that are read of a text."""
-        return self.data.max_length or (LONGEST if self.model_config.bag is None else WHOLE)
+        return self.data.max_length or (LONGEST if self.model_config.bag is None else UNLIMITED)
 
     def implied(self) -> Sequence[Implied]:
         """What a solved model needs, and the length that is recorded of a model with an encoder."""
@@ -593,7 +614,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         most, items = self.max_length, "items" if self.model_config.bag else "tokens"
         rows = reader.vocabulary.encode_batch(train.texts)
         cut = sum(len(row) > most for row in rows)
-        cuts = f"{cut:,} cut at {plural(most, 'token')}" if most < WHOLE else "read whole"
+        cuts = f"{cut:,} cut at {plural(most, 'token')}" if most < UNLIMITED else "read whole"
         long = f", {training.left_out:,} left out, longer than the model's {limit} positions"
         progress(
             f"training texts: {len(train.texts):,} ({cuts}"
@@ -618,16 +639,24 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         saved = run / "tokenizer.json"
         if not saved.exists():  # or another run's, by training.start_parts
             self.data.vocabulary.learn([*train.texts, *more]).save(saved)
-        vocabulary = load_vocabulary(saved)
+        self.learn_items(train, run)
+
+    def learn_items(self, train: LabelledTexts, folder: Path) -> None:
+        """Learn the classes and the items, with the vocabulary of a folder, and save them there."""
         LabelReader.learn(
-            vocabulary,
+            load_vocabulary(folder / "tokenizer.json"),
             train.texts,
             train.labels,
             bag=self.model_config.bag,
             max_length=self.max_length,
             separator=self.data.separator,
             finer=train.finer,
-        ).save(run)
+        ).save(folder)
+
+    def reader(self, folder: Path) -> LabelReader:
+        """What `learn` saved in a folder."""
+        bag, separator = self.model_config.bag, self.data.separator
+        return LabelReader.load(folder, bag=bag, max_length=self.max_length, separator=separator)
 
     def prepare(self, run: Path, progress: Progress) -> "Pipeline":
         """Read the texts with the border between columns that the run has, if it was begun before."""
@@ -636,11 +665,8 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         return super().prepare(run, progress)
 
     def pipeline(self, run: Path, context: PretrainedContext | None) -> ClassifyPipeline:
-        data = self.data
-        reader = LabelReader.load(
-            run, bag=self.model_config.bag, max_length=self.max_length, separator=data.separator
-        )
-        self.data = data.bordered(reader.border)
+        reader = self.reader(run)
+        self.data = self.data.bordered(reader.border)
         return ClassifyPipeline(self, reader, context)
 
     @classmethod

@@ -442,11 +442,26 @@ def fit(windows: SeriesWindows, season: int, *, level: bool = False) -> Baseline
     best = ""
     if train.windows:
         kept = np.ones(len(train.outer), dtype=bool)
-        named = {f"ridge regression (penalty {one:g})": train.ridge(one, kept) for one in PENALTIES}
+        named = {_named(one): train.ridge(one, kept) for one in PENALTIES}
         best = min(named, key=lambda name: valid.errors(named[name]).mean())
         found = _mixed(best, named[best], found)
     errors = {name: float(valid.errors(weight).mean()) for name, weight in found.items()}
     return _baseline(found, errors, best, train, valid)
+
+
+def refitted(base: Baseline, windows: SeriesWindows, season: int) -> Baseline:
+    """The same closed form, without the level, on the training and the validation part together."""
+    every = moments(windows, windows.of(0)) + moments(windows, windows.of(1))
+    still, kept = _still(windows, len(every.outer), season), np.ones(len(every.outer), dtype=bool)
+    for one in PENALTIES:
+        found = _mixed(_named(one), every.ridge(one, kept), still)
+        if base.name in found and base.weight.shape == found[base.name].shape:
+            return base._replace(weight=found[base.name])
+    return base  # with the level, whose forms are judged on stretches
+
+
+def _named(penalty: float) -> str:
+    return f"ridge regression (penalty {penalty:g})"
 
 
 def _of_stretches(judged: FormErrors, windows: SeriesWindows, season: int) -> Baseline:

@@ -35,7 +35,15 @@ from weft.tasks.forecast.forecaster import (
     check_joins,
     record,
 )
-from weft.tasks.forecast.model import Baseline, ForecastModel, ForecastNetwork, SeriesBatch, fit, tensors
+from weft.tasks.forecast.model import (
+    Baseline,
+    ForecastModel,
+    ForecastNetwork,
+    SeriesBatch,
+    fit,
+    refitted,
+    tensors,
+)
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_forecaster, inspect_series
 from weft.tasks.inspection import Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
@@ -112,9 +120,18 @@ class ForecastTraining(Training):
     def __init__(self, task: "ForecastTask", windows: SeriesWindows, base: Baseline | None) -> None:
         self.base = base
         self.solved = task.model_config.solve
+        self._task = task
         self._data = task.data
         self._windows = windows
         self._train = windows.of(PARTS["train"])  # [N, 2]
+
+    def whole(self) -> "ForecastTraining":
+        """Its closed form too, unless that has the level."""
+        windows = self._windows
+        base = self.base and refitted(self.base, windows, self._data.season_of(windows.table))
+        found = ForecastTraining(self._task, windows, base)
+        found._train = np.concatenate([self._train, self._windows.of(PARTS["valid"])])
+        return found
 
     def plan(self, seed: int) -> ShuffledBatches:
         """All windows in a new order each epoch, or as many as the recipe's `windows_an_epoch`."""
@@ -257,6 +274,8 @@ class ForecastPipeline(Pipeline):
         together = self._together(model, members)
         if not self.task.decoding.conformal:
             return together
+        if self.refit:
+            raise ConfigError(UNSEEN)
         if self._calibrated is None or self._calibrated.model is not together:
             try:
                 windows = self.data.windows(self.data.table(None, self.about), self.about)
@@ -290,6 +309,11 @@ class ForecastPipeline(Pipeline):
 
 
 KEPT = "series.json"
+
+UNSEEN = (
+    "decoding.conformal: true fits the width of intervals to validation windows, which were or would be part "
+    "of the training (training.refit); leave one of them out"
+)
 
 
 class ForecastTask(Task):
@@ -363,6 +387,15 @@ class ForecastTask(Task):
         return model.loss(
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
+
+    def check_refit(self) -> None:
+        """Not a solved one with the level, nor one whose intervals are fitted to validation windows."""
+        if self.model_config.solve and self.model_config.base == "level":
+            raise ConfigError(
+                "model.solve with base: level is fitted to the training part only; leave it out"
+            )
+        if self.decoding.conformal:
+            raise ConfigError(UNSEEN)
 
     def small_model(self) -> ForecastNetwork:
         return self.built(1, 0, 0)

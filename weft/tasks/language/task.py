@@ -155,6 +155,11 @@ def grows(model: Generator) -> bool:
 
 VALIDATION_ROWS = 8
 
+UNSEEN = (
+    "decoding: mixture: tuned and cache fit their weights to the validation text, which was or would be part "
+    "of the training (training.refit); leave one of them out"
+)
+
 
 def read(data: ProseData, vocabulary: Vocabulary, split: Split) -> Stream:
     """The text of a split as tokens."""
@@ -276,6 +281,8 @@ class LanguagePipeline(RunningTextPipeline):
             ngrams = counted_for(data, decoding, read(data, self.vocabulary, "train"), size)
         if given is not None and not decoding.tuned:
             return MixedModel(ngrams, given)
+        if self.refit:
+            raise ConfigError(UNSEEN)
         valid = read(data, self.vocabulary, "valid")
         weights = mixture_parts(model, valid, data, decoding, ngrams).tuned(given)
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
@@ -354,10 +361,7 @@ class LanguageTask(RunningTextTask[ProseModel]):
         """A mixture tunes its weights on the validation text, which must be unseen then."""
         decoding = self.decoding
         if decoding.tuned and (decoding.mixture or decoding.cache):
-            raise ConfigError(
-                "decoding.mixture and decoding.cache fit their weights to the validation text, which would "
-                "be part of the training; leave refit out, or set the weights"
-            )
+            raise ConfigError(UNSEEN)
 
     def check_ready(self) -> None:
         with within("model"):

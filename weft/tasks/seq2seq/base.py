@@ -19,7 +19,7 @@ from weft.data.batching import Batches
 from weft.data.mixture import Mixture
 from weft.data.parallel import ParallelText, complete
 from weft.data.shortlist import Shortlist
-from weft.data.store import JoinedStores
+from weft.data.store import JoinedStores, MemoryStore
 from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.scored import of_lines
@@ -249,11 +249,24 @@ class PairTraining(Training):
         longest = data.cut_source or data.max_length, data.max_length
         self._pairs = AugmentedPairs(data.vocabulary, data.augment, known.source, known.target, longest)
 
+    def whole(self) -> "PairTraining":
+        """Pairs stay out that are too long for training, or have an empty side."""
+        most = self._data.cut_source or self._data.max_length, self._data.max_length
+        rows = [
+            pair
+            for pair in zip(self._tokens.source, self._tokens.target, strict=True)
+            if all(0 < len(side) <= longest for side, longest in zip(pair, most, strict=True))
+        ]
+        store = JoinedStores([*self._store.stores, MemoryStore(rows)])
+        return PairTraining(self._data, self._known, store, self._valid, self._scored)
+
     def plan(self, seed: int) -> Batches | Mixture:
         """Batches of the training pairs; several texts are mixed by weight and temperature."""
         tokens, rows = self._data.batch_tokens, self._data.batch_rows or None
         if not self._data.mixed:
-            return Batches(self._store.lengths[0], max_tokens=tokens, max_rows=rows, seed=seed)
+            lengths = self._store.lengths
+            every = np.concatenate(lengths) if lengths[1:] else lengths[0]
+            return Batches(every, max_tokens=tokens, max_rows=rows, seed=seed)
         return Mixture(
             self._store.lengths,
             temperature=self._data.temperature,
@@ -488,6 +501,11 @@ class PairTask(TextPairTask, ABC):
 
     def small_batch(self) -> PairBatch:
         return collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]])
+
+    def check_refit(self) -> None:
+        """Not with several texts in a mixture, in which the validation pairs have no share."""
+        if self.data.mixed:
+            raise ConfigError("data.mixed: expected none; leave refit out")
 
     def read(self, progress: Progress) -> list[Any]:
         texts = self.data.texts()
