@@ -4,7 +4,7 @@
     RUN/run.json             format and versions it was begun with
     RUN/tokenizer*.json      vocabularies
     RUN/model.safetensors    the best model
-    RUN/whole/               vocabularies of all texts, if a solved model was fitted to the validation texts too
+    RUN/whole/               vocabularies of all texts, if a solved model was fitted to all of them
     RUN/checkpoints/         to resume from; RUN/checkpoints.json says which is best and last
     RUN/metrics.jsonl, RUN/tensorboard/, RUN/README.md (the model card)
 
