@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import content, refused, weft
+from tests.shared import shared_run
 
 
 @contextmanager
@@ -88,13 +89,13 @@ def test_what_is_written_for_the_user_replaces_nothing(trained: Path, tmp_path: 
     assert content(tmp_path) == before
 
 
-def test_an_export_on_a_full_disk_names_its_output(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_on_a_full_disk_names_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = shared_run("language")
+
     def no_room(*places: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "rename", no_room)
-    said = refused(weft("export", trained, "--to", "tokenizer", "--output", tmp_path / "out"))
+    said = refused(weft("export", run, "--to", "tokenizer", "--output", tmp_path / "out"))
     assert f"--output {tmp_path / 'out'}: cannot be written (No space left on device); free some" in said
     assert not list(tmp_path.iterdir())

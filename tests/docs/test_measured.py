@@ -18,7 +18,7 @@ from weft.metrics.intervals import mean_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-OWN_RUNS = {"memory", "recurrences", "scale", "texts"}
+OWN_RUNS = {"memory", "recurrences", "scale", "texts", "usual"}
 """Appendices that scripts write from runs of their own."""
 
 PUBLISHED = {"Best published", "Most like ours"}

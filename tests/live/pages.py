@@ -33,7 +33,8 @@ html_static_path = [{str(DOCS / "_static")!r}]
 html_css_files = ["weft.css"]
 suppress_warnings = ["myst.xref_missing"]
 """
-BLOCK = re.compile(r"^(`{3,})\{(live|vote)\} ([\w -]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(`{3,})\{live\} ([\w -]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+VOTE = re.compile(r"^<details>\n<summary><b>.*?^</details>$", re.MULTILINE | re.DOTALL)
 
 RUNNER = """
 import fs from 'node:fs';
@@ -54,11 +55,8 @@ def blocks() -> dict[str, str]:
     texts = [
         path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")) if path.name != "contributing-docs.md"
     ]
-    found: dict[str, str] = {}
-    for one in itertools.chain(*map(BLOCK.finditer, texts)):
-        name = one[3] if one[2] == "live" else "vote"
-        found[name] = f"{found[name]}\n\n{one[0]}" if name in found else one[0]
-    return found
+    found = {one[2]: one[0] for one in itertools.chain(*map(BLOCK.finditer, texts))}
+    return {**found, "vote": "\n\n".join(VOTE.findall((DOCS / "claims.md").read_text("utf-8")))}
 
 
 def build(folder: Path, *parts: str, language: str = "en") -> Path:

@@ -105,8 +105,8 @@ def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) ->
 def test_a_table_may_come_by_standard_input(run: Path, tmp_path: Path) -> None:
     new = toys.table(tmp_path / "new.csv", 60)
     assert weft("predict", run, stdin=new.read_bytes()).lines == weft("predict", run, new).lines
-    said = refused(weft("predict", run, stdin=b"date,one,two,three\n2024-01-01,1,2,x\n"))
-    assert "standard input:2: 'x' in column three" in said
+    answer = weft("predict", run, stdin=b"date,one,two,three\n2024-01-01,1,2,x\n")
+    assert answer.code == 2 and "standard input:2: 'x' in column three" in answer.err.splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -64,11 +64,11 @@ def test_search_settings_are_scored_on_the_validation_part(
     weights.parent.mkdir(parents=True)
     weights.write_bytes(b"")
 
-    def evaluate(model: object, *, split: str = "test") -> SimpleNamespace:
+    def evaluate(*, split: str = "test") -> SimpleNamespace:
         parts.append(split)
         return SimpleNamespace(scores=[macro_f1(["a", "b"], ["a", "b"])])
 
-    opened = SimpleNamespace(model=None, pipeline=SimpleNamespace(evaluate=evaluate))
+    opened = SimpleNamespace(evaluate=evaluate)
     monkeypatch.setattr(decoding, "open_run", lambda run, **_: opened)
     decoding.search_decoding(study, lambda said: None)
     assert parts == ["valid"] * len(tried_of(weights.parent).scores) and len(parts) > 2

@@ -79,7 +79,6 @@ def ended_early(seen: "History") -> str:
     Example:
         >>> from weft.train.history import History
         >>> seen = History("accuracy", True).add(10, {"loss": 0.5, "accuracy": 0.7})
-        >>> seen = seen.add(20, {"loss": 0.6, "accuracy": 0.7})
         >>> ended_early(seen)
         ''
         >>> ended_early(seen.add(30, {"loss": 0.7, "accuracy": 0.7}).add(40, {"loss": 0.9, "accuracy": 0.8}))

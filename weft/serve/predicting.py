@@ -174,10 +174,10 @@ def _files(given: Any, reads: Reads, limits: ServerLimits) -> list[bytes]:
 def _check_size(data: bytes, reads: Reads) -> None:
     """Check that a picture or a recording is not too large to be decoded."""
     try:
-        with held(data, "the file") as path:
+        with held(data, str(INPUTS)) as path:
             count = measured(path) if reads == "picture" else seconds_of(path)
     except DataError as error:
-        raise Refusal(400, f"inputs: {error}") from None
+        raise Refusal(400, str(error)) from None
     if reads == "picture" and count > PIXELS:
         raise Refusal(
             400, f"inputs: expected a picture of at most {PIXELS:,} pixels, got {count:,}; scale it down"

@@ -153,7 +153,7 @@ def metadata(path: Path) -> dict[str, Any]:
     try:
         with safetensors.safe_open(path, "pt") as file:
             return jsonfile.decode((file.metadata() or {}).get("weft", "{}"), dict[str, Any])
-    except (OSError, ValueError, safetensors.SafetensorError):
+    except (OSError, ValueError, MemoryError, safetensors.SafetensorError):
         return {}
 
 

@@ -37,7 +37,7 @@ _CODE = (
     r"(?:\$?[A-Z]{1,9}_?\$?|[a-z]{1,2}|[A-Z][a-z])\d[A-Za-z\d_]*(?:\.\d+)*"
     r"|[A-Z]{1,9}(?:-[A-Z\d]{1,9}){0,5}-\d[A-Z\d]*(?:-\d+)*"
 )
-_MONEY = rf"{_CURRENCY}{_SPACE}?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*{_SPACE}?{_CURRENCY}"
+_MONEY = rf"{_CURRENCY}{_SPACE}?\d+(?:[.,]\d+)*|(?<![\d.,])\d+(?:[.,]\d+)*{_SPACE}?{_CURRENCY}"
 CODES = rf"{_KEYS}(?:{_CODE})|{_MONEY}"
 """Keys, codes and amounts of money: they have letters, but no words; an expression of JavaScript, too."""
 
