@@ -122,6 +122,15 @@ def test_sentences_are_lists_of_pairs_or_pairs_of_lists(tmp_path: Path) -> None:
     assert (path.name, content) == ("train.tsv", b"the\tD\ndog\tN\n")
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [[("New", None), ("York", "B")], [("x", float("nan"))], (["a", "b"], ["O"]), [("a", "b", "c")]],
+)
+def test_a_word_without_a_tag_is_refused(sentence: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="expected a tag for each word of a sentence"):
+        weft.fit("tag", [*SENTENCES, sentence], run=tmp_path / "run", progress=False)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fitted") / "run"
@@ -149,6 +158,28 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
         model.save(tmp_path / "saved")
 
 
+def test_a_refit_model_is_saved_whole(tmp_path: Path) -> None:
+    """A solved model that was given its validation texts back has vocabularies of its own for them."""
+    model = weft.fit("classify", FRAME, model="linear", run=tmp_path / "run", progress=False)
+    assert (tmp_path / "run" / "whole").is_dir()
+    model.save(tmp_path / "saved")
+    assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
+
+
+def test_a_fit_that_failed_blocks_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(DataError):
+        weft.fit("classify", [("", "good"), ("x", "")], run=run, progress=False)
+    weft.fit("classify", FRAME, run=run, progress=False, training=SHORT)
+
+
+def test_runs_without_a_name_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for size in (60, 40, 20):
+        weft.fit("classify", FRAME[:size], progress=False, training=SHORT)
+    assert {path.name for path in Path("runs").iterdir()} == {"classify", "classify-2", "classify-3"}
+
+
 def test_a_run_is_resumed_with_its_own_data_alone(run: Path, tmp_path: Path) -> None:
     own = tmp_path / "run"
     shutil.copytree(run, own)
@@ -174,6 +205,7 @@ def test_a_run_is_resumed_with_its_own_data_alone(run: Path, tmp_path: Path) -> 
         ([], {}, "expected a table, a list or a file"),
         (7, {}, "expected a table, a list or a file, got"),
         (TEXTS, {"training": {"lr": 1}}, "lr"),
+        (TEXTS, {"model": "crf"}, "model: expected one of linear, network, got 'crf'"),
     ],
 )
 def test_what_cannot_be_trained_is_said_in_a_sentence(

@@ -1,5 +1,7 @@
 """The estimators of weft.sklearn in scikit-learn's own tools."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.test_fitting import FRAME, SENTENCES, SERIES
-from weft.errors import DataError
+from weft import load
+from weft.errors import DataError, DataWarning
 from weft.sklearn import Classifier, Forecaster, Tagger
 
 SHORT = {"max_updates": 20, "tensorboard": False}
@@ -34,6 +37,25 @@ def test_a_classifier_gives_its_own_classes_and_their_probabilities(fitted: Any)
     assert (prob.argmax(1) == fitted.predict(texts)).all()
     assert fitted.predict(texts.to_numpy()[:, None]).tolist() == fitted.predict([*texts]).tolist()
     assert fitted.score(FRAME.text, FRAME.label == "good") > 0.5
+
+
+def test_a_fitted_one_is_pickled_and_saved(fitted: Any, tmp_path: Path) -> None:
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.predict(FRAME.text[:3]).tolist() == fitted.predict(FRAME.text[:3]).tolist()
+    fitted.model_.save(tmp_path / "saved")
+    assert load(tmp_path / "saved").predict("a fine film") in ("True", "False")
+
+
+def test_an_empty_text_has_the_shares_of_the_classes(fitted: Any) -> None:
+    with pytest.warns(DataWarning, match="have no answer"):
+        prob = fitted.predict_proba(["", "a fine film"])
+    assert prob[0].tolist() == [0.5, 0.5] and prob[1].tolist() != [0.5, 0.5]
+
+
+def test_a_column_and_a_frame_of_one_are_the_same_texts(fitted: Any) -> None:
+    assert fitted.predict(FRAME[["text"]][:3]).tolist() == fitted.predict(FRAME.text[:3]).tolist()
+    with pytest.raises(DataError, match="expected a list of texts, got one text"):
+        fitted.predict("a fine film")
 
 
 def test_it_is_cloned_and_its_parameters_are_set(fitted: Any) -> None:

@@ -153,7 +153,9 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
 
 
 def _free(path: Path) -> Path:
-    return numbered(path) if path.exists() else path
+    while path.exists():
+        path = numbered(path)
+    return path
 
 
 def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
@@ -182,11 +184,14 @@ def _new_recipe(
         given["zone"] = zone_of(data.get("train"))
     columns = _columns(init, given)
     given |= {name: _kept(one, run / DATA, name, columns) for name, one in data.items()}
+    for name, value in options.items():
+        if (allowed := known[name].choices) and value is not None and value not in allowed:
+            raise ConfigError(f"{name}: expected one of {', '.join(map(str, allowed))}, got {value!r}")
     missing = next((one.name for one in init.options if one.required and given[one.name] is None), "")
     if missing or (init.files and given["train"] is None):
         raise ConfigError(f"{missing or 'train'}: {init.task} needs it, got none")
     file = run / DATA / f"{init.folder}.yaml"
-    if not file.is_file():  # a trial may be stopped, and a resumed run keeps its recipe
+    if not (run / "recipe.yaml").is_file():  # a resumed run keeps its recipe
         say, screen = (print, usual_screen) if progress else (lambda text: None, Reporter)
         _written(file, new_recipe(init, given, say, screen).recipe.encode())
     return file
@@ -222,7 +227,8 @@ def _kept(data: Any, folder: Path, name: str, columns: Collection[str]) -> Path:
 
 def _written(path: Path, content: bytes) -> Path:
     """The file with this content; a run keeps the data that it was begun with."""
-    if path.is_file() and path.read_bytes() != content:
+    begun = (path.parent.parent / "recipe.yaml").is_file()
+    if begun and path.is_file() and path.read_bytes() != content:
         raise DataError(
             "the run was begun with other data or options; name another run, or continue with weft.resume",
             path=str(path),

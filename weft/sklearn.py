@@ -7,8 +7,10 @@ Each trains by `weft.fit`, in a temporary run unless `run` names one. `check_est
 numbers: a classifier and a tagger read texts, so they do not pass it. Read next: fitting.py.
 """
 
+import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,8 +60,9 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         if self.run is not None:
             self.model_ = fit(task, data, run=self.run, **said)
             return self
-        with tempfile.TemporaryDirectory() as folder:
-            self.model_ = fit(task, data, run=Path(folder, "run"), **said)
+        folder = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.model_ = fit(task, data, run=Path(folder, "run"), **said)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -91,16 +94,19 @@ class Classifier(ClassifierMixin, _Fitted):
             DataError: texts and classes are not as many, or a text is no text.
         """
         texts, self.classes_ = _texts(X), np.unique(np.asarray(y))
+        counts = [sum(one == known for one in y) for known in self.classes_]
+        self.prior_ = np.array(counts) / len(y)
         if len(texts) != len(y):
             raise DataError(f"expected as many classes as texts, got {len(y)} and {len(texts)}")
         return self._train("classify", [(text, str(label)) for text, label in zip(texts, y, strict=True)])
 
     def predict_proba(self, X: Sequence[str]) -> np.ndarray:
-        """Probabilities [N, C] of the classes, in the order of `classes_`."""
+        """Probabilities [N, C] of the classes, in the order of `classes_`; of an empty text, their shares."""
         check_is_fitted(self)
         found: Any = self.model_
         columns = [list(found.classes).index(str(one)) for one in self.classes_]
-        return np.array([one.probs for one in found.classify(_texts(X))])[:, columns]
+        decided = found.classify(_texts(X))
+        return np.array([self.prior_ if one is None else one.probs[columns] for one in decided])
 
     def predict(self, X: Sequence[str]) -> np.ndarray:
         """The most probable class of each text [N]."""
@@ -124,6 +130,8 @@ class Tagger(_Fitted):
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tags of each sentence."""
         check_is_fitted(self)
+        if any(isinstance(words, str) for words in X):
+            raise DataError("expected sentences as lists of words, got a text; cut it into words")
         return [[tag for _, tag in one] for one in self.model_.predict([list(words) for words in X])]
 
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
@@ -181,8 +189,12 @@ class Forecaster(_Fitted):
         return -float(np.abs(np.asarray(self.predict(X)) - np.asarray(y)).mean())
 
 
-def _texts(given: Iterable[Any]) -> list[str]:
+def _texts(given: Any) -> list[str]:
     """Texts [N], also of a column [N, 1]."""
+    if isinstance(given, str):
+        raise DataError("expected a list of texts, got one text")
+    if hasattr(given, "columns"):
+        given = given.to_numpy()
     texts = [one[0] if isinstance(one, np.ndarray | list | tuple) and len(one) == 1 else one for one in given]
     for one in texts:
         if not isinstance(one, str):

@@ -10,7 +10,10 @@ import torch
 
 from tests.commands.labelled import make_sentences
 from tests.commands.shell import refused, weft
+from tests.tasks.every import KINDS
+from weft.config import read_recipe
 from weft.errors import ConfigError
+from weft.run.training import check_recipe
 from weft.tasks.labels.solver import Design, solve
 from weft.tasks.tag.features import TagFeatures, WordFeatures
 from weft.tasks.tag.task import TagModel
@@ -143,3 +146,11 @@ def test_what_was_held_out_is_given_back_with_the_penalty_that_it_chose(tmp_path
     answer = weft("train", recipe, "--run", tmp_path / "run", *LINEAR, "training.refit=true")
     said = [line.split("penalty ")[1] for line in answer.err.splitlines() if "is solved" in line]
     assert answer.code == 0 and len(said) == 2 and said[0].startswith(said[1]), answer.err
+
+
+def test_the_recipe_that_init_writes_needs_no_end(tmp_path: Path) -> None:
+    KINDS["tag"].make(tmp_path / "toy")
+    recipe = tmp_path / "tag.yaml"
+    answer = weft("init", "tag", tmp_path / "toy" / "train.conllu", "--model", "linear", "-o", recipe)
+    assert answer.code == 0, answer.err
+    assert check_recipe(read_recipe(recipe)).settings.max_updates == 1

@@ -86,8 +86,7 @@ def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, b
     if columns and all(isinstance(one, tuple) and len(one) == len(columns) for one in rows):
         return path.with_suffix(".csv"), _rows([columns, *rows])
     if not columns and all(isinstance(one, list | tuple) and one for one in rows):
-        sentences = [list(zip(*one, strict=True)) if isinstance(one, tuple) else one for one in rows]
-        lines = ("".join(f"{word}\t{tag}\n" for word, tag in one) for one in sentences)
+        lines = ("".join(f"{word}\t{tag}\n" for word, tag in _tagged(one, path.name)) for one in rows)
         return path.with_suffix(".tsv"), "\n".join(lines).encode()
     numbers = [one.tolist() if hasattr(one, "tolist") else one for one in rows]
     cells = [one if isinstance(one, list) else [one] for one in numbers]
@@ -97,6 +96,17 @@ def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, b
     wanted = f"texts or tuples ({', '.join(columns)})" if columns else "texts, numbers or sentences"
     odd = next((one for one in rows if not isinstance(one, str)), rows[0])
     raise DataError(f"expected a list of {wanted}, got one with {kind_of(odd)}", path=path.name)
+
+
+def _tagged(sentence: Any, name: str) -> list[tuple[str, str]]:
+    """The words of a sentence with their tags."""
+    pairs = list(zip(*sentence, strict=False)) if isinstance(sentence, tuple) else list(sentence)
+    lengths = {len(one) for one in sentence} if isinstance(sentence, tuple) else {len(pairs)}
+    texts = (isinstance(text, str) and text for one in pairs for text in one)
+    if len(lengths) > 1 or {len(one) for one in pairs} != {2} or not all(texts):
+        shown = repr(sentence)[:60]
+        raise DataError(f"expected a tag for each word of a sentence, both as texts, got {shown}", path=name)
+    return pairs
 
 
 def _rows(rows: Iterable[Iterable[Any]]) -> bytes:

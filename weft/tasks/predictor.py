@@ -64,6 +64,12 @@ WINDOW = 1024
 """Number of inputs of a file that are answered together."""
 
 
+UNSAVED = (
+    *("checkpoints", "checkpoints.json", "data", "data.json", "refit", "tensorboard", "mlflow", "wandb"),
+    *("trackio", "trackers.json"),
+)
+"""What of a run only its training needs."""
+
 USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels", "recipe", "plot", "inspect", "save"
 """What users of Python need of every Predictor."""
 
@@ -543,9 +549,10 @@ class Predictor(ABC, Generic[In]):
         if to.exists() and any(to.iterdir()):
             raise ConfigError(f"{to}: expected a new folder, got one with files; choose another")
         to.mkdir(parents=True, exist_ok=True)
-        kept = ("recipe.yaml", "run.json", "model.safetensors", "README.md", *run.task.keeps)
-        for pattern in kept:
-            for file in run.path.glob(pattern):
+        for file in run.path.iterdir():
+            if file.is_dir() and file.name not in UNSAVED:
+                shutil.copytree(file, to / file.name)
+            elif not file.name.startswith(".") and file.name not in UNSAVED:
                 shutil.copy2(file, to / file.name)
 
     def _run(self, asked: str) -> "OpenedRun":

@@ -14,6 +14,11 @@ SHOWN = 10
 """Characters that a message names."""
 
 
+def _no_symbol(text: str) -> str:
+    """No text begins with a symbol."""
+    return ""
+
+
 class Alphabet:
     """The characters that a vocabulary can read.
 
@@ -45,7 +50,7 @@ class Alphabet:
         self._unknown: set[str] = set()
         self._shaped = shaped or str
         self._reads = reads
-        self._symbol = symbol or (lambda text: "")
+        self._symbol = symbol or _no_symbol
 
     def lacking(self, text: str) -> list[tuple[int, int]]:
         """Where the characters are that it cannot read, in no form, each with its combining marks."""

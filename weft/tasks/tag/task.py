@@ -69,6 +69,7 @@ from weft.tasks.tag.predictor import (
 )
 from weft.tasks.task import (
     EvaluationSettings,
+    Implied,
     InspectionSettings,
     PredictionSettings,
     Progress,
@@ -564,6 +565,10 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     def check_refit(self) -> None:
         """Any tagger can."""
+
+    def implied(self) -> Sequence[Implied]:
+        """A solved model needs no end of its training."""
+        return () if self.model_config.features is None else [Implied("training", "max_updates", 1)]
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
