@@ -29,7 +29,15 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("modules", Modules)
     app.add_directive("public-names", PublicNames)
+    app.connect("autodoc-skip-member", of_scikit_learn)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def of_scikit_learn(
+    app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out what scikit-learn adds to an estimator: its docstrings are no valid text here."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
 
 
 class Modules(Directive):

@@ -132,7 +132,7 @@ def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) ->
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled.make_sentences(tmp_path)
     monkeypatch.chdir(tmp_path)
-    answer = weft("init", "tag", "--train", "train.conllu")
+    answer = weft("init", "tag", "--train", "train.conllu", "--model", "network")
     assert answer.code == 0, answer.err
     assert "weft data check train.conllu --task tag\n" in answer.out
     text = Path("tag.yaml").read_text()
