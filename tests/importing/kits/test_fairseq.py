@@ -88,7 +88,8 @@ def test_pieces_and_probabilities_are_fairseq_s(compared):
 
 def test_outputs_are_fairseq_s(compared):
     run, expected = compared
-    rows, most = expected["rows"], {"max_ratio": 0.0, "max_extra": expected["most"]}
+    rows = expected["rows"]
+    most = {"max_ratio": 0.0, "max_extra": expected["most"], "verbatim": False}  # fairseq keeps no numbers
     assert len(rows) > 5 and len({row["beam"] for row in rows}) > 3
     found = translations(run, [row["source"] for row in rows], {"search": "greedy"} | most)
     assert found == [row["greedy"] for row in rows]
