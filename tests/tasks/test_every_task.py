@@ -64,6 +64,8 @@ def train(
 
     def watched(pipeline: Pipeline) -> Training:
         training = training_of(pipeline)
+        if "collate" in vars(training):  # asked for a second time
+            return training
         collate = training.collate
 
         def collated(numbers: Any) -> Any:
