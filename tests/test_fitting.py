@@ -173,6 +173,13 @@ def test_a_fit_that_failed_blocks_nothing(tmp_path: Path) -> None:
     weft.fit("classify", FRAME, run=run, progress=False, training=SHORT)
 
 
+def test_a_run_is_not_resumed_with_other_options(tmp_path: Path) -> None:
+    values, run = np.arange(200.0), tmp_path / "run"
+    short("forecast", str(run), values, horizon=2)
+    with pytest.raises(DataError, match="begun with other data or options"):
+        short("forecast", str(run), values, horizon=3)
+
+
 def test_runs_without_a_name_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for size in (60, 40, 20):

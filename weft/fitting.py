@@ -187,6 +187,7 @@ def _new_recipe(
     for name, value in options.items():
         if (allowed := known[name].choices) and value is not None and value not in allowed:
             raise ConfigError(f"{name}: expected one of {', '.join(map(str, allowed))}, got {value!r}")
+    _written(run / DATA / "options.json", json.dumps(options, default=str, sort_keys=True).encode())
     missing = next((one.name for one in init.options if one.required and given[one.name] is None), "")
     if missing or (init.files and given["train"] is None):
         raise ConfigError(f"{missing or 'train'}: {init.task} needs it, got none")
