@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.pages import DOCS, STATIC, blocks, build
+from tests.live.pages import DOCS, STATIC, blocks, build, in_node, node
 from tests.serve.browser import Browser
 
 DATA = 5_000_000
@@ -42,6 +42,25 @@ def test_a_part_without_scripts_is_a_picture_or_a_verdict(name: str, site: Path,
         chromium.send("Emulation.setScriptExecutionDisabled", value=False)
     assert len(text) > 60 and height > 15
     assert name == "vote" or ((DOCS / "pictures" / "live" / f"{name}.png").is_file() and drawn)
+
+
+@node
+@pytest.mark.parametrize(
+    ("language", "wanted"),
+    [
+        ("en", ["−1,234,567.89", "1,670", "0.00", "10,000"]),
+        *(
+            (one, ["−1\u202f234\u202f567,89", "1670", "0,00", "10\u202f000"])
+            for one in ("hr", "es", "pl", "ru")
+        ),
+    ],
+)
+def test_numbers_are_in_the_language_of_the_page(language: str, wanted: list[str], tmp_path: Path) -> None:
+    script = f"""(() => {{
+      globalThis.document = {{ documentElement: {{ lang: '{language}' }} }};
+      return [live.number(-1234567.891), live.local(1670), live.number(-0.001), live.local(10000)];
+    }})()"""
+    assert in_node("reach", script, tmp_path) == wanted
 
 
 def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
