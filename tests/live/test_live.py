@@ -68,6 +68,23 @@ def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
     assert "live.js" in (site / f"{min(blocks())}.html").read_text("utf-8")
 
 
+def test_a_wide_table_scrolls_and_shows_it(tmp_path: Path, chromium: Browser) -> None:
+    """KaTeX hides the source of a formula at its place, which must not widen the page."""
+    hidden = '<span style="position: absolute">P(new)</span>'
+    page = tmp_path / "wide.html"
+    page.write_text(
+        f"""<link rel="stylesheet" href="{(STATIC.parent / "weft.css").as_uri()}">
+        <meta name="viewport" content="width=device-width"><article class="bd-article"
+        style="--pst-color-background: white; --pst-color-text-muted: grey">
+        <table><tr><td><div style="width: 400px">wide</div></td><td>{hidden}</td></tr></table></article>""",
+        "utf-8",
+    )
+    chromium.screen(360, 740, phone=True)
+    chromium.open(page.as_uri())
+    assert chromium.run("document.documentElement.scrollWidth") <= 360
+    assert "gradient" in chromium.run("getComputedStyle(document.querySelector('table')).backgroundImage")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("site")  # what it needs is installed
 def test_a_part_speaks_the_language_of_its_page(tmp_path: Path, chromium: Browser) -> None:
