@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from babel.messages.pofile import read_po
 
 from tests.docs.tools import tool
@@ -102,6 +103,17 @@ def test_untranslated_pages_say_so_and_the_first_page_lists_the_others(language:
     assert words[languages.ENGLISH] in shown["course/positions"]
     assert '<a href="../course/lstm.html">&lt;course/lstm&gt;</a>' in shown["course/index"]
     assert "positions" not in shown["course/index"]
+
+
+@pytest.mark.parametrize("name", CATALOGS)
+def test_the_words_are_those_of_the_lectures(name: str) -> None:
+    language = name.split("/")[0]
+    wrong = yaml.safe_load((LOCALE / "words.yaml").read_text("utf-8"))[language]
+    with (LOCALE / name).open("rb") as file:
+        for one in read_po(file):
+            text = re.sub(r"\([^()]*\)", "", CODE.sub("", MATH.sub("", str(one.string))) if one.id else "")
+            for right, pattern in wrong.items():
+                assert not re.search(pattern, text, re.IGNORECASE), f"{name}: {right}, not {pattern}: {text}"
 
 
 @pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
