@@ -81,13 +81,7 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
 
 
 def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
-    """Sentences of words as a masked language model reads them: the pieces of each word, <sos> and <eos>.
-
-    Example:
-        >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
-        >>> words_in_pieces(letters, [["b", "ab"]], 9).which.tolist()
-        [[0, 0, 1, 1, 0]]
-    """
+    """Sentences of words as a masked language model reads them: the pieces of each word, <sos> and <eos>."""
     different = sorted({word for words in sentences for word in words})
     spelled = dict(zip(different, vocabulary.encode_batch(different), strict=True))
     longest = max(map(len, sentences))

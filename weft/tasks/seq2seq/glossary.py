@@ -39,13 +39,7 @@ class Glossary:
         self._longest = max((len(key.split(" ")) for key in self._targets), default=0)
 
     def required(self, line: str) -> tuple[str, ...]:
-        """The translations of the terms in a source, in its order, each once; at most MOST_WORDS.
-
-        Example:
-            >>> glossary = Glossary([("cell", "celda"), ("Cell range", "rango de celdas")])
-            >>> glossary.required("Select the cell range, then a cell.")
-            ('rango de celdas', 'celda')
-        """
+        """The translations of the terms in a source, in its order, each once; at most MOST_WORDS."""
         return tuple(dict.fromkeys(target for _, target in self._found(line)))[:MOST_WORDS]
 
     def annotated(self, line: str, target: str | None = None) -> str:
@@ -86,7 +80,6 @@ class AnnotatedText:
 
     Args:
         text: the pairs, such as a ParallelText.
-        path: of the glossary.
     """
 
     def __init__(self, text: Any, path: Path) -> None:
@@ -116,13 +109,7 @@ class TermCounts(NamedTuple):
 def kept(
     glossary: Glossary, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
 ) -> TermCounts:
-    """Count the terms of the sources whose translations the outputs contain, in any letter case.
-
-    Example:
-        >>> glossary = Glossary([("cell", "celda"), ("row", "fila")])
-        >>> kept(glossary, ["a cell", "a row"], ["una celda", "una hilera"], ["una celda", "una fila"])
-        TermCounts(terms=2, outputs=1, references=2)
-    """
+    """Count the terms of the sources whose translations the outputs contain, in any letter case."""
     counts = [0, 0, 0]
     for source, output, reference in zip(sources, outputs, references, strict=True):
         for target in glossary.required(source):
