@@ -185,9 +185,10 @@ class Application:
         """The OpenAPI description of this server."""
         return description(self.app, self.runs, self.limits, keyed=self.access.keys is not None)
 
-    def drain(self) -> bool:
-        """Accept no more requests and answer the waiting ones; whether nothing is computed any more."""
-        return all([self.batcher.drain(), self.streams.drain()])
+    def drain(self) -> None:
+        """Accept no more requests, and answer the waiting ones for some seconds."""
+        self.batcher.drain()
+        self.streams.drain()
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

@@ -397,7 +397,7 @@ class Lane:
             del found[: len(part.numbers)]
 
 
-LAST_SECONDS = 5.0
+LAST_SECONDS = 2.0
 """How long `Batcher.drain` waits for the threads to end."""
 
 
@@ -494,15 +494,14 @@ class Batcher:
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         return _emitted(job, events)
 
-    def drain(self) -> bool:
-        """Accept no more jobs and answer the waiting ones; whether that was done in `LAST_SECONDS`."""
+    def drain(self) -> None:
+        """Accept no more jobs, and wait at most `LAST_SECONDS` until the waiting ones are answered."""
         self._draining = True
         for lane in self._lanes:
             lane.drain()
         end = time.monotonic() + LAST_SECONDS
         for lane in self._lanes:
             lane.join(max(0.0, end - time.monotonic()))
-        return not any(lane.alive for lane in self._lanes)
 
 
 async def _emitted(job: BatchJob, events: asyncio.Queue[Any]) -> AsyncGenerator[dict[str, Any], None]:

@@ -45,10 +45,10 @@ class Worker(NamedTuple):
     process: BaseProcess
     listens: Connection
 
-    def ready(self) -> bool:
-        """Wait until it listens; False if it has died or needs too long."""
+    def ready(self, ending: Callable[[], bool]) -> bool:
+        """Wait until it listens; False if it has died, needs too long, or all shall end."""
         end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end and self.process.is_alive():
+        while time.monotonic() < end and self.process.is_alive() and not ending():
             if self.listens.poll(LOOK_SECONDS):
                 return True
         return self.listens.poll()
@@ -184,7 +184,7 @@ class ServerProcesses:
         self.runs.update(fresh)
         for number, old in enumerate(self._workers):
             new = self._start()
-            if not new.ready():
+            if not new.ready(lambda: self._ending):
                 new.stop(signal.SIGKILL)
                 self.runs.update(before)
                 reloading.reject(fresh.values())
