@@ -40,15 +40,7 @@ SENTENCES = {
 
 
 class Application:
-    """The application and the threads behind it.
-
-    Args:
-        runs: name to run.
-        limits: limits of requests.
-        access: who may use it.
-        log: where each request is noted; None for nowhere.
-        suggestions: the file that keeps the translations that users suggest; None refuses them.
-    """
+    """The application and the threads behind it."""
 
     def __init__(
         self,

@@ -142,17 +142,6 @@ class Turns:
     A lane's clock advances by the time that it computes, divided by its share; whenever the computing lane
     pauses, the waiting lane whose clock is furthest behind continues. A lane that was idle starts level with
     the others, less a head start, so that it cannot save up time.
-
-    Args:
-        shares: the share of each lane, in proportion to the others.
-        clock: seconds; a test may count steps instead.
-        head_start: seconds that a lane gets at once after it was idle.
-
-    Example:
-        >>> turns = Turns([4, 1])
-        >>> turns.begin(0)
-        >>> turns.pause(0)  # at each step: another lane may compute now
-        >>> turns.end(0)
     """
 
     def __init__(
@@ -221,12 +210,6 @@ class Lane:
     Clients take turns. Jobs with the same key share batches. A job that is larger than a batch is cut; after
     each of its batches it goes to the end of the queue. A thread never waits for a batch to fill; one that
     dies is replaced.
-
-    Args:
-        name: name of the thread.
-        rows: maximum items per batch.
-        turns: time sharing with the other lanes.
-        number: this lane's number there.
     """
 
     def __init__(self, name: str, rows: int, turns: Turns, number: int) -> None:
@@ -402,13 +385,7 @@ LAST_SECONDS = 2.0
 
 
 class Batcher:
-    """A bounded queue in lanes, and the threads that empty it.
-
-    Args:
-        name: name of the threads.
-        most: maximum number of waiting items; a client with few of them may add some to a full queue.
-        rows: maximum items per batch; a larger job is cut into several.
-    """
+    """A bounded queue in lanes, and the threads that empty it."""
 
     def __init__(self, name: str, *, most: int, rows: int) -> None:
         self.most = most

@@ -51,12 +51,7 @@ FILES = 64
 
 
 class Tls(NamedTuple):
-    """Files in PEM format.
-
-    Args:
-        certificate: the certificate, followed by those that lead to a known authority.
-        key: its private key, without a password.
-    """
+    """Files in PEM format."""
 
     certificate: Path
     key: Path
@@ -84,12 +79,7 @@ class Quiet(NamedTuple):
 
 
 class QuietConnections:
-    """Closes connections whose clients send or read nothing for too long, or the oldest of too many.
-
-    Args:
-        connections: the open ones of the server.
-        limits: `connections`, `header_seconds` and `body_seconds` of it.
-    """
+    """Closes connections whose clients send or read nothing for too long, or the oldest of too many."""
 
     def __init__(self, connections: set[Any], limits: ServerLimits) -> None:
         self._open = connections
@@ -126,14 +116,7 @@ class QuietConnections:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's, which closes quiet connections and answers what has been asked before it ends.
-
-    Args:
-        serving: the application.
-        tls: certificate and private key (PEM); None for plain HTTP.
-        listens: called once it listens.
-        grace_seconds: how long open requests may take after a signal to end.
-    """
+    """Uvicorn's, which closes quiet connections and answers what has been asked before it ends."""
 
     def __init__(
         self,

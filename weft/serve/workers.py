@@ -60,16 +60,7 @@ class Worker(NamedTuple):
 
 
 class ServerProcesses:
-    """The parent.
-
-    Args:
-        runs: opens the runs; on the CPU, because processes cannot share a GPU's memory after a fork.
-        count: number of workers.
-        answer: what a worker does: answer with these runs until a signal; call the function once it listens.
-
-    Raises:
-        ConfigError: this system cannot fork.
-    """
+    """The parent; on the CPU, as processes cannot share a GPU's memory after a fork."""
 
     def __init__(
         self,
@@ -93,11 +84,7 @@ class ServerProcesses:
         self._warm(self.runs)
 
     def run(self, grace_seconds: float, close: Callable[[], None]) -> None:
-        """Answer until a signal comes and what was begun is finished.
-
-        Args:
-            close: closes the parent's copy of the socket, so that it ends with the last worker's.
-        """
+        """Answer until a signal comes and what was begun is finished."""
         before = {one: signal.signal(one, self._end) for one in STOPS}
         try:
             self._workers = [self._start() for _ in range(self._count)]
