@@ -381,6 +381,7 @@ class Translator(Predictor[str]):
                 over the source, such as a decoder alone; otherwise None.
         """
         if found.tokens:
+            self.model.pause()
             copying = self.copying(self.readable(line))
             with suppress(ConfigError):  # no attention
                 seen = copying.align(copying.source.encode(self.readable(line)), found.tokens)
