@@ -137,6 +137,7 @@ class NewRecipe(NamedTuple):
     steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
     examples: int = 0  # training examples and their parts, as `Trial` counts them
     parts: int = 0
+    run: Path | None = None  # of a trial that trained this recipe to its end
 
 
 class Init(ABC):
