@@ -139,12 +139,7 @@ class RecurrentLayer(nn.Module):
         if state is not None:
             check_states(name, state, x, len(self.stack.forwards) * both)
         if mask is not None:
-            mask = read_mask(mask, x, name)
-            if inspectable(mask) and mask.is_cpu and not mask.any():
-                raise ShapeError(
-                    f"{name}: expected a mask with at least one real position, got False everywhere; "
-                    "True is real in Weft's masks, so turn one of torch's around with ~mask"
-                )
+            mask = read_mask(mask, x, name, some=True)
         forwards, backwards = (None, None) if state is None else (state[::both], state[1::both])
         y, finals = self.stack(x, forwards, mask, backwards or None)
         if inspectable(y) and y.is_cpu and math.isnan(float(y.detach().sum())):

@@ -72,12 +72,12 @@ class Cell(Explained, nn.Module, ABC):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step: x [B, D] and a state give y [B, H] and the next state."""
 
-    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
         """All steps.
 
         Args:
             x: [B, T, D], of the weights' dtype unless autocast is on.
-            state: the initial state.
+            state: the initial state; None for that of `start`.
             mask: [B, T], True = real, at any positions; or integers, 0 = padding. At padding the state does
                 not change, y is zero, and x is ignored.
 
@@ -87,6 +87,8 @@ class Cell(Explained, nn.Module, ABC):
         Raises:
             ShapeError: sizes or dtypes do not match the cell or each other.
         """
+        if state is None and isinstance(x, Tensor):
+            state = self.start(x)
         mask = self.check(x, state, mask)
         if mask is None:
             return self.run(x, state, None)
