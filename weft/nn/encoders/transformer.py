@@ -97,7 +97,7 @@ class TransformerEncoder(Encoder):
             heads=heads,
         )
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)
