@@ -110,8 +110,9 @@ def find_part(model: nn.Module, name: str, setting: str) -> str:
     """
     paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
     found = [path for path in paths if path == name or path.endswith(f".{name}")]
-    chosen = min(found, key=lambda path: path.count("."), default="")
-    if not chosen or not model.get_submodule(chosen).state_dict():
+    filled = [path for path in found if model.get_submodule(path).state_dict()]
+    chosen = min(filled, key=lambda path: path.count("."), default="")
+    if not chosen:
         raise ConfigError(f"{setting}: expected one of {', '.join(names(model))}, got {name[:80]!r}")
     return chosen
 

@@ -122,7 +122,7 @@ def recipe_for(
         machine: adapts the text of a recipe to this machine, before it is tried.
     """
     usual, trial = init.write(given, say), init.trial
-    if trial is None or given["model"] is not None or given["no_trial"]:
+    if trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
         return usual
     if why := trial.refusal(usual):
         say(why)
