@@ -1,5 +1,6 @@
 """`training.start` names a run of another task: its encoder and vocabulary become those of the model."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 
 from tests import toys
 from tests.commands import corpus, labelled, prose
+from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft
 from weft.config import dump, read_recipe
 from weft.config.text import parse
@@ -156,3 +158,70 @@ def test_init_writes_a_recipe_that_starts_with_a_run(others, task: str, tmp_path
     assert answer.code == 0, answer.err
     said = refused(weft("init", task, file, "--start", others["masked"], "--model", "linear"))
     assert "--model linear" in said and "--start" in said
+
+
+LORA = "training.lora={rank: 3, alpha: 6, targets: [query, network]}"
+
+
+def test_lora_trains_little_and_its_run_is_one_like_any_other(
+    others: dict[str, Path], tmp_path: Path
+) -> None:
+    recipe, run = texts(tmp_path / "toy"), tmp_path / "run"
+    given = (f"training.start={others['masked']}", LORA, "training.validate_every=3")
+    assert weft("train", recipe, "--run", run, *given, "training.max_updates=6").code == 0
+    answer = weft("train", recipe, "--run", run, *given, "training.max_updates=9")
+    assert answer.code == 0, answer.err
+    whole = tmp_path / "whole"
+    answer = weft("train", recipe, "--run", whole, *given, "training.max_updates=9")
+    assert re.search(r"training starts: [\d,]+ of [\d,]+ parameters", answer.err), answer.err
+    stored = [weights.unpack((path / "model.safetensors").read_bytes()) for path in (run, whole)]
+    assert stored[0].keys() == stored[1].keys()
+    assert all(torch.equal(stored[0][name], stored[1][name]) for name in stored[0])
+    theirs = weights.load(others["masked"] / "model.safetensors")
+    begin = Checkpoints(run, print).newest().weights
+    for name, one in begin.items():
+        plain = "predictor." + name.replace(".parametrizations.weight.original", ".weight")
+        if name.startswith("encoder.") and not re.search(r"\.0\.(a|b|scale)$", name):
+            assert torch.equal(one, theirs[plain]), name
+    assert any(one.any() for name, one in begin.items() if name.endswith(".0.b"))
+    opened = open_run(run, device="cpu").model.state_dict()
+    assert not any("parametrizations" in name for name in opened)
+    for change, word in (("training.lora=null", "lora"), (LORA.replace("3", "4"), "lora")):
+        said = refused(weft("train", recipe, "--run", run, *given, change, "training.max_updates=12"))
+        assert word in said and "a run keeps its seed, optimiser and lora" in said
+    again = (f"training.start={run}", "training.max_updates=1")
+    assert (
+        weft(
+            "train",
+            run / "recipe.yaml",
+            "--run",
+            tmp_path / "next",
+            *again,
+            "training.lora=null",
+            "training.start_parts=[]",
+        ).code
+        == 0
+    )
+    first = Checkpoints(tmp_path / "next", print).newest()
+    assert first is not None and not any("parametrizations" in name for name in first.weights)
+
+
+def test_lora_needs_weights_to_start_from(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    said = refused(weft("train", recipe, "--run", tmp_path / "run", LORA, "training.max_updates=1"))
+    assert "training.lora: expected training.start" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["masked"])
+def test_an_exported_program_answers_like_the_run(others, name: str, tmp_path: Path) -> None:
+    run, given = tmp_path / "run", (f"training.start={others[name]}", LORA, *FEW)
+    assert weft("train", texts(tmp_path / "toy"), "--run", run, *given).code == 0
+    exported(run, tmp_path / "out")
+    lines = "a good b\nwell bad c " + "so " * 30 + "\n"
+    ours = weft("predict", run, "--scores", stdin=lines.encode()).out.rstrip("\n").split("\n")
+    theirs = run_program(tmp_path / "out", lines, "--scores")
+    for own, other in zip(ours, theirs, strict=True):
+        assert own.split("\t")[0] == other.split("\t")[0]
+        probs = [[float(cell.partition("=")[2]) for cell in line.split("\t")[1:]] for line in (own, other)]
+        assert probs[0] == pytest.approx(probs[1], abs=1e-4)

@@ -28,7 +28,7 @@ from weft.wording import numbered
 FREE = ("training", "decoding")
 """Sections that may change when a run is resumed; data and model may not."""
 
-KEPT = (("seed",), ("optimiser", "use"))
+KEPT = (("seed",), ("optimiser", "use"), ("lora",))
 """What of `training` may not change all the same: the checkpoints depend on it."""
 
 WHERE = ("data", "folder")
@@ -281,7 +281,7 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any], *, resu
         for taken_over in [path / weights.START, *_kept(path, checked.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
-    fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
+    fixed += [(("training", *keys), "a run keeps its seed, optimiser and lora") for keys in KEPT]
     for keys, reason in fixed:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and resumed:
