@@ -35,5 +35,5 @@ class CausalEncoder(Encoder):
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding is at the end, where no real position sees it."""
         x, mask = self.check(x, mask)
-        states, _ = self.decoder(x, self.decoder.start(None, len(x)))
+        states, _ = self.decoder(x, self.decoder.start(None, x.shape[0]))
         return Memory(states, mask, masks.last(states, mask))
