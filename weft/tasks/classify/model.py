@@ -32,6 +32,7 @@ from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import AtLeastOne, DropoutRate, Features, Positive, Share, Size, check_fields
 from weft.tasks.labels.base import ClassWeights, check_weights
+from weft.tasks.reused import Frame
 
 USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""
@@ -49,6 +50,8 @@ class TextEmbedding:
         fixed: do not train the table; few texts spoil vectors learnt from many.
         contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
         tuned: train the model of that run further too; otherwise it stays as it is.
+        frame: symbols that a text is read between, as in the run of `training.start`: before (</s> before
+            it), after (</s> after it) or both (<s> and </s>).
     """
 
     size: Features = 128
@@ -57,6 +60,7 @@ class TextEmbedding:
     fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
+    frame: Frame = "none"
 
     def __post_init__(self) -> None:
         check_fields(self)
