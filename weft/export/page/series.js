@@ -11,10 +11,11 @@ const rounded = (value) => { // as Python's :.6g
   return exponent < -4 || exponent >= 6 ? value.toExponential(5).replace(/\.?0+e/, 'e').replace(/e([+-])(\d)$/, 'e$10$2') : String(Number(value.toPrecision(6)));
 };
 
-// Missing values filled with the last one before them, or 0 at the beginning.
-function filled(values) {
-  let last = 0;
-  return values.map((value) => (last = Number.isFinite(value) ? value : last));
+// Missing values filled with the last one of their place in a season, or before them, or 0.
+function filled(values, season = 1) {
+  const found = [...values];
+  for (const step of [season, 1]) for (let at = step; at < found.length; at++) if (!Number.isFinite(found[at])) found[at] = found[at - step];
+  return found.map((value) => (Number.isFinite(value) ? value : 0));
 }
 
 class Scaled {
@@ -46,7 +47,7 @@ export class Forecaster extends Scaled {
     if (!raw.length) return { text: '', past: [], values: [] };
     this.check(raw);
     const [number, mean, std] = this.scale(series ?? this.about.names[0], raw), { lookback } = this.about;
-    const values = this.best({ values: floats(filled(raw.map((value) => (value - mean) / std)).slice(-lookback), [1, lookback]), which: tensor('int32', [1], Int32Array.of(number)) }, mean, std);
+    const values = this.best({ values: floats(filled(raw.map((value) => (value - mean) / std), this.about.fill).slice(-lookback), [1, lookback]), which: tensor('int32', [1], Int32Array.of(number)) }, mean, std);
     return { text: values.map(rounded).join(' '), past: raw, values };
   }
 }
@@ -71,7 +72,7 @@ export class TableForecaster extends Scaled {
   of(one, column, name) {
     const { lookback: past, horizon, known, covariates, channels } = this.about, raw = one.values.map((row) => row[column]), rows = raw.length;
     this.check(raw, `Series “${name}”: `);
-    const [number, mean, std] = this.scale(name, raw), given = { values: floats(filled(raw.map((value) => (value - mean) / std)).slice(-past), [1, past]), which: tensor('int32', [1], Int32Array.of(number)) };
+    const [number, mean, std] = this.scale(name, raw), given = { values: floats(filled(raw.map((value) => (value - mean) / std), this.about.fill).slice(-past), [1, past]), which: tensor('int32', [1], Int32Array.of(number)) };
     const ahead = one.known.slice(rows - past, rows + horizon);
     if (known.length && (ahead.length < past + horizon || ahead.slice(past).some((row) => row.some(Number.isNaN)))) {
       throw new Error(`Series “${name}”: expected ${known.join(', ')} for the ${horizon} rows to forecast; add rows with an empty target at the end of the table.`);

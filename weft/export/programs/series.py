@@ -45,16 +45,19 @@ class GraphForecaster(Scaled):
         raw, lookback = np.array(values, np.float64), self.about["lookback"]
         self.check(raw)
         number, mean, std = self.scale(series or self.about["names"][0], raw)
-        scaled = filled((raw - mean) / std)[-lookback:]
+        scaled = filled((raw - mean) / std, self.about.get("fill", 1))[-lookback:]
         given = {"values": scaled[None].astype(np.float32), "which": np.array([number])}
         best: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
         return best
 
 
-def filled(values: np.ndarray) -> np.ndarray:
-    """Missing values filled with the last one before them, or 0 at the beginning."""
-    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
-    return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
+def filled(values: np.ndarray, season: int = 1) -> np.ndarray:
+    """Missing values filled with the last one of their place in a season, or before them, or 0."""
+    for step in dict.fromkeys((season, 1)):
+        values = values.copy()
+        for at in range(step, len(values)):
+            values[at] = values[at] if np.isfinite(values[at]) else values[at - step]
+    return np.nan_to_num(values)
 
 
 KINDS |= {"forecaster": GraphForecaster}

@@ -55,7 +55,8 @@ class TableForecaster(Scaled):
         raw = one.values[:, column]
         self.check(raw, f"series {name!r}: ")
         number, mean, std = self.scale(name, raw)
-        given = {"values": filled((raw - mean) / std)[None, -past:], "which": np.array([number])}
+        values = filled((raw - mean) / std, self.about.get("fill", 1))
+        given = {"values": values[None, -past:], "which": np.array([number])}
         rows = len(raw)
         ahead = one.known[rows - past : rows + horizon]
         if self.known and (len(ahead) < past + horizon or np.isnan(ahead[past:]).any()):

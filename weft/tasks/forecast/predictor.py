@@ -446,6 +446,7 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
         "kind": "forecaster",
         "lookback": data.lookback,
         "horizon": data.horizon,
+        "fill": about.get("fill", 1),
         "names": list(about["names"]),
         "mean": list(map(float, about["mean"])),
         "std": list(map(float, about["std"])),
