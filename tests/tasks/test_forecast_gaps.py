@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from weft.data.series import SeriesTable, TimeSeries
-from weft.data.windows import SeriesWindows, filled
-from weft.export.programs import series as programs
+from weft.data.windows import SeriesWindows
 from weft.nn.forecasters.linear import LinearForecaster
 from weft.nn.heads.normal import Normal
 from weft.tasks.forecast import model
@@ -43,12 +42,6 @@ def score(found: SeriesWindows, base: Baseline) -> ForecastEvaluation:
     network = built.build(found.lookback, found.horizon, 0, 1).eval()
     network.begin_with(*(torch.from_numpy(one).float() for one in (base.weight, base.spread)))
     return evaluate(network, found, 2, trained=found, title="shop", season=DAY)
-
-
-def test_an_exported_program_fills_a_past_as_training_does() -> None:
-    values = shop(empty=0.3, days=3)
-    for season in (1, DAY):
-        np.testing.assert_array_equal(programs.filled(values, season), filled(values, season=season))
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.25, 0.6])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.data.series import SeriesTable, TimeSeries
+from weft.data.values import filled
 from weft.errors import ConfigError, DataError
 
 
@@ -264,25 +265,6 @@ def _pooled(
 def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
     """[T, C] the extra channels of a series: its past covariates, and all its columns if `channels`."""
     return np.concatenate([series.values, series.past], 1) if channels else series.past
-
-
-def filled(values: np.ndarray, first: float = 0.0, season: int = 1) -> np.ndarray:
-    """Fill missing values [T] with the last one before them, or with `first` at the beginning.
-
-    With a season, the last value of the same place in it comes first.
-
-    Example:
-        >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
-        [0.0, 2.0, 2.0, 3.0]
-        >>> filled(np.array([1.0, 2.0, np.nan, 3.0]), season=2).tolist()
-        [1.0, 2.0, 1.0, 3.0]
-    """
-    if season > 1 and not np.isfinite(values).all():
-        padded = np.concatenate([values, np.full(-len(values) % season, np.nan)]).reshape(-1, season)
-        places = np.stack([filled(place, np.nan) for place in padded.T], 1)
-        values = places.reshape(-1)[: len(values)]
-    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
-    return np.where(places >= 0, values[np.maximum(places, 0)], first)
 
 
 def _fill_of(parts: Sequence[np.ndarray], season: int) -> int:
