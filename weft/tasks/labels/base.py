@@ -246,7 +246,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         Args:
             model: trained, in evaluation mode.
             found: texts with their labels.
-            train: those of the training, for the baselines; None if they are gone.
+            train: those that the model was trained on, for the baselines; None if they are gone.
             title: what is scored.
             settings: as for `evaluate`.
         """
@@ -263,6 +263,8 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         found, train = self.examples(split, data), None
         with suppress(DataError):
             train = self.examples("train")
+            if self.refit:
+                train += self.examples("valid")
         asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
         if asked.calibrate:
             self._check_held_out()
