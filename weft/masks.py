@@ -119,6 +119,11 @@ def derived(function: Callable[..., Tensor], *masks: Tensor) -> Tensor:
     return found
 
 
+def or_all(mask: Tensor | None, x: Tensor) -> Tensor:
+    """The mask; without one, that of x [B, T, ..] whose positions are all real."""
+    return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask
+
+
 def strided(mask: Tensor, stride: int) -> Tensor:
     """Every so many positions of a mask: [B, T] to [B, ceil(T / stride)]."""
     return derived(lambda mask: mask[:, ::stride], mask)

@@ -111,7 +111,8 @@ def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path:
     table = parquet.read_table(tmp_path / "out.parquet").to_pydict()
     rows = list(csv.DictReader(shown.out.splitlines()))
     assert list(table) == list(rows[0]) and len(table["y"]) == 18
-    assert table["y"] == [float(row["y"]) for row in rows]
+    assert table["y"] == pytest.approx([float(row["y"]) for row in rows], abs=1e-5)
+    assert any(len(repr(value)) > 12 for value in table["y"])  # all digits
     assert [f"{time}" for time in table["ds"]] == [row["ds"] for row in rows]
     assert {len(row["ds"]) for row in rows} == {len("2024-05-02 16:00:00")}  # over midnight too
     assert table["unique_id"] == [row["unique_id"] for row in rows]

@@ -38,6 +38,11 @@ def test_what_was_given_stays_as_it_is(run: Path) -> None:
 def test_what_stops_it(run: Path) -> None:
     several = weft("predict", run, "--set", "max_lines=3", "--set", "max_tokens=40", stdin=b"the\n")
     assert several.lines and len(several.lines) <= 4
+    for lines in (1, 5):  # as many as asked for
+        asked = weft(
+            "predict", run, "--set", f"max_lines={lines}", "--set", "max_tokens=99", stdin=b"the cat\n"
+        )
+        assert asked.out.removesuffix("\n").count("\n") == lines - 1
     stopped = weft("predict", run, "--beam", 1, "--set", 'stop=[" sat"]', stdin=b"the cat\n")
     assert stopped.lines == ["the cat"]
     assert weft("predict", run, "--set", "max_tokens=0", stdin=b"the cat\n").lines == ["the cat"]

@@ -184,7 +184,9 @@ def _check_parts(model: Generator, to: str) -> None:
 
 
 def usual_heads(part: Side) -> bool:
-    """Whether attention has none of the variants of `Heads`."""
+    """Whether attention has none of the variants of `Heads`, and every block sees all positions."""
+    if getattr(part, "window", None) is not None or isinstance(part.blocks[0].attention_norm, nn.Identity):
+        return False
     return (
         all(
             one.shared == one.num_heads

@@ -45,6 +45,13 @@ TRAIN = Option("train", "Training file.", Path)
 VALID = Option("valid", "Validation file. Default: the one next to the training file, if any.", Path)
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
+START = Option(
+    "start",
+    "Run whose encoder and vocabulary the model starts with: of a masked or language model, a translator, or "
+    "a checkpoint that weft import has read. Written without a trial.",
+    Path,
+)
+
 
 class ModelCandidate(NamedTuple):
     """A model that `weft init` may try, a value of its option --model."""
@@ -137,6 +144,7 @@ class NewRecipe(NamedTuple):
     steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
     examples: int = 0  # training examples and their parts, as `Trial` counts them
     parts: int = 0
+    run: Path | None = None  # of a trial that trained this recipe to its end
 
 
 class Init(ABC):
@@ -318,6 +326,14 @@ def survey_sides(texts: Iterable[tuple[str, ...]], path: Path) -> tuple[Survey, 
         raise DataError("expected at least a few thousand pairs, got none", path=path)
     parts = count_parts(seen.seen, "bpe").items()
     return seen, sum(count > 1 and len(part) > 1 for part, count in parts)
+
+
+def started(given: Mapping[str, Any]) -> dict[str, object]:
+    """The values of a template about `--start`: `$start`, the run, and `$started`."""
+    start = given["start"]
+    if start is not None and given["model"] is not None:
+        raise ConfigError(f"--model {given['model']}: --start {start} gives the model; leave one of them out")
+    return {"start": start, "started": only(start)}
 
 
 def examples_held_out(examples: int) -> int:

@@ -326,17 +326,17 @@ class Predictor(ABC, Generic[In]):
         """Each answer with its output in `weft predict`; None writes nothing."""
         return ((answer, answer.text()) for answer in answers)
 
-    def file(self, texts: Sequence[str], output: Path) -> bytes:
+    def file(self, answers: Sequence[tuple[Answer, str | None]], output: Path) -> bytes:
         """The content of `weft predict --output`: a line for each text unless the extension names a format.
 
         Args:
-            texts: of all answers.
+            answers: all of them with their outputs, as `formatted` gives them.
             output: its extension names the format.
 
         Raises:
             ConfigError: the format needs a library that is not installed.
         """
-        return "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
+        return "".join(f"{text}\n" for _, text in answers if text is not None).encode("utf-8", "replace")
 
     def check_figures(self, *, alignments: bool) -> None:
         """Check, before anything is written, that the model has figures, or alignments of words.

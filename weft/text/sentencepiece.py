@@ -63,6 +63,9 @@ class SentencePieces(Vocabulary):
                 entry.type = UNUSED
         self._processor = _library("").SentencePieceProcessor(model_proto=found.SerializeToString())
 
+    def around(self) -> tuple[list[int], list[int]]:
+        return [], [EOS] if self._framed else []
+
     @cached_property
     def alphabet(self) -> Alphabet:
         pieces = (name.removeprefix(SPACE) for name in self._names[EOS + 1 :])

@@ -36,6 +36,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, som
 from weft.tasks.inspection import Inspection, TokenChoice, Words, vectors_of
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
+from weft.tasks.reused import symbols
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
@@ -427,6 +428,7 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         "separator": reader.separator,
         "thresholds": None if reader.separator is None else list(reader.thresholds),
         "max_length": reader.max_length,
+        "frame": symbols(reader.frame),
         "bag": None,
     }
     module: nn.Module = TokenClasses(model, reader.temperature)
