@@ -418,7 +418,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         if features is not None:
             lexicon.reader = features.read
         if pieces is not None:
-            lexicon.reader = task.piece_reader(pieces)
+            lexicon.reader, lexicon.alphabet = task.piece_reader(pieces), pieces.alphabet
 
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or solved."""
