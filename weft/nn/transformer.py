@@ -187,7 +187,7 @@ class TransformerBlock(Residual):
         self.network_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         self.dropout = Dropout(dropout)
 
-    def check_inputs(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> None:
+    def check_inputs(self, x: Tensor, mask: Tensor | None = None, order: Order = NO_ORDER) -> None:
         """Check the inputs of `encode`.
 
         Raises:
@@ -200,7 +200,7 @@ class TransformerBlock(Residual):
             check_attention_mask("TransformerBlock", mask, sizes, x.device)
 
     @explained("check_inputs")
-    def encode(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> Tensor:
+    def encode(self, x: Tensor, mask: Tensor | None = None, order: Order = NO_ORDER) -> Tensor:
         """Run an encoder layer: every position attends to all positions.
 
         Args:

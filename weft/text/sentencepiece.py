@@ -33,10 +33,8 @@ class SentencePieces(Vocabulary):
     """A Vocabulary on top of another program's .spm.
 
     Args:
-        model: the content of the file.
         names: the piece of each number; the first four are Weft's special symbols.
         framed: append the end symbol to a text, as the encoder expects.
-        lowercase: convert texts to lower case first.
         restricted: cut into these names only, as after SetVocabulary of the library.
 
     Raises:

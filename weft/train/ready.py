@@ -97,8 +97,6 @@ def begin(
     """Build the model, and resume from the newest checkpoint if there is one.
 
     Args:
-        session: where the checkpoints lie.
-        pipeline: with the training data.
         history: without validations.
         chosen: in a training on the validation examples too, what they had chosen before.
     """

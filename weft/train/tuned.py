@@ -66,17 +66,6 @@ def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[s
 
     Source: Howard and Ruder 2018, section 3.2 (discriminative fine-tuning), where each layer has the rate of
         the one above, divided by 2.6.
-
-    Example:
-        >>> class Model(nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.embed = nn.Embedding(2, 3)
-        ...         self.encoder = nn.ModuleDict({"blocks": nn.ModuleList([nn.Linear(3, 3, False)] * 2)})
-        >>> made = Model()
-        >>> made.encoder["blocks"] = nn.ModuleList(nn.Linear(3, 3, False) for _ in range(2))
-        >>> list(scales(made, {}, 0.5).values())
-        [0.25, 0.5, 1.0]
     """
     by_path = {
         path: rate for part, rate in rates.items() for path in matching(model, part, "training.part_rates")
@@ -116,13 +105,7 @@ def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[s
 
 
 def find_part(model: nn.Module, name: str, setting: str) -> str:
-    """The path of a part in a model: the module of that path, or the outermost one whose path ends with it.
-
-    Example:
-        >>> wrapped = nn.Sequential(nn.ModuleDict({"encoder": nn.Linear(2, 3)}))
-        >>> find_part(wrapped, "encoder", "training.freeze")
-        '0.encoder'
-    """
+    """The path of a part in a model: the module of that path, or the outermost one that ends with it."""
     paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
     found = [path for path in paths if path == name or path.endswith(f".{name}")]
     filled = [path for path in found if model.get_submodule(path).state_dict()]

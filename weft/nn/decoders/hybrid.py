@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.native import WholeStep
 from weft.nn.attention import HeadSource, MultiHead
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
@@ -60,7 +60,7 @@ class HybridBlock(Residual):
     ) -> None:
         super().__init__()
         self.norm = norm
-        self.cell = cell(size, size)
+        self.cell = made(cell, size, size)
         self.cell_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         if memory_size is not None:
             self.look = MultiHead(

@@ -32,7 +32,7 @@ class CausalEncoder(Encoder):
         self.decoder = decoder(in_size, None)
         self.size = self.decoder.size
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding is at the end, where no real position sees it."""
         x, mask = self.check(x, mask)
         states, _ = self.decoder(x, self.decoder.start(None, x.shape[0]))

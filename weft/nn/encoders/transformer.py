@@ -113,7 +113,7 @@ class TransformerEncoder(Encoder):
         if not first_norm and num_layers:
             self.blocks[0].attention_norm = nn.Identity()
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)

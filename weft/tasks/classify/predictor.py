@@ -84,7 +84,6 @@ class HeaderRow(Answer):
     """The header of a table, with the new columns.
 
     Args:
-        row: the header.
         classes: those that get a column for their probability.
     """
 
@@ -107,10 +106,7 @@ class LabelAnswer(Answer):
     """The class of a text.
 
     Args:
-        asked: the text.
-        decided: its class, kept as an attribute.
         classes: all of them, in the order of the probabilities.
-        scores: whether `text` says the probabilities.
         explain: how much each word of a text weighed.
     """
 
@@ -162,13 +158,7 @@ class LabelAnswer(Answer):
 
 
 class UnlabelledRow(NoAnswer):
-    """A row of a table whose text has no class: its new cells are empty.
-
-    Args:
-        wrong: why, with the place of the text.
-        row: of the table.
-        empty: number of new cells.
-    """
+    """A row of a table whose text has no class: its new cells are empty."""
 
     def __init__(self, wrong: str, row: TableRow, empty: int) -> None:
         super().__init__(wrong)

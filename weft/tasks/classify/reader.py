@@ -40,10 +40,8 @@ class BagItems:
     """The known items of a bag.
 
     Args:
-        bag: which items there are, and their weights.
         kept: the known items, word n-grams before letter n-grams; numbered from 1, 0 is padding.
         documents: the number of training texts that contain each item.
-        total: number of training texts.
     """
 
     def __init__(self, bag: Bag, kept: Sequence[Item], documents: Sequence[int] = (), total: int = 0) -> None:
@@ -167,8 +165,6 @@ class LabelReader:
     """Texts to batches.
 
     Args:
-        vocabulary: of tokens.
-        classes: in the order of their numbers.
         items: of a bag; None for a model that reads tokens in order.
         max_length: number of tokens that are read of a text, and of words whose letters are read.
         separator: between the labels of a text; None if each has one class.

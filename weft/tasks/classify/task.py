@@ -480,12 +480,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
 
 
 class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
-    """A classifier, from labelled texts.
-
-    Args:
-        data: where texts come from.
-        model: what reads them.
-    """
+    """A classifier, from labelled texts."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
     prediction_settings: ClassVar = ClassifierSettings

@@ -124,7 +124,6 @@ class ProseModel:
         """A new model.
 
         Args:
-            size: V, tokens.
             weights: [V] the idf of each token, for a decoder that weighs tokens; ones if unknown or if loaded
                 with the model's weights.
         """
@@ -319,8 +318,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
     """Trains a language model on running text.
 
     Args:
-        data: the text, and how it is cut.
-        model: the decoder.
         decoding: how the trained model continues and scores texts.
     """
 

@@ -171,7 +171,6 @@ class MaskedTask(RunningTextTask[MaskedModel]):
 
     Args:
         data: where text comes from; lines by themselves, cut at `length` tokens.
-        model: what reads them.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}

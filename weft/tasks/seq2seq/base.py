@@ -85,7 +85,6 @@ class Seq2SeqTask(Task, ABC):
 
     Args:
         data: where the data is, and how it becomes batches.
-        model: encoder and decoder.
         decoding: search settings for the trained model; validation is greedy unless the task says otherwise.
     """
 
@@ -462,8 +461,6 @@ class PairTask(TextPairTask, ABC):
     """Trains a model on sequence pairs to write the target for a source.
 
     Args:
-        data: the pairs.
-        model: encoder and decoder.
         decoding: search settings for the trained model; validation is greedy.
     """
 

@@ -84,9 +84,6 @@ class TagAnswer(Answer):
     """A sentence with its tags, in the format of the input.
 
     Args:
-        sentence: its words and lines.
-        column: of CoNLL-U that takes the tags.
-        tagged: the tags, kept as an attribute.
         scores: whether `text` and `json` have the probability of each tag.
     """
 

@@ -535,12 +535,7 @@ def collate(
 
 
 class TagTask(TextLabelTask[TagData, TagModel]):
-    """A tagger, from tagged sentences.
-
-    Args:
-        data: where sentences come from.
-        model: what reads them.
-    """
+    """A tagger, from tagged sentences."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
     prediction_settings: ClassVar = TagSettings
