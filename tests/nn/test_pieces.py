@@ -68,7 +68,7 @@ def test_a_tagger_reads_the_first_piece() -> None:
     torch.manual_seed(4)
     encoder = TransformerEncoder(6, size=6, num_layers=1, num_heads=2, dropout=0.0)
     model = FirstPieces(Tokens(len(LETTERS) + 1, 6), encoder).double().eval()
-    pieces = words_in_pieces(LETTERS, SENTENCES, 9, frame="before", first=True)
+    pieces = words_in_pieces(LETTERS, SENTENCES, 9, frame="before", leading=True)
     assert pieces.tokens[0, 0] == EOS and pieces.tokens[0, -1] != EOS
     states = encoder(model.embed(pieces.tokens), pieces.mask).states
     found = model(WordsInPieces(pieces, real(SENTENCES)))

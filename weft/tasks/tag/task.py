@@ -386,7 +386,7 @@ def in_pieces(
     vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], *, frame: Frame, most: int | None
 ) -> tuple[WordsInPieces, Tensor]:
     """Sentences of words as the pieces of a vocabulary, at most `most` at once, and their mask [B, S]."""
-    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, first=True)
+    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, leading=True)
     lengths = torch.tensor([len(words) for words in sentences])
     mask = from_lengths(lengths, int(lengths.max()))
     return WordsInPieces(pieces, mask), mask
