@@ -7,7 +7,6 @@ the reference that occur together most reliably in the training pairs (Dice's co
 translation for each term, and every pair of the test part with the term has that translation in its reference.
 """
 
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -94,7 +93,9 @@ def main() -> None:
             )
             for before, text, reference, each in zip(plain, texts, references, wanted, strict=True):
                 if before != text and "-v" in sys.argv:
-                    print("-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  ")
+                    print(
+                        "-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  "
+                    )
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def test_lora_needs_weights_to_start_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["masked"])
+@pytest.mark.parametrize("name", ["masked", "gpt"])
 def test_an_exported_program_answers_like_the_run(others, name: str, tmp_path: Path) -> None:
     run, given = tmp_path / "run", (f"training.start={others[name]}", LORA, *FEW)
     assert weft("train", texts(tmp_path / "toy"), "--run", run, *given).code == 0

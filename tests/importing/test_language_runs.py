@@ -16,6 +16,7 @@ pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.importing.language_models import RUNS, SIZES, write_checkpoint
 from tests.importing.random_models import transformers
+from tests.importing.started import TEXT, first_pieces, started, states
 from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
@@ -167,3 +168,16 @@ def test_nonsense_in_a_configuration_is_refused_or_ignored(tmp_path: Path) -> No
                 assert not (tmp_path / f"{key}-{number}").exists()
     ignored = {"dtype", "initializer_range", "transformers_version", "use_cache"}
     assert set(config) - refused <= ignored | {"tie_word_embeddings"}
+
+
+def test_a_tagger_starts_with_its_states(imported: Any, tmp_path: Path) -> None:
+    theirs, made, there = imported
+    opened = started(there / "run", "tag", tmp_path)
+    found = made(TEXT, add_special_tokens=False, return_offsets_mapping=True)
+    if any(re.search(r"\S $", TEXT[start:end]) for start, end in found.offset_mapping):
+        pytest.skip("its pieces join words, which a tagger reads one by one")
+    begin = opened.pipeline.pieces.order[3]  # </s>
+    with torch.no_grad():
+        body = getattr(theirs, theirs.base_model_prefix)
+        want = body(torch.tensor([[begin, *found.input_ids]])).last_hidden_state[0, 1:]
+    close(states(opened), want[first_pieces([end for _, end in found.offset_mapping])], 1e-5)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.importing.started import TEXT, started, states
 from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
@@ -214,3 +215,12 @@ def test_what_is_missing_is_said(published: tuple[Path, Any, Any], run: Path, tm
     with pytest.raises(CheckpointError, match=r"target\.spm: cannot be read"):
         import_run(partial, tmp_path / "run", source="en", target="es")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_classifier_starts_with_the_states_of_its_encoder(
+    published: tuple[Path, Any, Any], run: Path, tmp_path: Path
+) -> None:
+    _, theirs, cutter = published
+    with torch.no_grad():
+        want = theirs.get_encoder()(torch.tensor([cutter(TEXT).input_ids])).last_hidden_state[0]
+    close(states(started(run, "classify", tmp_path)), want, 1e-5)

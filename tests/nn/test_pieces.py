@@ -2,7 +2,7 @@
 
 import torch
 
-from weft.nn.embed.pieces import PiecesInContext
+from weft.nn.embed.pieces import FirstPieces, PiecesInContext, WordsInPieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.reused import words_in_pieces
@@ -62,3 +62,16 @@ def test_a_long_sentence_is_read_in_parts_that_no_word_crosses() -> None:
         [SOS, a, b, c, a, EOS],
         [SOS, a, EOS],
     ]
+
+
+def test_a_tagger_reads_the_first_piece() -> None:
+    torch.manual_seed(4)
+    encoder = TransformerEncoder(6, size=6, num_layers=1, num_heads=2, dropout=0.0)
+    model = FirstPieces(Tokens(len(LETTERS) + 1, 6), encoder).double().eval()
+    pieces = words_in_pieces(LETTERS, SENTENCES, 9, frame="before", leading=True)
+    assert pieces.tokens[0, 0] == EOS and pieces.tokens[0, -1] != EOS
+    states = encoder(model.embed(pieces.tokens), pieces.mask).states
+    found = model(WordsInPieces(pieces, real(SENTENCES)))
+    for (row, word), place in {(0, 0): 1, (0, 1): 3, (0, 2): 4, (1, 0): 1, (2, 0): 1, (2, 1): 3}.items():
+        torch.testing.assert_close(found[row, word], states[row, place], rtol=1e-10, atol=0)
+    assert not found[1, 1:].any()

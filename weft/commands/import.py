@@ -53,9 +53,11 @@ def command(checkpoint: Path, run: Path, **given: Any) -> None:
 
     From transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators, or
     summarisers with --task summarise; GPT-2, OPT, GPT-NeoX, Llama, Mistral, Qwen2, Qwen3 and Gemma become
-    language models; BERT, RoBERTa and DistilBERT become masked language models or classifiers. CHECKPOINT is
-    a directory with config.json, the weights (model.safetensors or pytorch_model.bin, or several files and
-    their index) and tokenizer.json (for Marian instead source.spm, target.spm and vocab.json).
+    language models; BERT, RoBERTa, XLM-R, DistilBERT and ModernBERT become masked language models, or (except
+    ModernBERT) classifiers. Any of these can start a tagger: weft init tag --start RUN.
+    CHECKPOINT is a directory with config.json, the weights (model.safetensors or pytorch_model.bin, or
+    several files and their index) and tokenizer.json (for Marian instead source.spm, target.spm and
+    vocab.json).
 
     From translation toolkits: the checkpoints listed below become translators. Nothing is downloaded, and
     nothing is unpickled.

@@ -49,26 +49,31 @@ def words_in_pieces(
     length: int,
     *,
     frame: Frame = "both",
-    first: bool = False,
+    leading: bool = False,
 ) -> Pieces:
     """Sentences of words as an encoder reads them: the pieces of each word, and symbols around a sentence.
 
     Args:
         length: maximum number of pieces of a part of a sentence.
         frame: the symbols.
-        first: only the first piece of a word counts, instead of all alike.
+        leading: only the first piece of a word counts, instead of all alike.
 
     Example:
         >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
         >>> words_in_pieces(letters, [["b", "ab"]], 9).which.tolist()
         [[0, 0, 1, 1, 0]]
     """
-    inner = " " if vocabulary.encode(" a") != vocabulary.encode("a") else ""  # as byte-level tokenizers spell
+    begin, end = (len(each) for each in vocabulary.around())
+
+    def encoded(texts: Sequence[str]) -> list[list[int]]:
+        return [row[begin : len(row) - end] for row in vocabulary.encode_batch(texts)]
+
+    first, later = encoded(["a", " a"])
+    marked = "".join(vocabulary.pieces(first)).startswith("▁")  # byte-level tokenizers leave that to the text
+    inner = "" if first == later or marked else " "
     texts = [[(inner if place else "") + word for place, word in enumerate(words)] for words in sentences]
     different = sorted({text for words in texts for text in words})
-    begin, end = (len(each) for each in vocabulary.around())
-    rows = (row[begin : len(row) - end] for row in vocabulary.encode_batch(different))
-    spelled = dict(zip(different, rows, strict=True))
+    spelled = dict(zip(different, encoded(different), strict=True))
     longest = max(map(len, texts))
     parts: list[list[tuple[int, list[int]]]] = []  # each word's place in [B S], and its pieces
     for row, words in enumerate(texts):
@@ -91,7 +96,7 @@ def words_in_pieces(
         tokens[place, : len(before) + len(every) + len(after)] = [*before, *every, *after]
         which[place, here] = np.repeat([word for word, _ in part], counts)
         share[place, here] = np.repeat(1 / np.maximum(counts, 1), counts)
-        if first:
+        if leading:
             starts = np.arange(len(every)) - np.repeat(counts.cumsum() - counts, counts)
             share[place, here] = starts == 0
     return Pieces(*(torch.from_numpy(each) for each in (tokens, tokens != PAD, which, share)))

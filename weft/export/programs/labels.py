@@ -66,7 +66,7 @@ class Classifier:
         self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.classes, self.longest, self.bag = about["classes"], about["max_length"], about["bag"]
         self.separator, self.thresholds = about["separator"], np.array(about["thresholds"])
-        self.frame = about["frame"]
+        self.frame = about.get("frame", ([], []))  # older exports have none
         if self.bag is not None:
             items = json.loads((folder / self.bag["items"]).read_text("utf-8"))
             self.item = {tuple(item): number for number, item in enumerate(items["items"], 1)}

@@ -18,6 +18,7 @@ from weft.tasks.init import (
     Trial,
     files_of,
     only,
+    planned,
     quoted,
     splits,
     started,
@@ -60,6 +61,9 @@ FORM = (
 )
 """Options that say how the files are read."""
 
+
+BATCH = 1000
+"""Words of a batch in a training that starts with another run."""
 
 USUAL = {"text": "text", "label": "label", "labels": "marked", "separator": None, "encoding": "utf-8"}
 """Defaults of the options; other values become part of the command that checks the files."""
@@ -114,8 +118,10 @@ class ClassifyInit(TemplateInit):
         table = texts.table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
-        unusual = _unusual(given)
+        unusual, plan = _unusual(given), planned(seen.words / BATCH, epochs=12, warmup=100)
         return {
+            "warmup": plan.warmup,
+            "epochs": plan.epochs,
             "examples": seen.texts,
             "parts": seen.words,
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",

@@ -386,7 +386,7 @@ def in_pieces(
     vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], *, frame: Frame, most: int | None
 ) -> tuple[WordsInPieces, Tensor]:
     """Sentences of words as the pieces of a vocabulary, at most `most` at once, and their mask [B, S]."""
-    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, first=True)
+    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, leading=True)
     lengths = torch.tensor([len(words) for words in sentences])
     mask = from_lengths(lengths, int(lengths.max()))
     return WordsInPieces(pieces, mask), mask
@@ -418,7 +418,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         if features is not None:
             lexicon.reader = features.read
         if pieces is not None:
-            lexicon.reader = task.piece_reader(pieces)
+            lexicon.reader, lexicon.alphabet = task.piece_reader(pieces), pieces.alphabet
 
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or solved."""
