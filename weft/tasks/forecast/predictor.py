@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self, overload
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, Self, overload
 
 import numpy as np
 import regex
@@ -23,11 +24,11 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
-from weft.data.frames import as_csv
+from weft.data.frames import by_time, given_as_file, is_frame, zone_of
 from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
@@ -211,9 +212,13 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: the table cannot be read, or a series is too short.
         """
         forecaster = self.forecaster
-        if hasattr(raw, "to_frame") or hasattr(raw, "columns"):
-            raw = as_csv(raw)
-        if not isinstance(raw, str | bytes):
+        if is_frame(raw):
+            raw = self._timed(raw)
+            with TemporaryDirectory() as folder, given_as_file(raw, Path(folder), str(place)) as file:
+                asked = SeriesInput(
+                    forecaster.chosen(forecaster.data.table(file, forecaster.about), self._only)
+                )
+        elif not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
@@ -221,6 +226,17 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 table = forecaster.data.table(path, forecaster.about)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
+
+    def _timed(self, data: Any) -> Any:
+        """A table in the order of its times; what is assumed about their zone is said."""
+        zone = self.forecaster.data.zone
+        if zone is not None and is_frame(data) and zone_of(data) is None:
+            text = f"times without a zone were read as those of {zone}, the zone of the training"
+            warnings.warn(text, DataWarning, stacklevel=4)
+        return by_time(data)
+
+    def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
+        return super().evaluate(self._timed(data), split=split)
 
     def _checked(self, asked: SeriesInput, place: Place) -> SeriesInput:
         """The same, if every series can be forecast."""
@@ -280,7 +296,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
 
     def is_one(self, raw: Raw) -> bool:
         """Whether Python gave one series or table, not a list of them."""
-        if isinstance(raw, str | bytes | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+        if isinstance(raw, str | bytes | Path) or is_frame(raw):
             return True
         if isinstance(raw, dict) or not hasattr(raw, "__getitem__"):  # neither, so its error is that of one
             return True
@@ -337,7 +353,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: too few values, or covariates that are missing, too few or too many.
             ConfigError: the model requires dates or other series; give it a table.
         """
-        if isinstance(raw, str | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+        if isinstance(raw, str | Path) or is_frame(raw):
             return self._table(raw)
         if not self.is_one(raw):
             return self.predict_all(raw)
@@ -355,7 +371,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 if not isinstance(one.value, SeriesInput):
                     warnings.warn(one.place.why(one.value), stacklevel=3)
         else:
-            values = [self.parse(raw, Place("DataFrame"))]
+            values = [self.parse(raw, Place("input"))]
         answers = self.fresh().answers(values)
         return pd.concat(map(self.value, answers), ignore_index=True)
 

@@ -51,6 +51,7 @@ class TagInit(TemplateInit):
         ),
         *TRIAL.options(),
     )
+    reads: ClassVar = "sentences"
     trial: ClassVar = TRIAL
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
