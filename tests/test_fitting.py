@@ -366,3 +366,34 @@ def test_a_table_of_series_is_sorted_by_time() -> None:
         assert by_time(long.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
     with pytest.warns(DataWarning):
         assert by_time(SERIES[::-1]).equals(SERIES)
+
+
+def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = pd.concat([long_of(name) for name in "abcdef"])
+    figure = model.plot(table)
+    assert [axes.get_title() for axes in figure.axes] == ["a", "b", "c", "d"]
+    assert figure.axes[-1].get_xlabel() == "the first 4 of 6 series"
+    assert [axes.get_title() for axes in model.plot(table, series=["f", "a"]).axes] == ["a", "f"]
+    with pytest.raises(ConfigError, match=r"series=: 'z' is not in the table; it has a, b"):
+        model.plot(table, series="z")
+
+
+def test_messages_about_series_name_the_row(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a").astype({"y": object}).set_index(pd.Index([f"r{n}" for n in range(80)]))
+    table.loc["r3", "y"] = "x"
+    with pytest.raises(DataError, match=r"input\.loc\['r3'\]: 'x' in column y is not a number"):
+        model.predict(table)
+
+
+def long_of(name: str) -> pd.DataFrame:
+    days = pd.date_range("2024-01-01", periods=80)
+    return pd.DataFrame({"unique_id": name, "ds": days, "y": np.sin(np.arange(80.0))})
+
+
+@pytest.fixture(scope="module")
+def forecaster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("forecasts") / "run"
+    weft.fit("forecast", long_of("a"), horizon=2, model="ridge", run=path, progress=False)
+    return path

@@ -96,3 +96,23 @@ def test_taggers_and_forecasters() -> None:
     assert forecaster.predict(values[:-4]).shape == (4,)
     assert forecaster.score(values[:-4], values[-4:]) < 0
     assert clone(forecaster).horizon == 4
+
+
+@pytest.mark.parametrize(
+    ("classes", "why"),
+    [
+        (["a", None, "b"], r"y\[1\]: expected a class, got nothing"),
+        (np.array([np.nan, 1.0, 2.0]), r"y\[0\]: expected a class, got nothing"),
+        ([1, "a", 2], "y: expected classes of one type, got int and str"),
+        (["a", "b"], "expected as many classes as texts, got 2 and 3"),
+    ],
+)
+def test_classes_that_are_none_are_refused(classes: Any, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Classifier().fit(["one", "two", "three"], classes)
+
+
+def test_parameters_are_read_from_the_signature() -> None:
+    assert Forecaster(7).get_params()["horizon"] == 7
+    assert repr(Forecaster(7, training={"seed": 2})) == "Forecaster(horizon=7, training={'seed': 2})"
+    assert {*Classifier().get_params()} == {"options", "data", "model", "training", "run", "progress"}

@@ -95,7 +95,7 @@ class ForecastAnswer(Answer):
     def figure(self) -> "Figure":
         from weft.figures.series import forecast_figure
 
-        return forecast_figure(self.found[0])
+        return forecast_figure(*self.found)
 
     def figure_name(self) -> str:
         return file_name(self.found[0].name)
@@ -234,6 +234,12 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             text = f"times without a zone were read as those of {zone}, the zone of the training"
             warnings.warn(text, DataWarning, stacklevel=4)
         return by_time(data)
+
+    def plot(self, raw: Any = None, *, series: str | Sequence[str] = ()) -> "Figure":
+        """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
+        other = copy.copy(self)
+        other._only = [series] if isinstance(series, str) else series
+        return predictor.Predictor.plot(other, raw)
 
     def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
         return super().evaluate(self._timed(data), split=split)
