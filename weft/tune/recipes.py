@@ -33,7 +33,7 @@ def new_recipe(
         screen: opens what shows the progress of a training.
     """
     usual = for_this_machine(init.write(given, say))
-    if init.trial is None or given["model"] is not None or given["no_trial"]:
+    if init.trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
         return usual
     if why := init.trial.refusal(usual):
         say(why)
