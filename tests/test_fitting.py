@@ -1,9 +1,11 @@
 """`weft.fit`: the model of the command for the same data, from tables and lists; resume, check, notebooks."""
 
+import os
 import shutil
+import signal
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from tests.tasks.every import KINDS
 from weft.errors import CheckpointError, ConfigError, DataError, DataWarning
 from weft.tasks.classify.init import ClassifyInit
 from weft.train.notebook import NotebookDisplay
-from weft.train.reporting import Line
+from weft.train.reporting import Line, Reporter
 
 SHORT = {"max_updates": 2, "validate_every": 2, "tensorboard": False}
 FAST = ("classify", "forecast", "tag")
@@ -259,6 +261,32 @@ def test_forecasts_keep_the_zone_of_the_table(tmp_path: Path) -> None:
     assert str(found.dt.tz) == "Europe/Zagreb"
     assert [*found] == [*pd.date_range("2024-10-27", periods=6, freq="h", tz="Europe/Zagreb")]
     assert model.plot(SERIES).axes
+    with pytest.warns(DataWarning, match="times without a zone were read as those of Europe/Zagreb"):
+        assert model.predict(SERIES.tz_localize(None)[:-30]).ds.dt.tz is not None
+
+
+class Stopping(Reporter):
+    """Presses Ctrl-C, as interrupting a kernel does, after the second validation."""
+
+    count = 0
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        self.count += 1
+        if self.count == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupted_kernel_keeps_the_best_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("weft.fitting.Reporter", Stopping)
+    long = {"max_updates": 500, "validate_every": 2, "tensorboard": False}
+    with pytest.warns(DataWarning, match=r"stopped early; this is the best model so far, and weft\.resume"):
+        model = weft.fit(
+            "classify", FRAME, model="network", run=tmp_path / "run", progress=False, training=long
+        )
+    assert model.predict("a fine film") in ("good", "bad")
+    assert (*capfd.readouterr(),) == ("", "")  # progress=False says nothing
 
 
 def test_a_notebook_shows_a_bar_and_curves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,6 +413,16 @@ def test_messages_about_series_name_the_row(forecaster: Path) -> None:
     table.loc["r3", "y"] = "x"
     with pytest.raises(DataError, match=r"input\.loc\['r3'\]: 'x' in column y is not a number"):
         model.predict(table)
+
+
+def test_times_with_a_zone_after_training_without_one_are_said(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a").assign(ds=lambda own: own.ds.dt.tz_localize("Europe/Zagreb"))
+    with pytest.warns(DataWarning, match="times of Europe/Zagreb were read as those of the training, which"):
+        assert model.predict(table).y.tolist() == model.predict(long_of("a")).y.tolist()
+    with pytest.warns(DataWarning) as seen:
+        assert len(model.evaluate(table)) > 3
+    assert "windows are in the training part" in str(seen[-1].message)
 
 
 def long_of(name: str) -> pd.DataFrame:

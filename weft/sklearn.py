@@ -3,8 +3,7 @@
     from weft.sklearn import Classifier
     cross_val_score(Classifier(training={"max_epochs": 5}), texts, labels)
 
-Each trains by `weft.fit`, in a temporary run unless `run` names one. `check_estimator` is for tables of
-numbers: a classifier and a tagger read texts, so they do not pass it. Read next: fitting.py.
+Each trains by `weft.fit`, in a temporary run unless `run` names one. Read next: fitting.py.
 """
 
 import shutil
@@ -176,9 +175,9 @@ def _classes(given: Any) -> np.ndarray:
     if gone is not None:
         raise DataError(f"y[{gone}]: expected a class, got nothing; leave such texts out")
     found = np.asarray(given).ravel()
-    kinds = sorted({type(one).__name__ for one in found.tolist()})
-    if len(kinds) > 1:
-        raise DataError(f"y: expected classes of one type, got {' and '.join(kinds)}; write them alike")
+    texts = [isinstance(one, str) for one in np.asarray(given, dtype=object).ravel()]
+    if any(texts) and not all(texts):
+        raise DataError("y: expected classes of one type, got texts and others; write them alike")
     return found
 
 

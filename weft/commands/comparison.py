@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from weft.commands import outputs
+from weft.commands.outputs import folder_for
+from weft.commands.variants import NamedRun, seeds_of, train_planned
+from weft.data.frames import given_as_file, in_python
+from weft.errors import CheckpointError, ConfigError, given_path
+from weft.figures.picture import save
+from weft.inspect.comparing.measured import RunFacts, measure_run
+from weft.inspect.comparing.report import markdown, page
+from weft.inspect.comparing.tables import figures, folder_name, latex, scores_csv, significance_csv, summary
+from weft.inspect.inspection import examples
+from weft.run import LoadedRun, open_run
+from weft.tasks.predictor import Predictor
 from weft.wording import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
-
-    from weft.commands.variants import NamedRun
-    from weft.inspect.comparing.measured import RunFacts
-    from weft.run import LoadedRun
-    from weft.tasks.predictor import Predictor
 
 
 class ComparedRuns(NamedTuple):
@@ -49,7 +55,7 @@ class ComparedRuns(NamedTuple):
 
 
 def compare(
-    variants: "Mapping[str, Predictor[Any] | str | Path]",
+    variants: Mapping[str, Predictor[Any] | str | Path],
     *,
     seeds: int = 1,
     test: Any = None,
@@ -83,10 +89,6 @@ def compare(
         Traceback (most recent call last):
         weft.errors.ConfigError: none.yaml: no such file and no such recipe; ...
     """
-    from weft.commands.variants import NamedRun, seeds_of, train_planned
-    from weft.data.frames import given_as_file, in_python
-    from weft.errors import CheckpointError, ConfigError, given_path
-
     if not isinstance(variants, Mapping) or len(variants) * seeds < 2:
         wanted = 'two models or more by name, {"lstm": one, "gru": other}, or one with seeds=2 or more'
         got = len(variants) if isinstance(variants, Mapping) else kind_of(variants)
@@ -109,7 +111,7 @@ def compare(
 
 
 def report_of(
-    runs: "Sequence[NamedRun]",
+    runs: Sequence[NamedRun],
     folder: Path,
     text: str | None,
     device: str,
@@ -119,11 +121,6 @@ def report_of(
     test: Path | None = None,
 ) -> ComparedRuns:
     """Measure the runs, and write the report."""
-    from weft.commands import outputs
-    from weft.commands.outputs import folder_for
-    from weft.inspect.comparing.report import markdown, page
-    from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
-
     folder_for(folder / "measured")
     found = _measured(runs, folder / "measured", text, device, plugins, test)
     names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
@@ -133,35 +130,22 @@ def report_of(
     outputs.write(folder / "scores.csv", scores_csv(found))
     outputs.write(folder / "tests.csv", significance_csv(found))
     outputs.write(folder / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
-    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), folder)
+    drawn = []
+    for name, figure in figures(found, title.removeprefix("weft compare: ")).items():
+        for file in (f"{name}.svg", f"{name}.pdf"):
+            save(figure, folder / file)
+            drawn.append(file)
     return ComparedRuns(folder, summary(found, title, budget), drawn)
 
 
-def _draw(found: "dict[str, Figure]", folder: Path) -> list[str]:
-    """Write each figure as SVG and PDF; the names of the files."""
-    from weft.figures.picture import save
-
-    names = []
-    for name, figure in found.items():
-        for suffix in ("svg", "pdf"):
-            save(figure, folder / f"{name}.{suffix}")
-            names.append(f"{name}.{suffix}")
-    return names
-
-
 def _measured(
-    runs: "Sequence[NamedRun]",
+    runs: Sequence[NamedRun],
     folder: Path,
     text: str | None,
     device: str,
     plugins: Sequence[str],
     test: Path | None,
-) -> "list[RunFacts]":
-    from weft.errors import ConfigError
-    from weft.inspect.comparing.measured import measure_run
-    from weft.inspect.comparing.tables import folder_name
-    from weft.inspect.inspection import examples
-    from weft.run import open_run
+) -> list[RunFacts]:
 
     opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:
@@ -181,7 +165,7 @@ def _measured(
     return found
 
 
-def _without_seed(opened: "LoadedRun") -> str:
+def _without_seed(opened: LoadedRun) -> str:
     """The recipe without its seed, which identifies a variant."""
     plain = opened.recipe.plain()
     training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}

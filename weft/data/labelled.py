@@ -158,7 +158,8 @@ class LabelledText:
         elif table.kind == ".tsv" and width == 2 and not columns and len(texts) == 1:
             self.names, columns = [label, texts[0]], [1, 0]
         else:
-            missing = [name for name, one in zip((*texts, label), found, strict=True) if one is None]
+            absent = (name for name, one in zip((*texts, label), found, strict=True) if one is None)
+            missing = list(dict.fromkeys(absent))
             wanted = (
                 f"the columns {' and '.join(map(repr, missing))}"
                 if missing[1:]

@@ -233,9 +233,12 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
 
     def _timed(self, data: Any) -> Any:
         """A table in the order of its times; what is assumed about their zone is said."""
-        zone = self.forecaster.data.zone
-        if zone is not None and is_frame(data) and zone_of(data) is None:
+        zone, given, text = self.forecaster.data.zone, zone_of(data), ""
+        if zone is not None and given is None and is_frame(data):
             text = f"times without a zone were read as those of {zone}, the zone of the training"
+        elif given is not None and self.forecaster.about.get("base") == "":
+            text = f"times of {given} were read as those of the training, which had no zone"
+        if text:
             warnings.warn(text, DataWarning, stacklevel=4)
         return by_time(data)
 
