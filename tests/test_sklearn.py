@@ -81,7 +81,7 @@ def test_it_stands_in_pipelines_and_searches() -> None:
 
 def test_texts_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="expected texts, got"):
-        Classifier().fit([[1.0, 2.0]], ["a"])
+        Classifier().fit([[1.0, 2.0]], ["a"])  # type: ignore[list-item]
     with pytest.raises(DataError, match="as many classes as texts"):
         Classifier().fit(["a"], ["a", "b"])
 
