@@ -1,9 +1,11 @@
 """`weft.fit`: the model of the command for the same data, from tables and lists; resume, check, notebooks."""
 
+import os
 import shutil
+import signal
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,10 @@ from tests.commands.shell import weft as typed
 from tests.commands.test_every_init import GIVEN, SMALL
 from tests.slow import slow
 from tests.tasks.every import KINDS
-from weft.errors import CheckpointError, ConfigError, DataError
+from weft.errors import CheckpointError, ConfigError, DataError, DataWarning
 from weft.tasks.classify.init import ClassifyInit
 from weft.train.notebook import NotebookDisplay
-from weft.train.reporting import Line
+from weft.train.reporting import Line, Reporter
 
 SHORT = {"max_updates": 2, "validate_every": 2, "tensorboard": False}
 FAST = ("classify", "forecast", "tag")
@@ -150,7 +152,8 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
     shown = model._repr_html_()
     assert "&lt;TextClassifier;" in shown and "<table" not in shown
-    model.evaluate(FRAME)
+    with pytest.warns(DataWarning, match="of 60 inputs occurred in training"):
+        model.evaluate(FRAME)
     assert "<table" in model._repr_html_() and "accuracy" in model._repr_html_()
     page = model.inspect("a fine film", view="training")
     assert "a fine film" in page.page and "text/html" in page._repr_mimebundle_()
@@ -215,6 +218,25 @@ def test_a_run_is_resumed_with_its_own_data_alone(run: Path, tmp_path: Path) -> 
         (7, {}, "expected a table, a list or a file, got"),
         (TEXTS, {"training": {"lr": 1}}, "lr"),
         (TEXTS, {"model": "crf"}, "model: expected one of linear, network, got 'crf'"),
+        (TEXTS, {"label": ["x"]}, "label: expected a text, got a list"),
+        ({"text": ["a"]}, {}, r"train: expected a table, a list or a file, got an object; give pd.DataFrame"),
+        (
+            ["a", "b"],
+            {},
+            r"train: expected a table, or a list of tuples \(text, label\), got a list of texts",
+        ),
+        ([("a", 1), ("b", 1.0)], {}, "train: 1 and 1.0 in label are one number and two texts"),
+        (
+            FRAME.rename(columns={"text": "txt"}),
+            {"text": "text"},
+            "train: expected a column 'text', got txt, label",
+        ),
+        (FRAME.assign(label=["", *FRAME.label[1:]]), {}, r"train\.loc\[0\]: the label is empty"),
+        (
+            FRAME.assign(text="a\nb", label=["x", "", *FRAME.label[2:]]).set_index(FRAME.text.rename("key")),
+            {},
+            r"train\.loc\['a dull film of 0'\]: the label is empty",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_said_in_a_sentence(
@@ -227,7 +249,7 @@ def test_what_cannot_be_trained_is_said_in_a_sentence(
 def test_the_check_of_a_frame_names_its_rows() -> None:
     report = weft.check(pd.concat([FRAME, FRAME[:1]]), "classify")
     assert report.num_errors == 0 and report.counts == {"again": 1}
-    assert "data.csv:62: the same text as data.csv:2" in repr(report)
+    assert "data.iloc[60]: the same text as data.iloc[0]" in repr(report)
     with pytest.raises(ConfigError, match="no such option"):
         weft.check(FRAME, "classify", known="x")
 
@@ -239,6 +261,32 @@ def test_forecasts_keep_the_zone_of_the_table(tmp_path: Path) -> None:
     assert str(found.dt.tz) == "Europe/Zagreb"
     assert [*found] == [*pd.date_range("2024-10-27", periods=6, freq="h", tz="Europe/Zagreb")]
     assert model.plot(SERIES).axes
+    with pytest.warns(DataWarning, match="times without a zone were read as those of Europe/Zagreb"):
+        assert model.predict(SERIES.tz_localize(None)[:-30]).ds.dt.tz is not None
+
+
+class Stopping(Reporter):
+    """Presses Ctrl-C, as interrupting a kernel does, after the second validation."""
+
+    count = 0
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        self.count += 1
+        if self.count == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupted_kernel_keeps_the_best_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("weft.fitting.Reporter", Stopping)
+    long = {"max_updates": 500, "validate_every": 2, "tensorboard": False}
+    with pytest.warns(DataWarning, match=r"stopped early; this is the best model so far, and weft\.resume"):
+        model = weft.fit(
+            "classify", FRAME, model="network", run=tmp_path / "run", progress=False, training=long
+        )
+    assert model.predict("a fine film") in ("good", "bad")
+    assert (*capfd.readouterr(),) == ("", "")  # progress=False says nothing
 
 
 def test_a_notebook_shows_a_bar_and_curves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,3 +336,102 @@ def test_the_model_of_a_trial_is_not_trained_again(
     assert weights("fitted") == weights("run") and Path("fitted/README.md").is_file()
     weft.fit("classify", many, run="other", progress=False, model={"bag": {"ngrams": 1}})
     assert weights("other") != weights("run")
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (lambda: weft.fit(FRAME, "classify"), "the task comes first"),  # type: ignore[arg-type]
+        (lambda: weft.fit("clasify", FRAME), "did you mean classify"),
+        (
+            lambda: weft.fit("forecast", SERIES, horizon="6"),
+            r"horizon: expected a whole number, got a text \(6\)",
+        ),
+        (lambda: weft.fit("language", FRAME), "train: expected one column of texts, got text, label"),
+        (lambda: weft.fit("tag", FRAME), r"train: expected sentences as lists of \(word, tag\), got a table"),
+        (lambda: weft.check("classify", FRAME), "the task comes first"),  # type: ignore[arg-type]
+        (lambda: weft.check(None, "classify"), "data: expected a table, a list or a file, got nothing"),
+        (lambda: weft.resume(None), "resume: expected a path, got NoneType"),  # type: ignore[arg-type]
+        (lambda: weft.load(3), "load: expected a path, got int"),  # type: ignore[call-overload]
+        (lambda: weft.compare(["a", "b"]), "compare: expected two models or more by name"),  # type: ignore[arg-type]
+        (lambda: weft.compare({"a": "b"}), "compare: expected two models or more by name"),
+    ],
+)
+def test_a_wrong_call_is_said_in_a_sentence(
+    act: Any, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ConfigError, DataError), match=why):
+        act()
+
+
+def test_a_model_takes_the_forms_that_it_was_trained_on(run: Path) -> None:
+    model = weft.load(run)
+    with pytest.warns(DataWarning):
+        assert model.evaluate(TEXTS).value.tolist() == model.evaluate(FRAME).value.tolist()
+    with pytest.raises(DataError, match=r"data: expected a column 'label', got text; name"):
+        model.evaluate(FRAME.text)
+    with pytest.raises(ConfigError, match=r"give one with data=, or .* split='valid'"):
+        model.evaluate()
+    with pytest.raises(DataError, match="inspect: expected one text, got DataFrame"):
+        model.inspect(FRAME)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="save: expected a folder, got nothing"):
+        model.save(None)  # type: ignore[arg-type]
+
+
+def test_a_table_of_series_is_sorted_by_time() -> None:
+    from weft.data.frames import by_time
+
+    long = pd.DataFrame(
+        {
+            "unique_id": ["b", "b", "a", "a"],
+            "ds": pd.to_datetime(["2024-01-01", "2024-01-02"] * 2),
+            "y": range(4),
+        }
+    )
+    assert by_time(long) is long and by_time(long.set_index(["unique_id", "ds"])).index[0][0] == "b"
+    with pytest.warns(DataWarning, match="the rows were sorted by time"):
+        assert by_time(long.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
+    with pytest.warns(DataWarning):
+        assert by_time(SERIES[::-1]).equals(SERIES)
+
+
+def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = pd.concat([long_of(name) for name in "abcdef"])
+    figure = model.plot(table)
+    assert [axes.get_title() for axes in figure.axes] == ["a", "b", "c", "d"]
+    assert figure.axes[-1].get_xlabel() == "the first 4 of 6 series"
+    assert [axes.get_title() for axes in model.plot(table, series=["f", "a"]).axes] == ["a", "f"]
+    with pytest.raises(ConfigError, match=r"series=: 'z' is not in the table; it has a, b"):
+        model.plot(table, series="z")
+
+
+def test_messages_about_series_name_the_row(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a").astype({"y": object}).set_index(pd.Index([f"r{n}" for n in range(80)]))
+    table.loc["r3", "y"] = "x"
+    with pytest.raises(DataError, match=r"input\.loc\['r3'\]: 'x' in column y is not a number"):
+        model.predict(table)
+
+
+def test_times_with_a_zone_after_training_without_one_are_said(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a").assign(ds=lambda own: own.ds.dt.tz_localize("Europe/Zagreb"))
+    with pytest.warns(DataWarning, match="times of Europe/Zagreb were read as those of the training, which"):
+        assert model.predict(table).y.tolist() == model.predict(long_of("a")).y.tolist()
+    with pytest.warns(DataWarning) as seen:
+        assert len(model.evaluate(table)) > 3
+    assert "windows are in the training part" in str(seen[-1].message)
+
+
+def long_of(name: str) -> pd.DataFrame:
+    days = pd.date_range("2024-01-01", periods=80)
+    return pd.DataFrame({"unique_id": name, "ds": days, "y": np.sin(np.arange(80.0))})
+
+
+@pytest.fixture(scope="module")
+def forecaster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("forecasts") / "run"
+    weft.fit("forecast", long_of("a"), horizon=2, model="ridge", run=path, progress=False)
+    return path

@@ -1,6 +1,7 @@
 """The estimators of weft.sklearn in scikit-learn's own tools."""
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
 
 from tests.test_fitting import FRAME, SENTENCES, SERIES
 from weft import load
@@ -79,7 +81,7 @@ def test_it_stands_in_pipelines_and_searches() -> None:
 
 def test_texts_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="expected texts, got"):
-        Classifier().fit([[1.0, 2.0]], ["a"])
+        Classifier().fit([[1.0, 2.0]], ["a"])  # type: ignore[list-item]
     with pytest.raises(DataError, match="as many classes as texts"):
         Classifier().fit(["a"], ["a", "b"])
 
@@ -96,3 +98,30 @@ def test_taggers_and_forecasters() -> None:
     assert forecaster.predict(values[:-4]).shape == (4,)
     assert forecaster.score(values[:-4], values[-4:]) < 0
     assert clone(forecaster).horizon == 4
+
+
+@pytest.mark.parametrize(
+    ("classes", "why"),
+    [
+        (["a", None, "b"], r"y\[1\]: expected a class, got nothing"),
+        (np.array([np.nan, 1.0, 2.0]), r"y\[0\]: expected a class, got nothing"),
+        ([1, "a", 2], "y: expected classes of one type, got texts and others"),
+        (["a", "b"], "expected as many classes as texts, got 2 and 3"),
+    ],
+)
+def test_classes_that_are_none_are_refused(classes: Any, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Classifier().fit(["one", "two", "three"], classes)
+
+
+def test_parameters_are_read_from_the_signature() -> None:
+    assert Forecaster(7).get_params()["horizon"] == 7
+    assert repr(Forecaster(7, training={"seed": 2})) == "Forecaster(horizon=7, training={'seed': 2})"
+    assert {*Classifier().get_params()} == {"options", "data", "model", "training", "run", "progress"}
+
+
+@pytest.mark.parametrize("kind", [Classifier, Tagger, Forecaster])
+def test_scikit_learn_checks_what_fits_its_inputs(kind: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no table of numbers is tried
+        check_estimator(kind())

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from weft.wording import visible
@@ -121,3 +122,14 @@ def within(section: str) -> Iterator[None]:
 def _clean(text: str) -> str:
     whole = visible(text.replace("\n", "\\n"))
     return _LONG.sub(lambda word: word[0][:100] + "…", whole)
+
+
+def given_path(name: str, value: object) -> Path:
+    """The path that Python's user gave.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    raise ConfigError(f"{name}: expected a path, got {type(value).__name__}")

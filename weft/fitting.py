@@ -7,9 +7,9 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 """
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,21 +19,21 @@ from weft import rooms
 from weft.config import Table, read_recipe
 from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
-from weft.data.frames import as_file, zone_of
+from weft.data.frames import GivenData, as_file, by_time, given_as_file, in_python, is_frame, named, zone_of
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, DataWarning
+from weft.errors import CheckpointError, ConfigError, DataError, DataWarning, given_path
 from weft.run.loading import load
 from weft.run.train import train_run
 from weft.run.training import DATA, CheckedRecipe
 from weft.store import files
-from weft.tasks.init import Init
+from weft.tasks.init import FILES, Init
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Task
 from weft.train.reporting import Reporter
 from weft.train.trackers import open_report, usual_screen
 from weft.tune.candidates import take_over
 from weft.tune.recipes import new_recipe
-from weft.wording import close_name, numbered
+from weft.wording import close_name, kind_of, numbered
 
 
 def fit(
@@ -82,20 +82,19 @@ def fit(
     """
     sections = {name: one for name, one in settings.items() if isinstance(one, Mapping)}
     options = {name: one for name, one in settings.items() if name not in sections}
-    given = {
-        name: one for name, one in {"train": train, "valid": valid, "test": test}.items() if one is not None
-    }
+    given = {name: one for name, one in zip(FILES, (train, valid, test), strict=True) if one is not None}
     init = _init(task, plugins)
     name = task if init else find_recipe(task).path.stem
-    path = _free(Path("runs", str(name))) if run is None else Path(run)
-    changes = [*_overrides(sections)]
-    if init:
-        recipe = _new_recipe(init, path, given, options, changes, print if progress else None)
-    elif more := [*given, *options]:
-        raise ConfigError(f"{more[0]}: the recipe {task} says this already; change it by data={{...}}")
-    else:
-        recipe = read_recipe(Path(task), changes)
-    return _trained(path, recipe, plugins, progress)
+    path = _free(Path("runs", str(name))) if run is None else given_path("run", run)
+    changes, held = [*_overrides(sections)], list[GivenData]()
+    with named(held):
+        if init:
+            recipe = _new_recipe(init, path, given, options, changes, held, print if progress else None)
+        elif more := [*given, *options]:
+            raise ConfigError(f"{more[0]}: the recipe {task} says this already; change it by data={{...}}")
+        else:
+            recipe = read_recipe(Path(task), changes)
+        return _trained(path, recipe, plugins, progress)
 
 
 def resume(
@@ -120,7 +119,7 @@ def resume(
         Traceback (most recent call last):
         weft.errors.CheckpointError: runs/none: expected a run directory, ...
     """
-    recipe = Path(run, "recipe.yaml")
+    recipe = given_path("resume", run) / "recipe.yaml"
     if not recipe.is_file():
         raise CheckpointError(
             f"{run}: expected a run directory, got no recipe.yaml in it; train with weft.fit"
@@ -141,15 +140,20 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
         >>> check([("It works.", "praise"), ("It is slow.", "complaint")], "classify").verdict
         'not ready: fix the errors first (1); training would fail on them'
     """
+    init = _init(task, plugins)
     kind: Any = named_part("task", task, Task, plugins)
     said = {name: one for name, one in options.items() if one is not None}
     if unknown := said.keys() - {*kind.check_options}:
         raise ConfigError(f"{min(unknown)}: the check of {task} has no such option; leave it out")
     with TemporaryDirectory() as folder:
-        init = _init(task, plugins)
-        file = _kept(data, Path(folder), "data", _columns(init, options) if init else ())
-        report: Report = kind.check([file], **_lists(said, init)).with_too_few(kind.least)
-    return report.without(f"{folder}{os.sep}")
+        columns = _columns(init, options) if init else ()
+        data = _examples(init, "data", data) if init else data
+        with given_as_file(data, Path(folder), "data", columns) as file:
+            if file is None:
+                raise ConfigError("data: expected a table, a list or a file, got nothing")
+            report: Report = kind.check([file], **_lists(said, init)).with_too_few(kind.least)
+            given = [] if isinstance(data, str | Path) else [GivenData("data", data, file)]
+            return report.told(lambda text: in_python(text, given))
 
 
 def _free(path: Path) -> Path:
@@ -160,8 +164,13 @@ def _free(path: Path) -> Path:
 
 def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
     """What `weft init` offers for a task; None if this is no name of one."""
-    if task in rooms.folders(weft.tasks, Init):
+    if not isinstance(task, str | Path):
+        first = 'the task comes first: weft.fit("classify", data), and in weft.check(data, "classify") last'
+        raise ConfigError(f"expected the name of a task or a recipe, got {kind_of(task)}; {first}")
+    if task in (known := rooms.folders(weft.tasks, Init)):
         return rooms.find(weft.tasks, Init, str(task))()  # type: ignore[no-any-return]
+    if (near := close_name(str(task), known)) and not Path(task).exists():
+        raise ConfigError(f"{task}: no such task and no such recipe; did you mean {near}?")
     if not plugins or "." not in str(task) or Path(task).exists():
         return None
     kind: Any = named_part("fit", str(task), Task, plugins)
@@ -174,6 +183,7 @@ def _new_recipe(
     data: Mapping[str, Any],
     options: Mapping[str, Any],
     changes: Sequence[str],
+    held: list[GivenData],
     say: Callable[[str], None] | None,
 ) -> Table:
     """The recipe that `weft init` writes for data that is kept in RUN/data."""
@@ -185,10 +195,16 @@ def _new_recipe(
             raise ConfigError(f"{name}: {init.task} has no such setting; {hint}")
     given: dict[str, Any] = {name: () if one.multiple else one.default for name, one in known.items()}
     given |= _lists(options, init)
-    if "zone" in known and given["zone"] is None:
-        given["zone"] = zone_of(data.get("train"))
+    if "zone" in known:
+        given["zone"] = given["zone"] or zone_of(data.get("train"))
+    data = {name: _examples(init, name, one) for name, one in data.items()}
     columns = _columns(init, given)
-    given |= {name: _kept(one, run / DATA, name, columns) for name, one in data.items()}
+    for name, one in data.items():
+        if isinstance(one, str | Path):
+            given[name] = Path(one)
+            continue
+        given[name] = _written(*as_file(one, run / DATA / name, columns))
+        held.append(GivenData(name, one, given[name]))
     for name, value in options.items():
         if (allowed := known[name].choices) and value is not None and value not in allowed:
             raise ConfigError(f"{name}: expected one of {', '.join(map(str, allowed))}, got {value!r}")
@@ -208,6 +224,25 @@ def _new_recipe(
     return recipe
 
 
+def _examples(init: Init, name: str, data: Any) -> Any:
+    """Data of Python as the task reads it: series by time, texts as a list."""
+    if not is_frame(data):
+        return data
+    if init.reads == "table":
+        return by_time(data) if "zone" in {one.name for one in init.options} else data
+    if init.reads == "sentences":
+        how = "[[*zip(own.word, own.tag)] for _, own in df.groupby('sentence')]"
+        raise DataError(f"{name}: expected sentences as lists of (word, tag), got a table; give {how}")
+    if getattr(data, "ndim", 2) == 2:
+        if len(data.columns) != 1:
+            shown = ", ".join(map(str, data.columns))[:200]
+            raise DataError(
+                f"{name}: expected one column of texts, got {shown}; give one, such as df['text']"
+            )
+        data = data[data.columns[0]]
+    return [*data]
+
+
 def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:
     """Names for the cells of a tuple: those that were given, or those of the options."""
     named = [given.get(name) or name for name in init.cells]
@@ -215,25 +250,32 @@ def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:
 
 
 def _lists(given: Mapping[str, Any], init: Init | None) -> dict[str, Any]:
-    """Options with a tuple where one may be repeated, and a path where one names a file."""
+    """Options of their types: a tuple where one may be repeated, and a path where one names a file."""
     known = {one.name.replace("-", "_"): one for one in init.options} if init else {}
     found = dict(given)
     for name, value in given.items():
         option = known.get(name)
-        if option and option.multiple and isinstance(value, str):
-            found[name] = (value,)
-        elif option and option.multiple:
-            found[name] = tuple(value)
-        elif option and option.type is Path and value is not None:
-            found[name] = Path(value)
+        if option and option.multiple:
+            several = value if isinstance(value, list | tuple) else [value]
+            found[name] = tuple(_typed(name, one, option.type) for one in several)
+        elif option and value is not None:
+            found[name] = _typed(name, value, option.type)
     return found
 
 
-def _kept(data: Any, folder: Path, name: str, columns: Collection[str]) -> Path:
-    """A file with the data: the user's own, or one in the folder."""
-    if isinstance(data, str | Path):
-        return Path(data)
-    return _written(*as_file(data, folder / name, [*columns]))
+def _typed(name: str, value: Any, kind: type) -> Any:
+    """The value of an option; a number may name a column."""
+    if kind is Path:
+        return given_path(name, value)
+    truth = isinstance(value, bool)
+    if kind is bool and truth:
+        return value
+    if kind is int and isinstance(value, Integral) and not truth:
+        return int(value)
+    if kind is str and isinstance(value, str | Integral) and not truth:
+        return str(value)
+    words = {bool: "True or False", int: "a whole number", str: "a text"}
+    raise ConfigError(f"{name}: expected {words[kind]}, got {kind_of(value)} ({str(value)[:40]})")
 
 
 def _written(path: Path, content: bytes) -> Path:

@@ -3,14 +3,14 @@
     from weft.sklearn import Classifier
     cross_val_score(Classifier(training={"max_epochs": 5}), texts, labels)
 
-Each trains by `weft.fit`, in a temporary run unless `run` names one. `check_estimator` is for tables of
-numbers: a classifier and a tagger read texts, so they do not pass it. Read next: fitting.py.
+Each trains by `weft.fit`, in a temporary run unless `run` names one. Read next: fitting.py.
 """
 
 import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,9 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from weft.errors import DataError
 from weft.fitting import fit
+from weft.tasks.answer_list import missing
 from weft.wording import kind_of
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What the estimators share: their parameters, and a run for each fit.
 
@@ -35,22 +37,12 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         progress: show the progress of the training.
     """
 
-    def __init__(
-        self,
-        *,
-        options: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        model: Mapping[str, Any] | None = None,
-        training: Mapping[str, Any] | None = None,
-        run: str | Path | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.options = options
-        self.data = data
-        self.model = model
-        self.training = training
-        self.run = run
-        self.progress = progress
+    options: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] | None = None
+    model: Mapping[str, Any] | None = None
+    training: Mapping[str, Any] | None = None
+    run: str | Path | None = None
+    progress: bool = False
 
     def _train(self, task: str, data: Any, **options: Any) -> Self:
         sections = {
@@ -93,12 +85,13 @@ class Classifier(ClassifierMixin, _Fitted):
         Raises:
             DataError: texts and classes are not as many, or a text is no text.
         """
-        texts, self.classes_ = _texts(X), np.unique(np.asarray(y))
-        counts = [sum(one == known for one in y) for known in self.classes_]
-        self.prior_ = np.array(counts) / len(y)
-        if len(texts) != len(y):
-            raise DataError(f"expected as many classes as texts, got {len(y)} and {len(texts)}")
-        return self._train("classify", [(text, str(label)) for text, label in zip(texts, y, strict=True)])
+        texts, classes = _texts(X), _classes(y)
+        if len(texts) != len(classes):
+            raise DataError(f"expected as many classes as texts, got {len(classes)} and {len(texts)}")
+        self.classes_, places, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        self.prior_ = counts / len(classes)
+        labels = (str(self.classes_[place]) for place in places)
+        return self._train("classify", [*zip(texts, labels, strict=True)])
 
     def predict_proba(self, X: Sequence[str]) -> np.ndarray:
         """Probabilities [N, C] of the classes, in the order of `classes_`; of an empty text, their shares."""
@@ -144,6 +137,7 @@ class Tagger(_Fitted):
         return float(np.mean(right))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Forecaster(_Fitted):
     """A forecaster of series, `weft.fit("forecast", ...)`, as an estimator.
 
@@ -158,21 +152,7 @@ class Forecaster(_Fitted):
         Forecaster(horizon=12).fit(series).predict(series)  # the next 12 values
     """
 
-    def __init__(
-        self,
-        horizon: int = 1,
-        *,
-        options: Mapping[str, Any] | None = None,
-        data: Mapping[str, Any] | None = None,
-        model: Mapping[str, Any] | None = None,
-        training: Mapping[str, Any] | None = None,
-        run: str | Path | None = None,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(
-            options=options, data=data, model=model, training=training, run=run, progress=progress
-        )
-        self.horizon = horizon
+    horizon: int = field(default=1, kw_only=False)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on series: numbers [T] or [T, N], or a table as `weft.fit` reads it."""
@@ -187,6 +167,18 @@ class Forecaster(_Fitted):
     def score(self, X: Any, y: Any) -> float:
         """Minus the mean absolute error of the forecast after X [T], where y [horizon] is what followed."""
         return -float(np.abs(np.asarray(self.predict(X)) - np.asarray(y)).mean())
+
+
+def _classes(given: Any) -> np.ndarray:
+    """Classes [N], also of a column [N, 1]; each is there, and they can be sorted."""
+    gone = next((number for number, one in enumerate(given) if missing(one)), None)
+    if gone is not None:
+        raise DataError(f"y[{gone}]: expected a class, got nothing; leave such texts out")
+    found = np.asarray(given).ravel()
+    texts = [isinstance(one, str) for one in np.asarray(given, dtype=object).ravel()]
+    if any(texts) and not all(texts):
+        raise DataError("y: expected classes of one type, got texts and others; write them alike")
+    return found
 
 
 def _texts(given: Any) -> list[str]:

@@ -102,7 +102,7 @@ def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
 
 
 STAGES = {
-    "before the texts are copied": ("weft.data.lines.each_line", 0),
+    "before the texts are copied": ("weft.commands.backtranslate.each_line", 0),
     "before the first chunk": ("weft.commands.bulk.answer", 0),
     "between chunks": ("weft.commands.bulk.write", 2),
     "before the chunks are joined": ("weft.commands.bulk.join", 0),

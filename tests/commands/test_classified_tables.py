@@ -63,6 +63,7 @@ def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Pa
         ("a.csv", "text\nit was dull\n", ["text,predicted", "it was dull,bad"]),
         ("a.jsonl", '{"text": "it was dull"}\n', ["text,predicted", "it was dull,bad"]),
         ("a.json", '[\n  {"text": "it was dull"}]\n', ["text,predicted", "it was dull,bad"]),
+        ("a.csv", "id,text\n7,it was dull\n,\n,\n", ["id,text,predicted", "7,it was dull,bad", ",,", ",,"]),
     ],
 )
 def test_a_table_on_standard_input_is_read_as_its_file(
@@ -75,6 +76,20 @@ def test_a_table_on_standard_input_is_read_as_its_file(
     assert f"standard input: read as a .{name[2:]} table" in piped.err
     assert filed.err.replace(str(tmp_path / name), "standard input") in piped.err
     assert weft("predict", run, "-", stdin=content.encode()).out == piped.out
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", "id,label\n1,bad\n"), ("a.tsv", "id\tlabel\ttxt\n1\tbad\tit was dull\n")]
+)
+def test_a_table_on_standard_input_without_its_columns_is_refused_as_its_file(
+    run: Path, name: str, content: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    said = refused(weft("predict", run, tmp_path / name))
+    assert "expected a column 'text', got " in said
+    piped = weft("predict", run, stdin=content.encode())
+    assert (piped.code, piped.out) == (2, "")
+    assert piped.err.splitlines()[-1] == said.replace(str(tmp_path / name), "standard input")
 
 
 def test_texts_on_standard_input_are_no_table(run: Path) -> None:

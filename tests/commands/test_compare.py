@@ -32,7 +32,7 @@ SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedu
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the figures, which take half of the time; another test has them drawn by the command."""
-    monkeypatch.setattr("weft.commands.comparison._draw", lambda figures, output: [])
+    monkeypatch.setattr("weft.commands.comparison.figures", lambda *given: {})
 
 
 def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ STAGES = {
     "before the run is begun": ("weft.run.training.begin_run", 0),
     "before the recipe of the run": ("weft.run.training.dump", 0),
     "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
-    "before the training": ("weft.train.loop.train", 0),
-    "before the model card": ("weft.run.card.write_card", 0),
+    "before the training": ("weft.run.train.train", 0),
+    "before the model card": ("weft.run.train.write_card", 0),
 }
 
 

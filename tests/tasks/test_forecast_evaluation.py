@@ -114,7 +114,7 @@ def test_windows_of_training_rows_are_counted_in_the_title(run: Path, tmp_path: 
     own = opened.task.data.folder / opened.task.data.file  # type: ignore[attr-defined]
     # 42 of 60 rows are the training part; the futures of its windows begin at rows 7 to 41, in two series.
     found = opened.pipeline.evaluate(opened.model, data=own)
-    assert ", 70 of 102 windows in the training part of the run" in found.title
+    assert "70 of 102 windows are in the training part of the run" in found.text()
     later = pd.read_csv(own)
     later[later.ds >= "2024-02-20"].to_csv(tmp_path / "later.csv", index=False)
     assert (

@@ -92,11 +92,23 @@ def test_one_and_many_inputs_of_pandas() -> None:
     df = pd.DataFrame({"subject": ["a", "b"], "body": ["c", None]}, index=[7, 3])
     assert list(model.predict(df.subject)) == list(model.predict(df[["subject"]])) == ["aa", "bb"]
     assert list(model.predict(df.subject.to_numpy())) == ["aa", "bb"]
+    assert list(model.predict(df[["subject"]].to_numpy())) == ["aa", "bb"]
     with pytest.raises(
-        TypeError, match=r"one column, such as df\['text'\], got a DataFrame of subject, body"
+        DataError, match=r"expected one column, got a table of subject, body; .* df\['text'\]"
     ):
         model.predict(df)
     model.columns = ("subject", "body")
+    for wrong, hint in (
+        (df[["body"]], "rename them"),
+        (df.rename(columns={"body": "bodi"}), "rename 'bodi' to 'body'"),
+        (pd.concat([df, df], axis=1), "rename one"),
+    ):
+        with pytest.raises(DataError, match=f"expected the columns subject, body, each once, got .*; {hint}"):
+            model.predict(wrong)
+    with pytest.raises(DataError, match="expected the column 'body'"):
+        model.predict(df[["subject"]].iloc[0])
+    with pytest.raises(DataError, match="expected a text, got ndarray"):
+        model.predict(np.array("a"))
     assert list(model.predict(df)) == ["a ca c", "bb"]
     assert model.predict({"subject": "a", "body": "c", "id": 7}) == model.predict(df.iloc[0]) == "a ca c"
     with pytest.raises(DataError, match="expected the column 'body', got subject"):
@@ -139,7 +151,10 @@ def test_a_classifier_and_its_scores_in_pandas(tmp_path: Path) -> None:
     assert accuracy.low <= accuracy.value <= accuracy.high
     assert accuracy["signature"].startswith("unit:")
     labelled = pd.DataFrame({"text": ["a fine film", "grim"], "label": [*found.label.dropna()]})
-    assert model.evaluate(labelled).loc["accuracy", "value"] == 1.0
+    with pytest.warns(DataWarning, match="1 of 2 inputs occurred in training"):
+        assert model.evaluate(labelled).loc["accuracy", "value"] == 1.0
+    with pytest.warns(DataWarning, match=r"no class of this data \(Bad\) occurred in training"):
+        model.evaluate([("a fine film", "Bad")] * 2)
     with pytest.raises(ConfigError, match=r"expected a model from weft\.load"):
         TextClassifier(model.model, model.reader, None).evaluate()  # type: ignore[arg-type]
 

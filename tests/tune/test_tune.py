@@ -80,14 +80,14 @@ def test_a_trial_that_falls_behind_ends_early_and_leaves_nothing_open(
     study = studied(recipe)
     curves = {0: [0.9, 0.9, 0.9], 1: [0.1, 0.1, 0.1], 2: [0.95, 0.95, 0.95]}
 
-    def fake(task: object, run: Path, settings: object, report: trials.TrialReport) -> Outcome:
+    def fake(task: object, run: Path, settings: object, report: trials.TrialReport, **_: object) -> Outcome:
         number = int(run.name)
         for at, score in enumerate(curves[number], 1):
             report.moved(2 * at, at / 3)
             report.validated(2 * at, {"accuracy": score}, [], best=True)
         return Outcome("max_updates", 6, 6, {"accuracy": curves[number][-1]})
 
-    monkeypatch.setattr(trials, "train", fake)
+    monkeypatch.setattr("weft.run.train.train", fake)
     said: list[str] = []
     assert search(study, minutes=0, trials=3, processes=1, say=said.append) == 0
     assert [one.state.name for one in study.trials()] == ["COMPLETE", "PRUNED", "COMPLETE"]

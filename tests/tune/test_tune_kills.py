@@ -117,12 +117,12 @@ def test_a_database_that_does_not_answer_is_told_and_the_search_resumes(
     command = words(recipe, "--trials", 2, "--seeds", 0, "--no-pruning")
     with closing(sqlite3.connect(database.parent.parent / "unused")) as other, monkeypatch.context() as patch:
 
-        def locking(*given: Any) -> Outcome:
+        def locking(*given: Any, **more: Any) -> Outcome:
             other.execute("ATTACH ? AS study", [str(database)])
             other.execute("BEGIN EXCLUSIVE")
-            return train(*given)
+            return train(*given, **more)
 
-        patch.setattr(trials, "train", locking)
+        patch.setattr("weft.run.train.train", locking)
         assert "study.db: the database does not answer" in (said := refused(weft(*command)))
         assert "is locked); the same command resumes" in said
     assert weft(*command).code == 0

@@ -23,18 +23,7 @@ class AnswerPictures:
     Pictures are named by the number of their answer, or as the answer says. The file of alignments has a line
     for each answer and appears when all of them are written.
 
-    Args:
-        predictor: gives the answers.
-        plot: the directory of the pictures; None for none.
-        alignments: the file of the alignments; None for none.
-        limit: maximum number of pictures.
-
-    Attributes:
-        drawn: number of pictures so far.
-
-    Raises:
-        ConfigError: on entering, the model has no pictures or alignments.
-        DataError: a file cannot be written.
+    `plot` is the directory of the pictures, `drawn` their number so far.
     """
 
     def __init__(

@@ -32,6 +32,9 @@ from weft.commands.options import (
     sampling,
     searching,
 )
+from weft.data.lines import each_line, read_lines
+from weft.errors import ConfigError, DataError
+from weft.store import files, jsonfile
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -115,7 +118,6 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es --folder back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import asked, bulk, predict
-    from weft.store import files
     from weft.store.locks import check_idle, lock
 
     run, out = given["run"], given["out"]
@@ -142,7 +144,6 @@ def command(**given: Any) -> int:
 
 def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]:
     """The languages of the texts and of what the model writes."""
-    from weft.errors import ConfigError
     from weft.tasks.abilities import Rewrites
 
     pipeline = opened.pipeline
@@ -165,8 +166,6 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft.commands import predict, rewritten
     from weft.commands.asked import search_of
-    from weft.errors import ConfigError, DataError
-    from weft.store import files, jsonfile
     from weft.store.digests import file_digest, named_files
     from weft.tasks.abilities import Rewrites
 
@@ -208,8 +207,6 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
 
 def _copy(mono: Sequence[Path], texts: Path) -> None:
     """Write the texts of all files, one per line, without empty and unreadable ones."""
-    from weft.store import files
-
     if texts.exists():
         return
     counts = Counter[str]()
@@ -220,9 +217,6 @@ def _copy(mono: Sequence[Path], texts: Path) -> None:
 
 def _check(mono: Sequence[Path]) -> None:
     """Check before anything is written that every file can be read and that there is text."""
-    from weft.data.lines import each_line
-    from weft.errors import DataError
-
     for file in mono:
         next(each_line(file), None)
     counts = Counter[str]()
@@ -233,9 +227,6 @@ def _check(mono: Sequence[Path]) -> None:
 
 def _texts(mono: Sequence[Path], counts: Counter[str]) -> Iterator[str]:
     """The texts of all files; empty and unreadable lines are counted."""
-    from weft.data.lines import each_line
-    from weft.errors import DataError
-
     for file in mono:
         for line in each_line(file):
             text = "" if isinstance(line, DataError) else " ".join(line.split())
@@ -250,10 +241,7 @@ def _shown(counts: Counter[str]) -> str:
 
 def _kept(texts: Path, lines: Path, source: Path, target: Path, given: Mapping[str, Any]) -> "PairVerdicts":
     """Write the pairs to keep; raises DataError if there are none."""
-    from weft.data.lines import read_lines
     from weft.data.synthetic import PairLimits, judged, pairs
-    from weft.errors import DataError
-    from weft.store import files
 
     limits = PairLimits(given["least"], given["share"], given["ratio"])
     found = judged(read_lines(texts), read_lines(lines), limits)

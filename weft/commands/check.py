@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from weft.errors import DataError
 from weft.wording import columns, folded
 
 CODE = "<answer>"
@@ -28,7 +29,6 @@ def command(exercise: str | None, file: Path | None) -> None:
       weft check lstm-parameters answer.py
       weft check bptt-relu bptt.ipynb
     """  # noqa: D301  click reads the \b
-    from weft.errors import DataError
     from weft.testing.exercises import EXERCISES, check_exercise, exercise_of
 
     if exercise is None:
@@ -50,8 +50,6 @@ def command(exercise: str | None, file: Path | None) -> None:
 
 def _code(file: Path, exercise: str) -> str:
     """The Python code of a file; of a notebook, only the exercise's own cell if one is marked."""
-    from weft.errors import DataError
-
     try:
         text = file.read_text("utf-8")
         if file.suffix != ".ipynb":
@@ -77,8 +75,6 @@ def _python(cell: str) -> str:
 
 def _run(code: str, file: Path) -> dict[str, Any]:
     """The names that the code defines."""
-    from weft.errors import DataError
-
     names: dict[str, Any] = {"__name__": "__answer__"}
     try:
         exec(compile(code, CODE, "exec"), names)  # the student's own file, as python FILE would run it

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from weft.commands.options import device, plugin
+from weft.commands.options import device, file_option, plugin
 from weft.commands.output_check import check_outputs, output_option
 from weft.wording import folded
 
@@ -45,6 +45,11 @@ FIGURES = ("scores.svg", "scores.pdf", "curves.svg", "curves.pdf")
     help="Directory for the report, the measurements and the trained variants.",
     folder=True,
 )
+@file_option(
+    "--test",
+    show_default="data of the recipes",
+    help="Test data that all are scored on, as --data of evaluate.",
+)
 @click.option(
     "--text",
     show_default="an example of the first run",
@@ -58,6 +63,7 @@ def command(
     seeds: int | None,
     budgets: tuple[str, ...],
     folder: Path,
+    test: Path | None,
     text: str | None,
     device: str,
     plugins: tuple[str, ...],
@@ -85,7 +91,7 @@ def command(
     runs, code = train_missing(wanted, folder, plugins)
     if code:
         return code
-    found = report_of(runs, folder, text, device, plugins, str(wanted.budget))
+    found = report_of(runs, folder, text, device, plugins, str(wanted.budget), test=test)
     click.echo(found.text)
     click.echo(
         folded(

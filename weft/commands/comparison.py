@@ -5,18 +5,27 @@ Read next: variants.py, the training; ../inspect/comparing/report.py, the report
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from weft.commands import outputs
+from weft.commands.outputs import folder_for
+from weft.commands.variants import NamedRun, seeds_of, train_planned
+from weft.data.frames import given_as_file, in_python
+from weft.errors import CheckpointError, ConfigError, given_path
+from weft.figures.picture import save
+from weft.inspect.comparing.measured import RunFacts, measure_run
+from weft.inspect.comparing.report import markdown, page
+from weft.inspect.comparing.tables import figures, folder_name, latex, scores_csv, significance_csv, summary
+from weft.inspect.inspection import examples
+from weft.run import LoadedRun, open_run
+from weft.tasks.predictor import Predictor
+from weft.wording import kind_of
+
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
-
-    from weft.commands.variants import NamedRun
-    from weft.inspect.comparing.measured import RunFacts
-    from weft.run import LoadedRun
-    from weft.tasks.predictor import Predictor
 
 
 class ComparedRuns(NamedTuple):
@@ -46,9 +55,10 @@ class ComparedRuns(NamedTuple):
 
 
 def compare(
-    variants: "Mapping[str, Predictor[Any] | str | Path]",
+    variants: Mapping[str, Predictor[Any] | str | Path],
     *,
     seeds: int = 1,
+    test: Any = None,
     folder: str | Path = "comparison",
     text: str | None = None,
     device: str = "auto",
@@ -59,6 +69,7 @@ def compare(
     Args:
         variants: by name, models of `weft.fit` or `weft.load`, directories of runs, or recipes.
         seeds: trainings of each variant, with different seeds; missing ones are trained.
+        test: what all are scored on, as `weft.fit` takes it; by default the test part of their recipes.
         folder: for the report, the measurements and the runs; what is there already is kept.
         text: input on which gradient reach is compared; by default an example of the first run.
         device: cpu, cuda or auto.
@@ -74,42 +85,44 @@ def compare(
     Example:
         weft.compare({"lstm": lstm, "gru": "runs/gru"}, seeds=3)
 
-        >>> compare({"lstm": "none.yaml"})  # doctest: +ELLIPSIS
+        >>> compare({"lstm": "none.yaml"}, seeds=2)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         weft.errors.ConfigError: none.yaml: no such file and no such recipe; ...
     """
-    from weft.commands.variants import NamedRun, seeds_of, train_planned
-    from weft.errors import CheckpointError
-
-    runs, plan, to = [], [], Path(folder)
+    if not isinstance(variants, Mapping) or len(variants) * seeds < 2:
+        wanted = 'two models or more by name, {"lstm": one, "gru": other}, or one with seeds=2 or more'
+        got = len(variants) if isinstance(variants, Mapping) else kind_of(variants)
+        raise ConfigError(f"compare: expected {wanted}, got {got}")
+    runs, plan, to = [], [], given_path("folder", folder)
+    cells: Sequence[str] = ()
     for name, one in variants.items():
         opened = getattr(one, "opened", None)
-        path = Path(one if opened is None else opened.path)  # type: ignore[arg-type]
+        path = given_path(f"compare: {name}", one if opened is None else opened.path)
+        cells = cells or getattr(one, "cells", ())
         if path.is_dir():
             runs.append(NamedRun(name, path, name))
         plan += seeds_of(name, path, seeds)
     trained, code = train_planned(plan, to, plugins)
     if code:
         raise CheckpointError(f"{to}: the training was stopped; the same call resumes")
-    return report_of([*runs, *trained], to, text, device, plugins)
+    with TemporaryDirectory() as kept, given_as_file(test, Path(kept), "test", cells) as file:
+        found = report_of([*runs, *trained], to, text, device, plugins, test=file)
+    return found._replace(text=in_python(found.text))
 
 
 def report_of(
-    runs: "Sequence[NamedRun]",
+    runs: Sequence[NamedRun],
     folder: Path,
     text: str | None,
     device: str,
     plugins: Sequence[str],
     budget: str = "",
+    *,
+    test: Path | None = None,
 ) -> ComparedRuns:
     """Measure the runs, and write the report."""
-    from weft.commands import outputs
-    from weft.commands.outputs import folder_for
-    from weft.inspect.comparing.report import markdown, page
-    from weft.inspect.comparing.tables import figures, latex, scores_csv, significance_csv, summary
-
     folder_for(folder / "measured")
-    found = _measured(runs, folder / "measured", text, device, plugins)
+    found = _measured(runs, folder / "measured", text, device, plugins, test)
     names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
     title = f"weft compare: {names}" if len(names) <= 76 else f"weft compare: {len(runs)} runs"
     outputs.write(folder / "report.md", markdown(found, title, budget))
@@ -117,30 +130,22 @@ def report_of(
     outputs.write(folder / "scores.csv", scores_csv(found))
     outputs.write(folder / "tests.csv", significance_csv(found))
     outputs.write(folder / "tables.tex", latex(found, title.removeprefix("weft compare: "), budget))
-    drawn = _draw(figures(found, title.removeprefix("weft compare: ")), folder)
+    drawn = []
+    for name, figure in figures(found, title.removeprefix("weft compare: ")).items():
+        for file in (f"{name}.svg", f"{name}.pdf"):
+            save(figure, folder / file)
+            drawn.append(file)
     return ComparedRuns(folder, summary(found, title, budget), drawn)
 
 
-def _draw(found: "dict[str, Figure]", folder: Path) -> list[str]:
-    """Write each figure as SVG and PDF; the names of the files."""
-    from weft.figures.picture import save
-
-    names = []
-    for name, figure in found.items():
-        for suffix in ("svg", "pdf"):
-            save(figure, folder / f"{name}.{suffix}")
-            names.append(f"{name}.{suffix}")
-    return names
-
-
 def _measured(
-    runs: "Sequence[NamedRun]", folder: Path, text: str | None, device: str, plugins: Sequence[str]
-) -> "list[RunFacts]":
-    from weft.errors import ConfigError
-    from weft.inspect.comparing.measured import measure_run
-    from weft.inspect.comparing.tables import folder_name
-    from weft.inspect.inspection import examples
-    from weft.run import open_run
+    runs: Sequence[NamedRun],
+    folder: Path,
+    text: str | None,
+    device: str,
+    plugins: Sequence[str],
+    test: Path | None,
+) -> list[RunFacts]:
 
     opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:
@@ -155,12 +160,12 @@ def _measured(
     groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
     for (name, _, group), one in zip(runs, opened, strict=True):
         click.echo(f"measuring {name}", err=True)
-        facts = measure_run(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
+        facts = measure_run(one, name, folder / f"{folder_name(name) or 'run'}.json", text, test)
         found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
     return found
 
 
-def _without_seed(opened: "LoadedRun") -> str:
+def _without_seed(opened: LoadedRun) -> str:
     """The recipe without its seed, which identifies a variant."""
     plain = opened.recipe.plain()
     training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}

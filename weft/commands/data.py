@@ -10,6 +10,7 @@ import click
 
 from weft.commands.options import file_option, given_one, plugin
 from weft.data.report import SHOWN
+from weft.errors import ConfigError, DataError
 
 
 @click.group(no_args_is_help=True)
@@ -122,7 +123,6 @@ def check(
     import weft.tasks
     from weft import rooms
     from weft.config.plugins import named_part
-    from weft.errors import ConfigError
     from weft.tasks.init import VALID_NAMES, sibling
     from weft.tasks.task import Task
 
@@ -150,8 +150,6 @@ def check(
 
 def _guess(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
     """The task that the endings and first lines of all files suggest."""
-    from weft.errors import ConfigError
-
     tasks: dict[str, Path] = {}
     for file in files:
         tasks.setdefault(_task_of(file, kinds), file)
@@ -187,7 +185,6 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
 def _told(file: Path, cells: Sequence[str]) -> bool:
     """Always true; a table in which no column has numbers or times is no series, and may be anything."""
     from weft.data.guess import columns_of
-    from weft.errors import ConfigError, DataError
 
     with suppress(DataError):
         columns = columns_of(file) if len(cells) > 1 else []
@@ -201,8 +198,6 @@ def _told(file: Path, cells: Sequence[str]) -> bool:
 
 def _knows(kind: Any, file: Path) -> bool:
     """Whether a task knows the content of a file; not if it cannot be read, which the check reports."""
-    from weft.errors import ConfigError, DataError
-
     with suppress(ConfigError, DataError):
         return bool(kind.knows(file))
     return False

@@ -13,6 +13,7 @@ import click
 
 from weft.commands.options import file_option
 from weft.commands.program import typed
+from weft.errors import ConfigError
 from weft.store import files
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
       weft demo --source de --target fr
     """  # noqa: D301  click reads the \b
     from weft.config import read_recipe
-    from weft.errors import ConfigError
     from weft.run import open_run
     from weft.run.train import train_run
     from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings

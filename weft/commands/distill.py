@@ -19,6 +19,8 @@ from weft.commands.options import (
     processes,
     searching,
 )
+from weft.errors import ConfigError, DataError
+from weft.store.locks import check_idle, lock
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import RewriteJob
@@ -90,7 +92,6 @@ def command(**given: Any) -> int:
     from weft.config import dump, read_recipe
     from weft.run.training import begin_run, check_recipe
     from weft.store import files
-    from weft.store.locks import lock
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
@@ -150,9 +151,7 @@ def _check(teacher: Path, run: Path, corpus: Path, sources: Sequence[Path]) -> N
     from weft.config import read_recipe
     from weft.config.recipe import at
     from weft.data.lines import read_lines
-    from weft.errors import ConfigError, DataError
     from weft.run.training import foreign
-    from weft.store.locks import check_idle
 
     check_idle(teacher)
     for file in sources:

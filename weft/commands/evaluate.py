@@ -8,6 +8,7 @@ import click
 
 from weft.commands.options import SEARCH, GroupedCommand, device, file_option, plugin, searching
 from weft.commands.output_check import OutputPath, check_outputs, output_option
+from weft.errors import ConfigError
 from weft.wording import columns, folded
 
 if TYPE_CHECKING:
@@ -115,7 +116,6 @@ def command(**given: Any) -> int:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.asked import open_asked, settings_for
-    from weft.errors import ConfigError
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     check_outputs()
@@ -154,7 +154,6 @@ def command(**given: Any) -> int:
 def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric]":
     """The metrics of the recipe that read what will be offered, and those of --metric."""
     from weft.config import build
-    from weft.errors import ConfigError
     from weft.metrics.scored import unread
     from weft.train.settings import TrainingSettings
 
@@ -185,7 +184,6 @@ def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
 def _metric(text: str, plugins: Collection[str]) -> "Metric":
     """The metric of --metric NAME:key=value,..."""
     from weft.config import Entry, Table, build, parse
-    from weft.errors import ConfigError
     from weft.metrics.metric import Metric
 
     name, _, rest = text.partition(":")

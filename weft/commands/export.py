@@ -6,6 +6,7 @@ import click
 
 from weft.commands.options import ListingCommand, device, plugin
 from weft.commands.output_check import check_outputs, output_option
+from weft.errors import ConfigError
 from weft.wording import plural
 
 
@@ -58,7 +59,6 @@ def command(
       weft export runs/demo-en-es --to onnx --int8 --output demo-int8
       weft export runs/words --vectors words.txt
     """  # noqa: D301  click reads the \b
-    from weft.errors import ConfigError
     from weft.export.format import export_run
 
     if vectors is not None:
@@ -74,7 +74,6 @@ def command(
 
 def _vectors(run: Path, vectors: Path, device: str) -> None:
     """Write word vectors."""
-    from weft.errors import ConfigError
     from weft.run import open_run
     from weft.tasks.abilities import HasVectors
 

@@ -7,6 +7,7 @@ import click
 
 from weft.commands.options import ListingCommand, plugin, setting
 from weft.commands.output_check import check_outputs, output_option
+from weft.errors import ConfigError
 from weft.wording import plural
 
 FORMATS = ("svg", "png", "csv", "json")
@@ -91,7 +92,6 @@ def command(**given: Any) -> None:
     from weft.commands.asked import open_asked, settings_for
     from weft.commands.outputs import folder_for
     from weft.config.plugins import named_part
-    from weft.errors import ConfigError
     from weft.inspect.inspection import inspection_of, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
     from weft.inspect.views.view import View

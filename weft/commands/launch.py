@@ -44,11 +44,7 @@ EXPECTED = (0, *(128 + number for number in SIGNALS))  # success, or stopped by 
 
 
 def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> int:
-    """Run a weft command in several processes.
-
-    Returns:
-        The exit code of the process that failed, else that of the first process.
-    """
+    """Run a weft command in several processes; the exit code is that of the first that failed."""
     base = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
     own = [base | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
     with ExitStack() as stack:

@@ -48,12 +48,7 @@ def degenerate(samples: Sequence[Any]) -> str:
 
 
 def advice(why: str, run: Path, name: str, settings: "TrainingSettings", plugins: Sequence[str] = ()) -> str:
-    """The text to print: to train longer if the validations were still improving, else what went wrong.
-
-    Args:
-        why: what is wrong with the model.
-        name: the task of the run.
-    """
+    """What to do about a wrong model: train longer if the validations were still improving."""
     from weft.train.checkpoints import Checkpoints
     from weft.train.history import History
 

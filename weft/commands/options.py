@@ -145,12 +145,7 @@ class GroupedCommand(click.Command):
 
 
 class ListingCommand(click.Command):
-    """A command whose help ends with a list.
-
-    Args:
-        heading: above the list.
-        listed: makes its rows of two columns, only when the help is shown.
-    """
+    """A command whose help ends with a list, which `listed` makes only when the help is shown."""
 
     def __init__(
         self, *args: Any, heading: str, listed: Callable[[], Sequence[tuple[str, str]]], **settings: Any

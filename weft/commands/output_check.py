@@ -32,12 +32,7 @@ MEDIA = (
 
 
 class OutputPath(click.Path):
-    """The type of a parameter that names a file or a directory to write; every other path is read.
-
-    Args:
-        folder: whether it is a directory.
-        drawn: whether it is a picture.
-    """
+    """The type of a parameter that names a file or a directory to write; every other path is read."""
 
     def __init__(self, *, folder: bool = False, drawn: bool = False) -> None:
         super().__init__(path_type=Path)

@@ -24,6 +24,7 @@ from weft.commands.options import (
     searching,
 )
 from weft.commands.output_check import check_outputs, output_option
+from weft.errors import ConfigError
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -102,7 +103,6 @@ def command(**given: Any) -> int:
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
     from weft.commands.asked import PREDICTING, open_asked, settings_for
-    from weft.errors import ConfigError
 
     if given["file"] == Path("-"):
         given["file"] = None
@@ -152,7 +152,6 @@ def _filed(opened: "LoadedRun", given: Mapping[str, Any], settings: "PredictionS
     """Write the answers to --output."""
     from weft.commands import bulk
     from weft.data.tables import is_table
-    from weft.errors import ConfigError
 
     file = given["file"]
     predictor = opened.pipeline.predictor(opened.model, settings)
@@ -247,7 +246,6 @@ def _several(given: Mapping[str, Any]) -> bool:
 
 
 def _check_bulk(given: Mapping[str, Any]) -> None:
-    from weft.errors import ConfigError
 
     if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")

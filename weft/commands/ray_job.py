@@ -28,12 +28,7 @@ WINDOW = 1024
 
 
 class Answerer:
-    """A worker that opens the run once and answers chunks.
-
-    Args:
-        given: all options of the command.
-        folder: the current folder of the command.
-    """
+    """A worker that opens the run once and answers chunks, in the current folder of the command."""
 
     def __init__(self, given: Mapping[str, Any], folder: str) -> None:
         with contextlib.suppress(OSError):  # another machine may not have it

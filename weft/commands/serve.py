@@ -13,6 +13,7 @@ import click
 
 from weft.commands.options import GroupedCommand, count_option, device, file_option, plugin
 from weft.commands.output_check import check_outputs, output_option
+from weft.errors import ConfigError
 
 if TYPE_CHECKING:
     from weft.serve.guard import Access
@@ -196,7 +197,6 @@ def _serve(given: Mapping[str, Any], stack: ExitStack) -> None:
 
 
 def _tls(given: Mapping[str, Any]) -> "Tls | None":
-    from weft.errors import ConfigError
     from weft.serve.server import Tls
 
     certificate, key = given["tls_cert"], given["tls_key"]
@@ -239,8 +239,6 @@ def _memory() -> str | None:
 def _cpu(device: str) -> str:
     """The device of several workers."""
     import torch
-
-    from weft.errors import ConfigError
 
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return "cpu"

@@ -10,6 +10,7 @@ import click
 from weft.commands.longer import advice, degenerate
 from weft.commands.options import RecipeFile, count_option, file_option, plugin
 from weft.commands.program import piped, typed
+from weft.errors import ConfigError
 from weft.wording import numbered, plural
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ def command(
     """  # noqa: D301  click reads the \b
     from weft.commands.launch import LOST, join_slurm, launch
     from weft.config import read_recipe
-    from weft.errors import ConfigError
     from weft.machine import LAUNCHED
     from weft.run.train import train_run
     from weft.run.training import check_recipe

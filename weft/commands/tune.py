@@ -11,6 +11,7 @@ import click
 
 from weft.commands.options import RecipeFile, count_option, file_option, plugin
 from weft.commands.output_check import check_outputs
+from weft.errors import ConfigError
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
       weft tune my.yaml --minutes 600 --processes 4 --trial-minutes 5
       weft tune my.yaml --trials 20 --space space.yaml model.encoder.cell=gru
     """  # noqa: D301  click reads the \b
-    from weft.errors import ConfigError
     from weft.tune.plan import keep, plan
     from weft.tune.study import Study, imported
 

@@ -6,15 +6,20 @@ Read next: compare.py; ../inspect/comparing/tables.py, the combinations; ../insp
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
+from weft.commands.outputs import folder_for
+from weft.config import read_recipe
+from weft.config.recipe import at
+from weft.config.shipped import find_recipe
 from weft.errors import ConfigError
-
-if TYPE_CHECKING:
-    from weft.inspect.comparing.budget import Budget
-    from weft.tasks.task import Task
+from weft.inspect.comparing.budget import Budget, budget, fitted
+from weft.inspect.comparing.tables import GridVariant, folder_name, variants
+from weft.run.train import train_run
+from weft.run.training import check_recipe
+from weft.tasks.task import Task
 
 SEED = "training.seed"
 
@@ -37,25 +42,18 @@ class Missing(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The options of weft compare.
-
-    runs: directories of runs; or
-    recipes: files or names of recipes, and
-    overrides: of all of them.
-    """
+    """The options of weft compare: runs, or recipes with overrides of all of them."""
 
     runs: Sequence[Path]
     recipes: Sequence[Path]
     overrides: Sequence[str]
     grids: Sequence[str]
     seeds: int
-    budget: "Budget"
+    budget: Budget
 
 
 def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets: Sequence[str]) -> Asked:
     """Tell runs, recipes and overrides apart."""
-    from weft.inspect.comparing.budget import budget
-
     words = [one for one in given if "=" not in one or Path(one).exists()]
     overrides = [one for one in given if one not in words]
     paths = [Path(one) for one in words]
@@ -87,10 +85,7 @@ def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets
 
 
 def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tuple[list[NamedRun], int]:
-    """Train what is not trained yet; return all runs and the exit code.
-
-    Every mistake in a recipe is reported before any training starts.
-    """
+    """Train what is not trained yet, after a check of every recipe; return all runs and the exit code."""
     runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
     trained, code = train_planned(plan, output, plugins)
     return [*runs, *trained], code
@@ -100,12 +95,6 @@ def train_planned(
     plan: Sequence[Missing], output: Path, plugins: Collection[str]
 ) -> tuple[list[NamedRun], int]:
     """Train each that is not trained yet; return their runs and the exit code."""
-    from weft.commands.outputs import folder_for
-    from weft.config import read_recipe
-    from weft.inspect.comparing.tables import folder_name
-    from weft.run.train import train_run
-    from weft.run.training import check_recipe
-
     runs = []
     if plan:
         folder_for(output / "runs")
@@ -125,13 +114,6 @@ def train_planned(
 
 def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:
     """Every recipe with every combination of the grid and every seed, with the budget."""
-    from weft.commands.outputs import folder_for
-    from weft.config import read_recipe
-    from weft.config.shipped import find_recipe
-    from weft.inspect.comparing.budget import fitted
-    from weft.inspect.comparing.tables import GridVariant, variants
-    from weft.run.training import check_recipe
-
     found = []
     recipes = list(dict.fromkeys(wanted.recipes))
     stems = [recipe.stem for recipe in recipes]
@@ -160,7 +142,7 @@ def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missi
     return sized
 
 
-def untested(tasks: "Sequence[Task]") -> str:
+def untested(tasks: Sequence[Task]) -> str:
     """What to say, before anything is trained, of tasks without a test split; "" if all have one."""
     if all(task.has("test") for task in tasks):
         return ""
@@ -174,9 +156,6 @@ def untested(tasks: "Sequence[Task]") -> str:
 
 def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]:
     """The grid over seeds, from the recipe's own one upwards."""
-    from weft.config import read_recipe
-    from weft.config.recipe import at
-
     if wanted.seeds == 1:
         return []
     if any(SEED in grid for grid in wanted.grids):
@@ -188,9 +167,6 @@ def _seed_axis(wanted: Asked, recipe: Path, changes: Sequence[str]) -> list[str]
 
 def seeds_of(name: str, path: Path, seeds: int) -> list[Missing]:
     """The trainings of a recipe, or those that a run lacks, with seeds from its own one upwards."""
-    from weft.config import read_recipe
-    from weft.config.recipe import at
-
     recipe = path / "recipe.yaml" if path.is_dir() else path
     own = at(read_recipe(recipe).plain(), ("training", "seed")) or 1
     numbers = range(own + path.is_dir(), own + seeds)
@@ -199,20 +175,18 @@ def seeds_of(name: str, path: Path, seeds: int) -> list[Missing]:
 
 def _repeated(wanted: Asked) -> tuple[list[NamedRun], list[Missing]]:
     """The given runs, and for each variant among them the seeds that are missing."""
-    from weft.config import read_recipe
-
     names = [path.resolve().name for path in wanted.runs]
     names = names if len(set(names)) == len(names) else [str(path) for path in wanted.runs]
     runs = [NamedRun(name, path, "") for name, path in zip(names, wanted.runs, strict=True)]
     if wanted.seeds == 1:
         return runs, []
-    variants: dict[str, list[tuple[NamedRun, int]]] = defaultdict(list)
+    alike: dict[str, list[tuple[NamedRun, int]]] = defaultdict(list)
     for run in runs:
         plain = read_recipe(run.path / "recipe.yaml").plain()
         seed = plain.get("training", {}).pop("seed", 1)
-        variants[repr(plain)].append((run, seed))
+        alike[repr(plain)].append((run, seed))
     plan = []
-    for own in variants.values():
+    for own in alike.values():
         first, known = own[0][0], {seed for _, seed in own}
         free = (seed for seed in range(1, 10_000) if seed not in known)
         for _ in range(wanted.seeds - len(known)):

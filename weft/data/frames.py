@@ -5,11 +5,16 @@ Read next: tables.py, which reads tables; ../fitting.py, which trains on them.
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from weft.errors import DataError
+import numpy as np
+
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.wording import kind_of
 
 
@@ -35,7 +40,7 @@ def as_csv(data: Any) -> str:
     """
     if hasattr(data, "to_pandas"):
         data = data.to_pandas()
-    table = data if hasattr(data, "columns") else data.to_frame(data.name or "y")
+    table = data if hasattr(data, "columns") else data.to_frame("y" if data.name is None else data.name)
     if type(table.index).__name__ == "PeriodIndex":
         table = table.set_axis(table.index.to_timestamp())
     timed = type(table.index).__name__ == "DatetimeIndex"
@@ -62,6 +67,114 @@ def zone_of(data: Any) -> str | None:
     return zones[0] if zones else None
 
 
+def by_time(data: Any) -> Any:
+    """A table sorted by its times, where it has one column of them; a change is said."""
+    data = data.to_pandas() if hasattr(data, "to_pandas") else data
+    if not hasattr(data, "iloc"):
+        return data
+    levels = {name: data.index.get_level_values(n) for n, name in enumerate(data.index.names)}
+    columns = dict(data.items()) if hasattr(data, "columns") else {}
+    every = [*levels.values(), *columns.values()]
+    times = [one for one in every if one.dtype.kind == "M"]
+    if len(times) != 1:
+        return data
+    others = [one for one in levels.values() if one is not times[0]]
+    ids = columns.get("unique_id", others[0] if others else np.zeros(len(data)))
+    found = times[0].to_series(range(len(data))) if hasattr(times[0], "to_series") else times[0]
+    if all(own.is_monotonic_increasing for _, own in found.groupby(np.asarray(ids))):
+        return data
+    warnings.warn("the rows were sorted by time", DataWarning, stacklevel=3)
+    return data.iloc[np.argsort(found.to_numpy(), kind="stable")]
+
+
+class GivenData(NamedTuple):
+    """Data of Python, and the file that holds it.
+
+    name: what errors call it, such as train.
+    """
+
+    name: str
+    data: Any
+    path: Path
+
+    def row(self, line: int) -> str:
+        """The row at a line of the file, as Python addresses it: train.loc[7], or texts[7]."""
+        number = _item(self.path, line)
+        if number < 0:
+            return self.name
+        index = getattr(self.data, "index", None) if hasattr(self.data, "iloc") else None
+        if index is None or number >= len(index):
+            return f"{self.name}[{number}]"
+        label = index[number : number + 1].tolist()[0]
+        shown = repr(label) if isinstance(label, int | float | str | tuple) else repr(str(label))
+        return f"{self.name}.loc[{shown}]" if index.is_unique else f"{self.name}.iloc[{number}]"
+
+
+def _item(path: Path, line: int) -> int:
+    """The number of the item at a line of a file of `as_file`, from 0; below 0 of a header."""
+    text = path.read_text("utf-8", "replace")
+    if path.suffix == ".txt":
+        return line - 1
+    if path.suffix == ".tsv":
+        return text.split("\n")[: line - 1].count("")
+    reader = csv.reader(io.StringIO(text))
+    return next((number for number, _ in enumerate(reader, -1) if line <= reader.line_num), -1)
+
+
+def in_python(text: str, given: Sequence[GivenData] = ()) -> str:
+    """A sentence of a command as Python's: with data for files, and arguments for options.
+
+    Example:
+        >>> in_python("x.csv: expected a column 'text'; name the column with --text")
+        "x.csv: expected a column 'text'; name the column with text="
+        >>> in_python("the run has no test data; score the validation texts: --split valid")
+        "the run has no test data; score the validation texts: split='valid'"
+    """
+    for one in given:
+        text = re.sub(
+            rf"{re.escape(str(one.path))}(?::(\d+))?",
+            lambda found, one=one: one.row(int(found[1])) if found[1] else one.name,  # type: ignore[misc]
+            text,
+        )
+        text = re.sub(rf"(?<![\w/]){re.escape(one.path.name)}\b", one.name, text)
+        text = re.sub(r"\bline (\d+)\b", lambda found, one=one: one.row(int(found[1])), text)  # type: ignore[misc]
+        text = text.replace(" (1, 2, ... without a header)", "").replace(", or in the first line", "")
+    text = re.sub(r"`?weft data check`?", "weft.check", text)
+    clauses = text.split("; ")
+    for number, clause in enumerate(clauses):
+        if not re.search(r"\bweft [a-z]+", clause):  # a command that is to be typed as it is
+            clause = re.sub(r"--split (\w+)", r"split='\1'", clause)
+            clauses[number] = re.sub(
+                r"--([a-z][a-z-]*)( [A-Z]+\b)?", lambda found: f"{found[1].replace('-', '_')}=", clause
+            )
+    return "; ".join(clauses)
+
+
+@contextmanager
+def given_as_file(data: Any, folder: Path, name: str, columns: Sequence[str] = ()) -> Iterator[Path | None]:
+    """A file with the data of a user, and inside errors that name the data; their own file as it is."""
+    if data is None or isinstance(data, str | Path):
+        with named():
+            yield None if data is None else Path(data)
+        return
+    path, content = as_file(data, folder / name, columns)
+    path.write_bytes(content)
+    with named([GivenData(name, data, path)]):
+        yield path
+
+
+@contextmanager
+def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
+    """Errors inside say what Python's user gave, see `in_python`."""
+    try:
+        yield
+    except (DataError, ConfigError) as error:
+        said = in_python(str(error), given)
+        if said == str(error):
+            raise
+        raise (DataError if isinstance(error, DataError) else ConfigError)(said) from None
+
+
 def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, bytes]:
     """The path with the extension of a format, and the content to write there.
 
@@ -71,35 +184,62 @@ def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, b
         path: without an extension.
     """
     if is_frame(data):
+        if not len(data):
+            raise DataError("expected a table, a list or a file, got a table without rows", path=path.name)
+        for name in columns[1:]:
+            if name in getattr(data, "columns", ()) and getattr(data[name], "dtype", "") == "object":
+                _check_one_meaning(path.name, name, data[name])
         return path.with_suffix(".csv"), as_csv(data).encode()
-    rows = list(data) if isinstance(data, Iterable) and not isinstance(data, str | bytes) else []
+    many = isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping)
+    rows = list(data) if many and getattr(data, "shape", True) else []  # an array () has no rows
     if not rows:
-        raise DataError(
-            f"expected a table, a list or a file, got {kind_of(data)} without rows", path=path.name
-        )
+        what = f"{kind_of(data)}{' without rows' if many else ''}"
+        hint = "; give pd.DataFrame(data)" if isinstance(data, Mapping) else ""
+        raise DataError(f"expected a table, a list or a file, got {what}{hint}", path=path.name)
+    if all(isinstance(one, str) for one in rows) and len(columns) > 1 and "__label__" not in rows[0]:
+        wanted = f"a table, or a list of tuples ({', '.join(columns)})"
+        raise DataError(f"expected {wanted}, got a list of texts alone", path=path.name)
     if all(isinstance(one, str) for one in rows):
         return path.with_suffix(".txt"), "".join(f"{one}\n" for one in rows).encode()
-    if columns and all(isinstance(one, tuple) and len(one) == len(columns) for one in rows):
+    if columns and all(
+        isinstance(one, tuple | list | np.ndarray) and len(one) == len(columns) for one in rows
+    ):
+        _check_one_meaning(path.name, columns[-1], [one[-1] for one in rows])
         return path.with_suffix(".csv"), _rows([columns, *rows])
+    numbers = [one.tolist() if hasattr(one, "tolist") else one for one in rows]
+    cells = [list(one) if isinstance(one, list | tuple) else [one] for one in numbers]
+    if not columns and all(isinstance(one, int | float) or one is None for row in cells for one in row):
+        names = ["y"] if len(cells[0]) == 1 else [f"y{n + 1}" for n in range(len(cells[0]))]
+        return path.with_suffix(".csv"), _rows([names, *cells])
     if not columns and all(isinstance(one, list | tuple) and one for one in rows):
         lines = ("".join(f"{word}\t{tag}\n" for word, tag in _tagged(one, path.name)) for one in rows)
         return path.with_suffix(".tsv"), "\n".join(lines).encode()
-    numbers = [one.tolist() if hasattr(one, "tolist") else one for one in rows]
-    cells = [one if isinstance(one, list) else [one] for one in numbers]
-    if all(isinstance(cell, int | float) or cell is None for row in cells for cell in row):
-        names = ["y"] if len(cells[0]) == 1 else [f"y{n + 1}" for n in range(len(cells[0]))]
-        return path.with_suffix(".csv"), _rows([names, *cells])
     wanted = f"texts or tuples ({', '.join(columns)})" if columns else "texts, numbers or sentences"
     odd = next((one for one in rows if not isinstance(one, str)), rows[0])
     raise DataError(f"expected a list of {wanted}, got one with {kind_of(odd)}", path=path.name)
+
+
+def _check_one_meaning(place: str, name: str, values: Iterable[Any]) -> None:
+    """Refuse a column in which equal numbers have several texts, and so would be several classes."""
+    texts: dict[float, set[str]] = {}
+    for one in values:
+        if isinstance(one, int | float):
+            texts.setdefault(float(one), set()).add(str(one))
+    if twice := next((sorted(each) for each in texts.values() if len(each) > 1), None):
+        why = f"{' and '.join(twice)} in {name} are one number and two texts; make them alike"
+        raise DataError(f"{why}, such as with astype(float).astype(int)", path=place)
 
 
 def _tagged(sentence: Any, name: str) -> list[tuple[str, str]]:
     """The words of a sentence with their tags."""
     pairs = list(zip(*sentence, strict=False)) if isinstance(sentence, tuple) else list(sentence)
     lengths = {len(one) for one in sentence} if isinstance(sentence, tuple) else {len(pairs)}
-    texts = (isinstance(text, str) and text for one in pairs for text in one)
-    if len(lengths) > 1 or {len(one) for one in pairs} != {2} or not all(texts):
+    texts = (isinstance(text, str) and text for one in pairs if isinstance(one, list | tuple) for text in one)
+    if (
+        len(lengths) > 1
+        or {len(one) if isinstance(one, list | tuple) else 0 for one in pairs} != {2}
+        or not all(texts)
+    ):
         shown = repr(sentence)[:60]
         raise DataError(f"expected a tag for each word of a sentence, both as texts, got {shown}", path=name)
     return pairs

@@ -125,13 +125,13 @@ class LabelledText:
                 raise row.error()
             yield row
 
-    def rows(self) -> Iterator[LabelledExample | Finding]:
-        """Every text, or a finding if its line is wrong; reading continues after it."""
+    def rows(self, *, every: bool = False) -> Iterator[LabelledExample | Finding]:
+        """Every text, or a finding if its line is wrong; reading continues after it. See `TableFile.rows`."""
         if self.table is None:
             for found in self._lines():
                 yield found if isinstance(found, Finding) else self._marked(*found)
             return
-        rows = self.table.rows()
+        rows = self.table.rows(every=every)
         if self.headed:
             next(rows)
         for row in rows:
@@ -158,10 +158,16 @@ class LabelledText:
         elif table.kind == ".tsv" and width == 2 and not columns and len(texts) == 1:
             self.names, columns = [label, texts[0]], [1, 0]
         else:
-            missing = next(name for name, one in zip((*texts, label), found, strict=True) if one is None)
+            absent = (name for name, one in zip((*texts, label), found, strict=True) if one is None)
+            missing = list(dict.fromkeys(absent))
+            wanted = (
+                f"the columns {' and '.join(map(repr, missing))}"
+                if missing[1:]
+                else f"a column {missing[0]!r}"
+            )
             shown = ", ".join(name[:20] for name in self.names[:10])
             raise DataError(
-                f"expected a column {missing!r}, got {shown} (1, 2, ... without a header); name the "
+                f"expected {wanted}, got {shown} (1, 2, ... without a header); name the "
                 f"columns {named}, or in the first line",
                 path=table.path,
                 line=table.number,

@@ -200,7 +200,7 @@ def column_texts(path: str | Path, name: str) -> Iterator[tuple[int, str | DataE
     column = _side(table, name)
     if column is None and (len(table.first) > 2 or all(map(names_side, table.names()))):
         raise _without(table, name, "call the column of the texts so in its first line, or give a text file")
-    rows = table.rows()
+    rows = table.rows(every=True)
     if column is not None:
         next(rows)
     for row in rows:

@@ -5,7 +5,7 @@ Each task describes its kinds of findings in its own terms. Read next: check.py,
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from weft.errors import DataError
@@ -119,15 +119,14 @@ class Report(NamedTuple):
         counts = {**self.counts, "file": self.counts.get("file", 0) + len(found)}
         return self._replace(findings=[*self.findings, *found], counts=counts)
 
-    def without(self, folder: str) -> "Report":
-        """The report without the folder of its files, which was a temporary one."""
+    def told(self, say: Callable[[str], str]) -> "Report":
+        """The report with other words for its places and sentences."""
         found = [
-            one._replace(file=one.file.removeprefix(folder), text=one.text.replace(folder, ""))
+            Finding(say(f"{one.file}:{one.line}" if one.line else one.file), 0, one.kind, say(one.text))
             for one in self.findings
         ]
-        lines = {name.removeprefix(folder): count for name, count in self.lines.items()}
-        notes = tuple(one.replace(folder, "") for one in self.notes)
-        return self._replace(findings=found, lines=lines, notes=notes)
+        lines = {say(name): count for name, count in self.lines.items()}
+        return self._replace(findings=found, lines=lines, notes=tuple(map(say, self.notes)))
 
     @property
     def num_errors(self) -> int:

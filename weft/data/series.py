@@ -331,9 +331,7 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
         if name not in exact and name.lower() not in folded:
             near = close_name(name, header)
             hint = f"; did you mean {near!r}?" if near else ""
-            raise ConfigError(
-                f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}{hint}"
-            )
+            raise ConfigError(f"{path}: no such column {name!r}; it has {', '.join(header[:30])[:300]}{hint}")
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 

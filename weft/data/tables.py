@@ -153,8 +153,12 @@ class TableFile:
                 raise row.error()
             yield row
 
-    def rows(self) -> Iterator[Row | Finding]:
-        """All rows, or a finding for each that is damaged; reading continues after it."""
+    def rows(self, *, every: bool = False) -> Iterator[Row | Finding]:
+        """All rows, or a finding for each that is damaged; reading continues after it.
+
+        Args:
+            every: also those without text at the end, except in a workbook.
+        """
         blank: list[Row] = []
         width = len(self.first)
         for row in self._read():
@@ -169,6 +173,7 @@ class TableFile:
                 yield from blank
                 blank.clear()
             yield row
+        yield from blank if every and self.kind not in WORKBOOKS else ()
 
     def _fitted(self, row: Row) -> Row | Finding:
         """The row with as many cells as the first: only cells without text may be missing or too many."""

@@ -208,6 +208,8 @@ class SeriesWindows:
         for number, one in enumerate(self._series):
             if len(times := ends.get(one.name, ())):
                 futures = one.times[windows[windows[:, 0] == number, 1]]
+                if (getattr(times, "tz", None) is None) != (getattr(futures, "tz", None) is None):
+                    times, futures = (each.tz_localize(None) for each in (times, futures))  # as clocks show
                 found += int(((futures >= times[0]) & (futures <= times[-1])).sum())
         return found
 

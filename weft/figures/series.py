@@ -19,10 +19,23 @@ BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
 """Of a legend outside the axes, where it hides no curve."""
 
 
-def forecast_figure(one: ForecastRecord) -> Figure:
+DRAWN = 4
+"""Number of series in a figure at most."""
+
+
+def forecast_figure(*found: ForecastRecord) -> Figure:
+    """The first series below each other."""
+    drawn = found[:DRAWN]
+    figure = blank(8, 3.4 * len(drawn), dpi=120)
+    for axes, one in zip(figure.subplots(len(drawn), squeeze=False)[:, 0], drawn, strict=True):
+        _draw(axes, one)
+    if len(found) > DRAWN:
+        axes.set_xlabel(f"the first {DRAWN} of {len(found):,} series", color=INK)
+    return figure
+
+
+def _draw(axes: Axes, one: ForecastRecord) -> None:
     """The past in black, the forecast in colour; bands are darker towards the middle."""
-    figure = blank(8, 3.4, dpi=120)
-    axes = figure.add_subplot()
     axes.plot(one.past_times, one.past, color=INK, linewidth=1.2, label="measured")
     if one.quantiles is not None:
         levels = one.levels
@@ -39,7 +52,6 @@ def forecast_figure(one: ForecastRecord) -> Figure:
     plain_axes(axes)
     legend(axes, **BESIDE)
     mark_dates(axes, one.times[-1] - one.past_times[0])
-    return figure
 
 
 def mark_dates(axes: Axes, span: Any) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from weft.config import Table, built, named, read_recipe
 from weft.config.plugins import check_plugins
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, given_path
 from weft.nn import devices
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, locks, run_format, weights
@@ -112,7 +112,7 @@ def open_run(
         Traceback (most recent call last):
         weft.errors.CheckpointError: runs/none: not a run directory ...
     """
-    path, model_path = _places(Path(path))
+    path, model_path = _places(given_path("load", path))
     try:
         is_run, is_trained = is_file(path / "recipe.yaml"), is_file(model_path)
     except OSError as error:

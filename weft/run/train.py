@@ -42,7 +42,7 @@ def train_run(
         checked = begin_run(run, recipe, plugins=plugins)
         begun(checked)
     else:
-        checked = as_begun(run, check_recipe(recipe, plugins=plugins), recipe)
+        checked = as_begun(run, check_recipe(recipe, plugins=plugins, begun=run), recipe)
     shown = report and report(checked)
     outcome = train(checked.task, run, checked.settings, shown, recipe=checked.plain)
     if first and not outcome.exit_code:

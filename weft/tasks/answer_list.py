@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
+from weft.errors import DataError
+from weft.wording import close_name
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -158,22 +161,41 @@ def rows_of(given: Any, columns: Sequence[str]) -> Any:
     """The inputs in a DataFrame: its only column, or those of these names; anything else as it is.
 
     Raises:
-        TypeError: it has several columns, and not these.
+        DataError: it has other columns.
     """
+    if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1 and not hasattr(given, "columns"):
+        return given[:, 0]
     if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
         return given
     names = list(given.columns)
-    if not (columns and set(columns) <= set(names)):
-        if len(names) != 1:
-            wanted = f"the columns {' and '.join(columns)}, or one column" if columns else "one column"
-            shown = ", ".join(map(str, names[:8]))
-            raise TypeError(f"expected {wanted}, such as df['text'], got a DataFrame of {shown}")
+    if len(names) == 1 and (not columns or not isinstance(names[0], str)):
         columns = names
+    wrong = [name for name in columns if names.count(name) != 1]
+    if wrong or not columns:
+        wanted = f"the columns {', '.join(columns)}, each once" if columns else "one column"
+        raise DataError(
+            f"expected {wanted}, got a table of {', '.join(map(str, names))[:200]}; {_hint(wrong, names)}"
+        )
     if len(columns) == 1:
         return given[columns[0]]
     return [
         dict(zip(columns, cells, strict=True)) for cells in zip(*(given[n] for n in columns), strict=True)
     ]
+
+
+def _hint(wrong: Sequence[str], names: Sequence[Any]) -> str:
+    """What to do about a table with these columns, in which those are missing or twice."""
+    if (
+        near := close_name(wrong[0], {one for one in names if isinstance(one, str)} - {*wrong})
+        if wrong
+        else ""
+    ):
+        return f"rename {near!r} to {wrong[0]!r}"
+    return (
+        "rename one"
+        if any(one in names for one in wrong)
+        else "rename them, or give one column, such as df['text']"
+    )
 
 
 def _cells(answer: Any) -> Mapping[str, Any]:

@@ -62,6 +62,7 @@ class Evaluation(ABC):
         offers: the kinds of outputs that `compared` has, see `ItemKind` in ../metrics/metric.py.
         compared: outputs and references that any metric of their kind can score.
         wrong: place and reason of each input without an answer.
+        again: number of inputs that occurred in training; 0 if that was not looked for.
 
     Example:
         >>> from dataclasses import dataclass
@@ -85,6 +86,7 @@ class Evaluation(ABC):
     offers: ClassVar[tuple[ItemKind, ...]] = ()
     compared: Sequence[Compared] = ()
     wrong: Sequence[str] = ()
+    again: int = 0
 
     @property
     def used(self) -> ScoreWithBaselines:
@@ -122,7 +124,8 @@ class Evaluation(ABC):
         details = self.details()
         if not full:
             details = ["  tables and speed: --full"] if details else []
-        parts = [self.title, *report(self.scores), *self.notes(), *details, self.scores[0].verdict()]
+        notes = [*self.notes(), *(f"  {one}" for one in self.cautions())]
+        parts = [self.title, *report(self.scores), *notes, *details, self.scores[0].verdict()]
         return "\n".join(parts)
 
     def json(self) -> str:
@@ -153,6 +156,11 @@ class Evaluation(ABC):
     def notes(self) -> Sequence[str]:
         """What a reader of these scores must know, below them."""
         return ()
+
+    def cautions(self) -> list[str]:
+        """Why these scores say little: sentences that the command prints, and Python warns of."""
+        said = f"{self.again:,} of {len(self.outputs):,} inputs occurred in training: the scores are too good"
+        return [said] if self.again else []
 
     def details(self) -> Sequence[str]:
         """Tables and speeds, for those who ask for them."""

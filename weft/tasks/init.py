@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from string import Template
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data import recipes
 from weft.data.parallel import ParallelText, both, is_memory
@@ -159,6 +159,7 @@ class Init(ABC):
         output: default name of the recipe; if empty, <task>.yaml.
         cells: options that name the columns of data given as tuples in Python (weft.fit).
         trial: the models that are tried first; None for a task with one.
+        reads: what a table of Python holds: examples in columns, or texts in one; no table has sentences.
     """
 
     about: ClassVar[str]
@@ -168,6 +169,7 @@ class Init(ABC):
     output: ClassVar[str] = ""
     cells: ClassVar[Sequence[str]] = ()
     trial: ClassVar[Trial | None] = None
+    reads: ClassVar[Literal["table", "texts", "sentences"]] = "table"
 
     def __init__(self, task: str = "") -> None:
         self.folder = type(self).__module__.split(".")[-2]

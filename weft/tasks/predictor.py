@@ -32,7 +32,7 @@ from typing import (
 
 import torch
 
-from weft.data.frames import as_csv
+from weft.data.frames import given_as_file
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, DataWarning, ShapeError, library
@@ -215,6 +215,7 @@ class Predictor(ABC, Generic[In]):
         window: number of inputs of a file that are answered together.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
         columns: of a table, which have the inputs; none if every line of a file is one.
+        beside: further columns of its training tables, such as the classes, by which a table is known.
         origin: the run and its task, for `repr`; set by `weft.load`.
 
     Example:
@@ -244,6 +245,7 @@ class Predictor(ABC, Generic[In]):
     lacked: str = unread
     """What becomes of characters that the vocabulary lacks, for a message."""
     columns: Sequence[str] = ()
+    beside: Sequence[str] = ()
     origin: str = ""
     _random: torch.Generator | None = None
     """Shared by all answers of a predictor that draws them."""
@@ -299,7 +301,8 @@ class Predictor(ABC, Generic[In]):
     def is_header(self, cells: Sequence[str]) -> bool:
         """Whether the cells of the first line on standard input make it a table that the model reads."""
         names = {cell.casefold() for cell in cells}
-        return bool(self.columns) and {name.casefold() for name in self.columns} <= names
+        known = [name.casefold() in names for name in (*self.columns, *self.beside)]
+        return any(known) if len(cells) > 1 else bool(self.columns) and all(known[: len(self.columns)])
 
     def given(self, raw: Raw | DataError, place: Place) -> ParsedInput[In]:
         """One input, or the error if it cannot be read or decoded."""
@@ -357,7 +360,9 @@ class Predictor(ABC, Generic[In]):
         """Whether Python gave one input: a text, a mapping of columns or a row of a DataFrame; else many."""
         if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Iterable):
             return True
-        return bool(self.columns) and type(raw).__name__ == "Series" and set(self.columns) <= {*raw.index}  # type: ignore[attr-defined]
+        if getattr(raw, "ndim", 1) == 0:  # of an array
+            return True
+        return type(raw).__name__ == "Series" and any(one in self.columns for one in raw.index)  # type: ignore[attr-defined]
 
     def value(self, answer: Any) -> Any:
         """What `predict` gives of an answer."""
@@ -461,14 +466,12 @@ class Predictor(ABC, Generic[In]):
         parts = [self.origin, shown and f"labels {shown}"]
         return f"<{type(self).__name__}{''.join(f'; {one}' for one in parts if one)}>"
 
-    def evaluate(
-        self, data: "str | Path | pd.DataFrame | None" = None, *, split: Literal["test", "valid"] = "test"
-    ) -> "pd.DataFrame":
+    def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
         """Scores as `weft evaluate` prints them: a row for each, with its interval and its baselines.
 
         Args:
-            data: other data to score: a prefix of files, a table, or a DataFrame with the columns of one;
-                None for the recipe's own data.
+            data: other data to score: a prefix of files, a table, a DataFrame with the columns of one, or
+                what `weft.fit` takes, such as a list of pairs; None for the recipe's own data.
             split: of the recipe's data.
 
         Raises:
@@ -477,14 +480,11 @@ class Predictor(ABC, Generic[In]):
         """
         if data is not None and split != "test":
             raise ConfigError(f"evaluate: split={split!r} is of the recipe's own data; leave it out, or data")
-        score = self._run("evaluate").evaluate
-        if data is None or isinstance(data, str | Path):
-            self._evaluated = score(split=split, data=None if data is None else Path(data)).frame()
-        else:
-            with TemporaryDirectory() as folder:
-                path = Path(folder, "data.csv")
-                path.write_text(as_csv(data), "utf-8")
-                self._evaluated = score(split=split, data=path).frame()
+        run = self._run("evaluate")
+        with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
+            found = run.evaluate(split=split, data=file)
+        _warn(found.cautions())
+        self._evaluated = found.frame()
         return self._evaluated
 
     def _repr_html_(self) -> str:
@@ -492,6 +492,11 @@ class Predictor(ABC, Generic[In]):
         said = f"<p><code>{html.escape(repr(self))}</code></p>"
         scores = self._evaluated
         return said if scores is None else said + str(scores.drop(columns="signature").to_html())
+
+    @property
+    def cells(self) -> Sequence[str]:
+        """Names for the cells of a tuple: an input and its answer."""
+        return [*self.columns, *self.beside]
 
     @property
     def recipe(self) -> str:
@@ -534,6 +539,8 @@ class Predictor(ABC, Generic[In]):
         Raises:
             ConfigError: there is no such view, or `weft.load` did not make this predictor.
         """
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"inspect: expected one text, got {kind_of(text)}")
         library("matplotlib", "pictures", "inspect")
         return self._inspector().shown(self._run("inspect"), text, view)
 
@@ -543,6 +550,8 @@ class Predictor(ABC, Generic[In]):
         Raises:
             ConfigError: the folder is not empty, or `weft.load` did not make this predictor.
         """
+        if not isinstance(folder, str | Path):
+            raise ConfigError(f"save: expected a folder, got {kind_of(folder)}")
         run, to = self._run("save"), Path(folder)
         if to.exists() and any(to.iterdir()):
             raise ConfigError(f"{to}: expected a new folder, got one with files; choose another")

@@ -24,14 +24,7 @@ def new_recipe(
     say: Callable[[str], None],
     screen: "Callable[[], Reporter]",
 ) -> NewRecipe:
-    """The recipe of the model that a trial keeps; without a trial for too few or too many examples.
-
-    Args:
-        given: value of each option of the task by name.
-        folder: for the runs of a trial.
-        say: prints what was guessed and tried.
-        screen: opens what shows the progress of a training.
-    """
+    """The recipe of the model that a trial keeps, whose runs are in `folder`; or without a trial."""
     usual = for_this_machine(init.write(given, say))
     if init.trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
         return usual

@@ -6,6 +6,7 @@ resume. Read next: report.py.
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,7 @@ from weft.metrics.means import Form, form_of, ratio
 from weft.metrics.metric import Metric
 from weft.metrics.scored import as_json
 from weft.run import LoadedRun
-from weft.store import files, jsonfile
+from weft.store import digests, files, jsonfile
 from weft.tasks.evaluation import Items
 from weft.tasks.inspection import Inspection
 from weft.tasks.task import Split, Task
@@ -106,9 +107,11 @@ class RunFacts(NamedTuple):
     variant: str = ""  # runs of one variant differ only in their seed
 
 
-def measure_run(opened: LoadedRun, name: str, kept: Path, text: str | None) -> RunFacts:
-    """Measure a run, or read its facts from `kept` if they belong to this model."""
-    fingerprint = _fingerprint(opened, text)
+def measure_run(
+    opened: LoadedRun, name: str, kept: Path, text: str | None, test: Path | None = None
+) -> RunFacts:
+    """Measure a run, or read its facts from `kept` if they belong to this model and these test data."""
+    fingerprint = _fingerprint(opened, text, test)
     try:
         before = jsonfile.read(kept)
         if before["fingerprint"] == fingerprint:
@@ -117,7 +120,7 @@ def measure_run(opened: LoadedRun, name: str, kept: Path, text: str | None) -> R
             return RunFacts(**before)._replace(name=name)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    found = _measure(opened, name, text)._replace(fingerprint=fingerprint)
+    found = _measure(opened, name, text, test)._replace(fingerprint=fingerprint)
     facts = found._asdict() | {"evidence": found.evidence and found.evidence._asdict()}
     files.replace(kept, json.dumps(plain(facts), allow_nan=False).encode())
     return found
@@ -157,15 +160,15 @@ def saved_bytes(opened: LoadedRun, subject: Inspection) -> int | None:
     return sum(sizes.values())
 
 
-def _measure(opened: LoadedRun, name: str, text: str | None) -> RunFacts:
+def _measure(opened: LoadedRun, name: str, text: str | None, test: Path | None) -> RunFacts:
     model, events = opened.model, read_curves(opened.path / "metrics.jsonl")
     tested, proof = "the recipe names no test split (data.test)", None
     scores: list[dict[str, Any]] = []
     lengths: Sequence[LengthRow] = ()
     axes = ["", ""]
-    if split := scored_split(opened.task):
+    if split := "test" if test else scored_split(opened.task):
         try:
-            evaluation = opened.evaluate(split=split)
+            evaluation = opened.evaluate(split=split, data=test)  # type: ignore[arg-type]
             tested = evaluation.title
             scores = list(as_json(evaluation.scores).values())
             lengths = evaluation.lengths
@@ -246,8 +249,9 @@ def _median(points: list[tuple[float, float]]) -> float | None:
     return median(y for _, y in points) if points else None
 
 
-def _fingerprint(opened: LoadedRun, text: str | None) -> str:
-    digest = hashlib.sha256(f"{VERSION}\n{text}\n".encode("utf-8", "replace"))
+def _fingerprint(opened: LoadedRun, text: str | None, test: Path | None) -> str:
+    own = test and (digests.file_digest(test) if test.is_file() else time.time())  # a prefix is scored again
+    digest = hashlib.sha256(f"{VERSION}\n{text}\n{own or ''}".encode("utf-8", "replace"))
     for file in ("model.safetensors", "recipe.yaml"):
         digest.update((opened.path / file).read_bytes())
     return digest.hexdigest()

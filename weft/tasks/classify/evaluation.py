@@ -117,6 +117,7 @@ class SeveralEvaluation(Evaluation):
     wrong: list[str]
     seconds: float
     compared: Sequence[ComparedOutputs]
+    again: int = 0
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
 
     def notes(self) -> list[str]:

@@ -224,7 +224,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         self.model = model
         self.reader = reader
         self._data = data
-        self.columns = text_columns(data.text) if data is not None else ()
+        self.columns, self.beside = (text_columns(data.text), (data.label,)) if data is not None else ((), ())
         self._others = [(other, order(other.reader.classes, reader.classes)) for other in others]
         self._scores = scores
 
@@ -252,7 +252,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         table = self._data.read(source, label=text_columns(self._data.text)[0], unlabelled=True)
         if table.headed:
             yield ParsedInput(Place(name, 1), ClassifyInput("", TableRow(table, table.names, 0)))
-        for number, one in enumerate(table.rows(), 1):
+        for number, one in enumerate(table.rows(every=True), 1):
             if isinstance(one, LabelledExample):
                 given = self.given(one.text, Place(name, one.number))
                 if table.headed:

@@ -428,6 +428,9 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
             own=own,
         )
 
+    def text_of(self, example: LabelledExample) -> str:
+        return example.text
+
     def use(self, calibration: LabelCalibration) -> None:
         self.reader.temperature = calibration.temperature
         self.threshold = calibration.threshold

@@ -15,6 +15,7 @@ class EmbeddingsInit(TemplateInit):
 
     about: ClassVar[str] = "Vectors for the words of a text."
     examples: ClassVar = ("text.txt",)
+    reads: ClassVar = "texts"
     options: ClassVar = (
         TRAIN._replace(help="Plain text; may be compressed."),
         TEST._replace(help="Word pairs with their similarity, or analogies."),

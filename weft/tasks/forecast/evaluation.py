@@ -50,8 +50,13 @@ class ForecastEvaluation(Evaluation):
     series: Mapping[str, Mapping[str, float]]  # the scores in units of each series by name
     example: ForecastRecord  # a window from the middle, with the true values
     compared: Sequence[Compared]
+    again: int = 0
     shows: ClassVar[str] = "errors by steps ahead, and one window"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "forecasts")
+
+    def cautions(self) -> list[str]:
+        said = f"{self.again:,} of {self.windows:,} windows are in the training part of the run"
+        return [f"{said}: the scores are too good"] if self.again else []
 
     def details(self) -> list[str]:
         """A line for each of the first series."""
@@ -260,9 +265,9 @@ def evaluate(
     blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
     dropped = len(every) - len(chosen)
     about = f"windows:{len(chosen)}|{f'no forecast:{dropped}' if dropped else 'none dropped'}|{blocks.about}"
+    seen = 0
     if trained is not None and trained is not windows:
         seen = windows.in_training(chosen, trained)
-        title += f", {seen:,} of {len(chosen):,} windows in the training part of the run" if seen else ""
     about += f"|new series, by their own rows:{len(windows.new)}" if windows.new else ""
     wanted = _wanted(season, quantiles=model.has_quantiles)
     found = forecasts.sums(wanted, forecasts.levels)
@@ -279,6 +284,7 @@ def evaluate(
         _by_series(wanted, found, chosen, windows.names),
         record(model, windows, shown[len(shown) // 2][None], LEVELS, quantiles=model.has_quantiles),
         forecasts.compared(blocks.numbers, about),
+        again=seen,
     )
 
 

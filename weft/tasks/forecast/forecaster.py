@@ -386,7 +386,13 @@ def _numbers(values: Any) -> np.ndarray:
             return found.astype(np.float64)
     except (TypeError, ValueError):  # rows of several lengths, or other objects
         pass
-    raise DataError(f"expected a list of numbers, oldest first, got {kind_of(values)} of something else")
+    inside = (
+        next((one for one in values if not isinstance(one, int | float)), None)
+        if isinstance(values, list)
+        else None
+    )
+    what = kind_of(values) if inside is None else f"one with {kind_of(inside)}"
+    raise DataError(f"expected a list of numbers, oldest first, or a table, got {what}")
 
 
 def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:

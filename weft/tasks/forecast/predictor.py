@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self, overload
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, Self, overload
 
 import numpy as np
 import regex
@@ -23,12 +24,12 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
-from weft.data.frames import as_csv
+from weft.data.frames import by_time, given_as_file, is_frame, zone_of
 from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
 from weft.data.values import readable
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
@@ -98,7 +99,7 @@ class ForecastAnswer(Answer):
     def figure(self) -> "Figure":
         from weft.figures.series import forecast_figure
 
-        return forecast_figure(self.found[0])
+        return forecast_figure(*self.found)
 
     def figure_name(self) -> str:
         return file_name(self.found[0].name)
@@ -215,9 +216,13 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: the table cannot be read, or a series is too short.
         """
         forecaster = self.forecaster
-        if hasattr(raw, "to_frame") or hasattr(raw, "columns"):
-            raw = as_csv(raw)
-        if not isinstance(raw, str | bytes):
+        if is_frame(raw):
+            raw = self._timed(raw)
+            with TemporaryDirectory() as folder, given_as_file(raw, Path(folder), str(place)) as file:
+                asked = SeriesInput(
+                    forecaster.chosen(forecaster.data.table(file, forecaster.about), self._only)
+                )
+        elif not isinstance(raw, str | bytes):
             asked = SeriesInput([forecaster.of_values(raw, None, {}, {})], plain=True)
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
@@ -225,6 +230,26 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 table = forecaster.data.table(path, forecaster.about)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
+
+    def _timed(self, data: Any) -> Any:
+        """A table in the order of its times; what is assumed about their zone is said."""
+        zone, given, text = self.forecaster.data.zone, zone_of(data), ""
+        if zone is not None and given is None and is_frame(data):
+            text = f"times without a zone were read as those of {zone}, the zone of the training"
+        elif given is not None and self.forecaster.about.get("base") == "":
+            text = f"times of {given} were read as those of the training, which had no zone"
+        if text:
+            warnings.warn(text, DataWarning, stacklevel=4)
+        return by_time(data)
+
+    def plot(self, raw: Any = None, *, series: str | Sequence[str] = ()) -> "Figure":
+        """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
+        other = copy.copy(self)
+        other._only = [series] if isinstance(series, str) else series
+        return predictor.Predictor.plot(other, raw)
+
+    def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
+        return super().evaluate(self._timed(data), split=split)
 
     def _checked(self, asked: SeriesInput, place: Place) -> SeriesInput:
         """The same, if every series can be forecast."""
@@ -287,7 +312,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
 
     def is_one(self, raw: Raw) -> bool:
         """Whether Python gave one series or table, not a list of them."""
-        if isinstance(raw, str | bytes | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+        if isinstance(raw, str | bytes | Path) or is_frame(raw):
             return True
         if isinstance(raw, dict) or not hasattr(raw, "__getitem__"):  # neither, so its error is that of one
             return True
@@ -344,7 +369,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: too few values, or covariates that are missing, too few or too many.
             ConfigError: the model requires dates or other series; give it a table.
         """
-        if isinstance(raw, str | Path) or hasattr(raw, "to_frame") or hasattr(raw, "columns"):
+        if isinstance(raw, str | Path) or is_frame(raw):
             return self._table(raw)
         if not self.is_one(raw):
             return self.predict_all(raw)
@@ -362,7 +387,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 if not isinstance(one.value, SeriesInput):
                     warnings.warn(one.place.why(one.value), stacklevel=3)
         else:
-            values = [self.parse(raw, Place("DataFrame"))]
+            values = [self.parse(raw, Place("input"))]
         answers = self.fresh().answers(values)
         return pd.concat(map(self.value, answers), ignore_index=True)
 

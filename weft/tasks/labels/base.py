@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -259,7 +259,15 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             self.calibrate(model)
         on_validation = split == "valid" and data is None
         title = self.title(split, data, asked) + note(self.run, on_validation=on_validation)
-        return self.scores(model, found, train, title=title, settings=asked)
+        scored = self.scores(model, found, train, title=title, settings=asked)
+        if data is None or train is None:
+            return scored
+        known = set(map(self.text_of, train))
+        return replace(scored, again=sum(self.text_of(one) in known for one in found))  # type: ignore[type-var]
+
+    @abstractmethod
+    def text_of(self, example: E) -> str:
+        """The text of an example, to find it among those of the training."""
 
     def _check_held_out(self) -> None:
         if self.refit:
@@ -289,6 +297,7 @@ class ClassEvaluation(Evaluation):
     confidence: Confidence | None = None
     unseen: Sequence[str] = ()  # classes that training never saw
     wrong: Sequence[str] = ()
+    again: int = 0
     classes: ClassVar[str] = "classes"
     shows: ClassVar[str] = "confusion matrix"
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
@@ -303,6 +312,17 @@ class ClassEvaluation(Evaluation):
         unseen = f"  {self.classes} that training never saw (always wrong): {', '.join(self.unseen)}"
         sure = self.confidence.lines(self.accuracy.value) if self.confidence else []
         return [*([unseen] if self.unseen else []), *sure]
+
+    def cautions(self) -> list[str]:
+        """Also that no class of the data is one of the training's, as where 1 is written 1.0."""
+        true = [label for label, row in zip(self.labels, self.matrix, strict=True) if row.sum()]
+        if not set(true) <= set(self.unseen):
+            return super().cautions()
+        given = sorted({label for label in self.labels if label not in true})
+        return [
+            f"no class of this data ({', '.join(true)[:80]}) occurred in training, so every answer is wrong: "
+            f"the answers are {', '.join(given)[:80]}; write the classes as in training"
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Classes, confusions, calibration."""

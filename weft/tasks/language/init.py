@@ -65,6 +65,7 @@ class LanguageInit(TemplateInit):
         *TRIAL.options(ModelCandidate("gpt", "a Transformer")),
     )
     trial: ClassVar = TRIAL
+    reads: ClassVar = "texts"
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)

@@ -87,6 +87,7 @@ class MultilingualTranslator(Predictor[str]):
             scores=self._scores,
             keeps="parts",
             columns=(pair.partition("-")[0],),
+            beside=(pair.partition("-")[2],),
             languages=known_languages(*pair.split("-")),
         )
 

@@ -20,6 +20,7 @@ class ContextInit(TemplateInit):
 
     examples: ClassVar = ("text.txt",)
     options: ClassVar = (TRAIN._replace(help="Training text; may be compressed."), VALID, TEST)
+    reads: ClassVar = "texts"
     epochs: ClassVar[int]
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:

@@ -362,6 +362,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             shortlist=self._made,
             keeps=self._keeps,
             columns=(self.task.data.source,),
+            beside=(self.task.data.target,),
             languages=known_languages(self.task.data.source, self.task.data.target),
             longest=self.task.data.max_length if self._keeps == "parts" else None,
         )

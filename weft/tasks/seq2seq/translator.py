@@ -231,7 +231,7 @@ class Translator(Predictor[str]):
         scores: whether `weft predict` writes the score of each text before it.
         shortlist: for `decoding.shortlist`.
         keeps: what is kept of a source if `decoding.verbatim` is true.
-        columns: of the sources in a table, one.
+        columns: of the sources in a table, one; beside: that of the targets.
         languages: their codes, for the forms of numbers; "" if they are not known.
         longest: tokens of the longest source in training; a longer one is named.
 
@@ -270,12 +270,13 @@ class Translator(Predictor[str]):
         shortlist: Shortlist | None = None,
         keeps: Keeps = "nothing",
         columns: Sequence[str] = (),
+        beside: Sequence[str] = (),
         languages: Languages = ("", ""),
         longest: int | None = None,
     ) -> None:
         self.model = model
         self._longest = longest
-        self.columns = columns
+        self.columns, self.beside = columns, beside
         self.languages = languages
         self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
         self.target = target

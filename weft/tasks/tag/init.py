@@ -54,6 +54,7 @@ class TagInit(TemplateInit):
         *TRIAL.options(),
         START,
     )
+    reads: ClassVar = "sentences"
     trial: ClassVar = TRIAL
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:

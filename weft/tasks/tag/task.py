@@ -502,6 +502,9 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         column, tagger = self.task.data.column, self.predictor(model, TagSettings(scores=True))
         return evaluate(tagger, found, title=title, column=column, train=train)
 
+    def text_of(self, example: ConlluSentence) -> str:
+        return " ".join(example.forms)
+
     def use(self, calibration: LabelCalibration) -> None:
         self.temperature = calibration.temperature
 
