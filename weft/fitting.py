@@ -55,7 +55,7 @@ def fit(
     Args:
         task: name of a task, such as classify; or a recipe: a file, or the name of one that comes with Weft.
         train: a DataFrame; a list of texts, of tuples (text, class) or (source, target), or of sentences as
-            lists of (word, tag); series as an array [T] or [T, N]; or the path of a file.
+            lists of (word, tag); series as an array [T] or [T, N]; or the path of a file, or a list of paths.
         valid: validation data of the same form; by default some of the training data is held out.
         test: test data of the same form, for `model.evaluate()`.
         run: the run directory; by default a new one, runs/TASK. One that was begun with the same data and
@@ -147,8 +147,9 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
         raise ConfigError(f"{min(unknown)}: the check of {task} has no such option; leave it out")
     with TemporaryDirectory() as folder:
         init = _init(task, plugins)
-        file = _kept(data, Path(folder), "data", _columns(init, options) if init else ())
-        report: Report = kind.check([file], **_lists(said, init)).with_too_few(kind.least)
+        kept = _kept(data, Path(folder), "data", _columns(init, options) if init else ())
+        files = kept if isinstance(kept, list) else [kept]
+        report: Report = kind.check(files, **_lists(said, init)).with_too_few(kind.least)
     return report.without(f"{folder}{os.sep}")
 
 
@@ -184,6 +185,8 @@ def _new_recipe(
         given["zone"] = zone_of(data.get("train"))
     columns = _columns(init, given)
     given |= {name: _kept(one, run / DATA, name, columns) for name, one in data.items()}
+    if isinstance(given.get("train"), list) and not init.several:
+        raise ConfigError(f"train: {init.task} takes one file, got {len(given['train'])}; join them")
     for name, value in options.items():
         if (allowed := known[name].choices) and value is not None and value not in allowed:
             raise ConfigError(f"{name}: expected one of {', '.join(map(str, allowed))}, got {value!r}")
@@ -219,11 +222,17 @@ def _lists(given: Mapping[str, Any], init: Init | None) -> dict[str, Any]:
     return found
 
 
-def _kept(data: Any, folder: Path, name: str, columns: Collection[str]) -> Path:
-    """A file with the data: the user's own, or one in the folder."""
+def _kept(data: Any, folder: Path, name: str, columns: Collection[str]) -> Any:
+    """A file with the data: the user's own, or several, or one in the folder."""
     if isinstance(data, str | Path):
         return Path(data)
+    if isinstance(data, list) and data and all(map(_is_file, data)):
+        return [Path(one) for one in data]
     return _written(*as_file(data, folder / name, [*columns]))
+
+
+def _is_file(one: Any) -> bool:
+    return isinstance(one, str | Path) and len(str(one)) < 1000 and Path(one).exists()
 
 
 def _written(path: Path, content: bytes) -> Path:

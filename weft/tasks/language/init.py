@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import regex
 
 from weft.data.plain import PlainText, no_words
+from weft.data.several import called
 from weft.errors import DataError
 from weft.tasks.init import (
     TEST,
@@ -17,7 +17,9 @@ from weft.tasks.init import (
     Option,
     Survey,
     TemplateInit,
+    Train,
     Trial,
+    each,
     files_of,
     only,
     planned,
@@ -62,6 +64,7 @@ class LanguageInit(TemplateInit):
         *TRIAL.options(ModelCandidate("gpt", "a Transformer")),
     )
     trial: ClassVar = TRIAL
+    several: ClassVar = True
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
@@ -73,7 +76,8 @@ class LanguageInit(TemplateInit):
                 _Lines(path).survey()
         if valid is None and seen.texts < FEWEST:
             raise DataError(
-                f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid", path=train
+                f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid",
+                path=each(train)[0],
             )
         kind = kind or lines.kind(seen)
         gpt = given["model"] == "gpt"
@@ -84,7 +88,7 @@ class LanguageInit(TemplateInit):
         return {
             "examples": seen.characters,
             "parts": seen.characters,
-            "name": train.name,
+            "name": called([*map(str, each(train))]),
             "counted": plural(seen.texts, "line"),
             "words": seen.counted(seen.words),
             "different": f"{len(seen.seen):,}",
@@ -104,8 +108,8 @@ class LanguageInit(TemplateInit):
 class _Lines:
     """The lines of a text, and whether its punctuation stands by itself, as in tokenised text."""
 
-    def __init__(self, path: Path) -> None:
-        self.text = PlainText(path)
+    def __init__(self, path: Train) -> None:
+        self.text = PlainText(each(path))
         self.loose = self.tight = 0
         self.marks: set[str] = set()
 
