@@ -128,12 +128,7 @@ def several(
 
 
 class ProgressTrace(Trace):
-    """A trace that reports the best hypothesis after each step.
-
-    Args:
-        tell: called with its tokens.
-        stopped: tells whether the client has left.
-    """
+    """A trace that reports the best hypothesis after each step."""
 
     def __init__(self, tell: Callable[[list[int]], None], stopped: Stopped) -> None:
         super().__init__()

@@ -83,12 +83,7 @@ class ShortlistModel(WholeSteps):
 
 
 def places(shortlist: np.ndarray, tokens: Sequence[int]) -> list[int]:
-    """The places of tokens in a shortlist, ascending numbers; those that are not there are left out.
-
-    Example:
-        >>> places(np.array([0, 3, 7]), [7, 5, 0])
-        [2, 0]
-    """
+    """The places of tokens in a shortlist, ascending numbers; those that are not there are left out."""
     wanted = np.array(list(tokens), np.int64)
     found = np.searchsorted(shortlist, wanted)
     there = shortlist[np.minimum(found, len(shortlist) - 1)] == wanted
@@ -100,8 +95,6 @@ class BatchSearch:
 
     Args:
         models: in evaluation mode, on one device, with the same vocabularies.
-        target: the vocabulary of the output.
-        how: the search settings.
         banned: tokens that are never written.
         shortlist: for `decoding.shortlist`; None for tasks without a source text.
 

@@ -93,7 +93,6 @@ class AnnotatedText:
 
     Args:
         text: the pairs, such as a ParallelText.
-        path: of the glossary.
     """
 
     def __init__(self, text: Any, path: Path) -> None:
@@ -123,13 +122,7 @@ class TermCounts(NamedTuple):
 def kept(
     glossary: Glossary, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
 ) -> TermCounts:
-    """Count the terms of the sources whose translations the outputs contain, in any letter case.
-
-    Example:
-        >>> glossary = Glossary([("cell", "celda"), ("row", "fila")])
-        >>> kept(glossary, ["a cell", "a row"], ["una celda", "una hilera"], ["una celda", "una fila"])
-        TermCounts(terms=2, outputs=1, references=2)
-    """
+    """Count the terms of the sources whose translations the outputs contain, in any letter case."""
     counts = [0, 0, 0]
     for source, output, reference in zip(sources, outputs, references, strict=True):
         for target in glossary.required(source):

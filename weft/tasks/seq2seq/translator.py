@@ -71,14 +71,7 @@ class KeptParts(NamedTuple):
 
 
 def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
-    """The parts of a line that its translation keeps.
-
-    Example:
-        >>> kept_parts("Open %s 🙂", Alphabet("Open "))
-        KeptParts(whole=False, placeholders=True, unknown=[(8, 9)], lacking=['🙂'])
-        >>> kept_parts("{count} / 2026-11-26 Ctrl+F5", Alphabet("Ctrl+F")).whole
-        True
-    """
+    """The parts of a line that its translation keeps."""
     fixed = spans(line)
     lacking = [one for one in alphabet.lacking(line) if not _touches(one, fixed)]
     unknown: list[Span] = []
@@ -395,6 +388,7 @@ class Translator(Predictor[str]):
                 over the source, such as a decoder alone; otherwise None.
         """
         if found.tokens:
+            self.model.pause()
             copying = self.copying(self.readable(line))
             with suppress(ConfigError):  # no attention
                 seen = copying.align(copying.source.encode(self.readable(line)), found.tokens)
@@ -659,7 +653,6 @@ class BestTexts(Answer):
 
     Args:
         found: best first; empty texts fill up the rest.
-        count: number of texts to write.
         scores: whether to write the score before each text.
     """
 
@@ -683,13 +676,7 @@ class BestTexts(Answer):
 
 
 class TranslationAnswer(BestTexts):
-    """The translations of a line, and the attention of the best one.
-
-    Args:
-        translator: the model that wrote them.
-        line: the source.
-        found: best first.
-    """
+    """The translations of a line, and the attention of the best one."""
 
     def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
         super().__init__(found, translator.decoding.nbest, scores=translator.scores)
