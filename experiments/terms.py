@@ -7,7 +7,6 @@ the reference that occur together most reliably in the training pairs (Dice's co
 translation for each term, and every pair of the test part with the term has that translation in its reference.
 """
 
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -53,7 +52,7 @@ def drawn(pairs: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]) ->
 
 
 def doubled(plain: str, answer: str, reference: str, terms: Sequence[str]) -> bool:
-    """Whether a new term stands beside a form of itself, or beside all that stood there without it."""
+    """Whether a new term is next to a form of itself, or to all words that were there without it."""
     before, found, wanted = ([word.lower() for word in words(text)] for text in (plain, answer, reference))
     new = [term for term in terms if term not in before and term in found]
     for at in (found.index(term) for term in new):
@@ -94,7 +93,9 @@ def main() -> None:
             )
             for before, text, reference, each in zip(plain, texts, references, wanted, strict=True):
                 if before != text and "-v" in sys.argv:
-                    print("-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  ")
+                    print(
+                        "-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  "
+                    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.shell import refused, weft
 from weft.data.conll import form_of, holds_tags
 from weft.data.conllu import read_sentences
 from weft.data.guess import columns_of, holds_pairs, holds_texts, texts_of
@@ -87,6 +88,14 @@ def test_the_outer_names_of_germeval_are_read(tmp_path: Path) -> None:
     assert (sentence.forms, sentence.tags) == (["Zagreb", "Gornji", "."], ["B-LOC", "I-LOC", "O"])
     assert sentence.tagged(["X", "Y", "Z"], "ner")[1] == "1\tZagreb\tX\tO"
     assert holds_tags(path) and not check_tags([path]).num_errors
+
+
+def test_a_single_sentence_of_which_none_can_be_held_out_gets_no_recipe(tmp_path: Path) -> None:
+    path = tmp_path / "one.tsv"
+    path.write_text("a\tX\nb\tY\n")
+    said = refused(weft("init", "tag", path, "--output", tmp_path / "tag.yaml"))
+    assert "one.tsv: expected 2 sentences or more, got 1; give more, or --valid" in said
+    assert not (tmp_path / "tag.yaml").exists()
 
 
 def test_the_choices_of_prodigy_are_classes_without_those_that_were_rejected(tmp_path: Path) -> None:

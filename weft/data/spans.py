@@ -19,7 +19,7 @@ SPANS = "spans", "label", "labels", "entities"
 BEGIN, END, NAME = (
     ("start", "start_offset", "begin"),
     ("end", "end_offset"),
-    ("label", "labels", "name", "tag"),
+    ("label", "labels", "name"),
 )
 
 Block = tuple[int, list[str]]
@@ -83,7 +83,7 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _tagged(record: Any) -> list[tuple[str, str]] | None:
-    """The words of a record with their tags; None if it is no tagged sentence."""
+    """The words of a record with their tags; None if it has none."""
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):  # of spaCy
         record = {"text": record[0], **record[1]}
     if not isinstance(record, dict):

@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -78,10 +79,11 @@ class LanguageInit(TemplateInit):
             if path is not None:
                 _Lines(path).survey()
         if valid is None and seen.texts < FEWEST:
-            raise DataError(
-                f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid",
-                path=each(train)[0],
-            )
+            first = each(train)[0]
+            how = "add text, or --valid"
+            if seen.words > 100 * FEWEST:
+                how = f"break its lines: fold -s -w 1000 {shlex.quote(str(first))} > TEXT"
+            raise DataError(f"expected {FEWEST} lines or more, got {seen.texts}; {how}", path=first)
         kind = kind or lines.kind(seen)
         gpt = given["model"] == "gpt"
         width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)

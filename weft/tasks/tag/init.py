@@ -82,6 +82,9 @@ class TagInit(TemplateInit):
             raise DataError(
                 f"expected tags in column {column}, got none; give tagged sentences", path=read[0]
             )
+        if valid is None and sentences < 2:
+            why = f"expected 2 sentences or more, got {sentences}; give more, or --valid"
+            raise DataError(why, path=read[0])
         linear = given["model"] == "linear"
         plan = planned(words / 800, epochs=12, warmup=100)
         return {

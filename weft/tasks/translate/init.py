@@ -77,6 +77,12 @@ class TranslateInit(Init):
         ),
         TEST._replace(help="Test files. Default: those next to the training files, if any."),
         Option(
+            "glossary",
+            "Table TERM TAB TRANSLATION whose terms the model learns to take as advice; for translating, see "
+            "weft predict --glossary.",
+            Path,
+        ),
+        Option(
             "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
         ),
     )
@@ -92,6 +98,10 @@ class TranslateInit(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the translator; with --split-off the training files are split first."""
+        if given["glossary"] is not None:
+            from weft.tasks.seq2seq.glossary import reread  # loads torch
+
+            reread(given["glossary"])
         train, source, target, note, valid, test = _named(given)
         if note:
             say(note)
@@ -117,7 +127,7 @@ class TranslateInit(Init):
             ending = "" if is_table(train) else ".*"
             held = plural(given["split_off"], "pair")
             say(f"split into {train}{ending} and {valid}{ending} ({held} held out)")
-        recipe_text = recipe(train, valid, test, source, target)
+        recipe_text = recipe(train, valid, test, source, target, given["glossary"])
         if not isinstance(train, Path):
             files = ParallelText(train, source, target).files
             return NewRecipe(recipe_text, [("data", "check", *map(str, files))])
@@ -129,7 +139,14 @@ class TranslateInit(Init):
         return NewRecipe(recipe_text, [] if is_memory(train) else [("data", "check", *sides)])
 
 
-def recipe(train: Train, valid: Path | None, test: Path | None, source: str, target: str) -> str:
+def recipe(
+    train: Train,
+    valid: Path | None,
+    test: Path | None,
+    source: str,
+    target: str,
+    glossary: Path | None = None,
+) -> str:
     """A commented recipe."""
     valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
     test = test or sibling_pairs(train, ("test",), source, target)
@@ -149,6 +166,7 @@ def recipe(train: Train, valid: Path | None, test: Path | None, source: str, tar
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
+            "glossary": glossary,
             "every": examples_held_out(seen.texts),
             "meaning": _meaning(train, source, target),
             "pieces": vocabulary_size(seen, repeated),
