@@ -92,10 +92,10 @@ def test_init_writes_a_recipe_that_learns_to_take_terms(tmp_path: Path) -> None:
     found = weft("init", "translate", tmp_path / "pairs.tsv", *options)
     assert found.code == 0, found.err
     assert f"  glossary: {tmp_path}/terms.tsv" in (tmp_path / "my.yaml").read_text()
-    (tmp_path / "terms.tsv").write_text("cell\n")
+    (tmp_path / "terms.tsv").write_text("cell\tcelda\nrow\n")
     options[-1] = tmp_path / "other.yaml"
     said = refused(weft("init", "translate", tmp_path / "pairs.tsv", *options))
-    assert "terms.tsv:1: expected TERM TAB TRANSLATION" in said
+    assert "terms.tsv:2: expected TERM TAB TRANSLATION" in said
 
 
 def test_a_damaged_glossary_of_a_spreadsheet_is_named(tmp_path: Path) -> None:
