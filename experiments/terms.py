@@ -52,7 +52,7 @@ def drawn(pairs: Sequence[tuple[str, str]], known: Sequence[tuple[str, str]]) ->
 
 
 def doubled(plain: str, answer: str, reference: str, terms: Sequence[str]) -> bool:
-    """Whether a new term stands beside a form of itself, or beside all that stood there without it."""
+    """Whether a new term is next to a form of itself, or to all words that were there without it."""
     before, found, wanted = ([word.lower() for word in words(text)] for text in (plain, answer, reference))
     new = [term for term in terms if term not in before and term in found]
     for at in (found.index(term) for term in new):

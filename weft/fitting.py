@@ -56,7 +56,7 @@ def fit(
     Args:
         task: name of a task, such as classify; or a recipe: a file, or the name of one that comes with Weft.
         train: a DataFrame; a list of texts, of tuples (text, class) or (source, target), or of sentences as
-            lists of (word, tag); series as an array [T] or [T, N]; or the path of a file.
+            lists of (word, tag); series as an array [T] or [T, N]; or the path of a file, or a list of paths.
         valid: validation data of the same form; by default some of the training data is held out.
         test: test data of the same form, for `model.evaluate()`.
         run: the run directory; by default a new one, runs/TASK. One that was begun with the same data and
@@ -148,11 +148,12 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
     with TemporaryDirectory() as folder:
         columns = _columns(init, options) if init else ()
         data = _examples(init, "data", data) if init else data
-        with given_as_file(data, Path(folder), "data", columns) as file:
+        with given_as_file(data[0] if _are_files(data) else data, Path(folder), "data", columns) as file:
             if file is None:
                 raise ConfigError("data: expected a table, a list or a file, got nothing")
-            report: Report = kind.check([file], **_lists(said, init)).with_too_few(kind.least)
-            given = [] if isinstance(data, str | Path) else [GivenData("data", data, file)]
+            files = data if _are_files(data) else [file]
+            report: Report = kind.check([*map(Path, files)], **_lists(said, init)).with_too_few(kind.least)
+            given = [] if files is data or isinstance(data, str | Path) else [GivenData("data", data, file)]
             return report.told(lambda text: in_python(text, given))
 
 
@@ -202,9 +203,13 @@ def _new_recipe(
     for name, one in data.items():
         if isinstance(one, str | Path):
             given[name] = Path(one)
-            continue
-        given[name] = _written(*as_file(one, run / DATA / name, columns))
-        held.append(GivenData(name, one, given[name]))
+        elif _are_files(one):
+            given[name] = [*map(Path, one)]
+        else:
+            given[name] = _written(*as_file(one, run / DATA / name, columns))
+            held.append(GivenData(name, one, given[name]))
+    if isinstance(given.get("train"), list) and not init.several:
+        raise ConfigError(f"train: {init.task} takes one file, got {len(given['train'])}; join them")
     for name, value in options.items():
         if (allowed := known[name].choices) and value is not None and value not in allowed:
             raise ConfigError(f"{name}: expected one of {', '.join(map(str, allowed))}, got {value!r}")
@@ -276,6 +281,15 @@ def _typed(name: str, value: Any, kind: type) -> Any:
         return str(value)
     words = {bool: "True or False", int: "a whole number", str: "a text"}
     raise ConfigError(f"{name}: expected {words[kind]}, got {kind_of(value)} ({str(value)[:40]})")
+
+
+def _are_files(data: Any) -> bool:
+    """Whether data are a list of files, not of texts."""
+    return (
+        isinstance(data, list)
+        and bool(data)
+        and all(isinstance(one, str | Path) and len(str(one)) < 1000 and Path(one).exists() for one in data)
+    )
 
 
 def _written(path: Path, content: bytes) -> Path:

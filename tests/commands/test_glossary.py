@@ -84,6 +84,20 @@ def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
         read_glossary(path)
 
 
+def test_init_writes_a_recipe_that_learns_to_take_terms(tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("cell\tcelda\n")
+    rows = "".join(f"cell {n} of a row\tcelda {n} de una fila\n" for n in range(40))
+    (tmp_path / "pairs.tsv").write_text(f"en\tes\n{rows}")
+    options = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "my.yaml"]
+    found = weft("init", "translate", tmp_path / "pairs.tsv", *options)
+    assert found.code == 0, found.err
+    assert f"  glossary: {tmp_path}/terms.tsv" in (tmp_path / "my.yaml").read_text()
+    (tmp_path / "terms.tsv").write_text("cell\tcelda\nrow\n")
+    options[-1] = tmp_path / "other.yaml"
+    said = refused(weft("init", "translate", tmp_path / "pairs.tsv", *options))
+    assert "terms.tsv:2: expected TERM TAB TRANSLATION" in said
+
+
 def test_a_damaged_glossary_of_a_spreadsheet_is_named(tmp_path: Path) -> None:
     (tmp_path / "terms.csv").write_text("alpha;uno\nbeta;\n")
     with pytest.raises(DataError, match=r"terms\.csv:2: expected a term and its translation, got 'beta"):

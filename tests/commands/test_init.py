@@ -241,17 +241,20 @@ def test_the_command_of_a_task_has_the_options_that_its_file_declares(name: str)
 
 @pytest.mark.parametrize("name", INITS)
 def test_files_need_no_option(name: str) -> None:
-    """The first is the training file; the others are the options named in the help."""
+    """Their names say what they are for, or their order."""
     kind = INITS[name]()
     names = kind.files
     given: dict[str, object] = dict.fromkeys(option.name.replace("-", "_") for option in kind.options)
-    files = [Path(f"{number}.tsv") for number, _ in enumerate(names)]
+    files = [Path(f"{name if kind.several else number}.tsv") for number, name in enumerate(names)]
     if not names:  # generated
         return
     assert [kind.with_files(given, files)[one] for one in names] == files
     assert kind.with_files({**given, names[0]: files[0]}, ())[names[0]] == files[0]
     with pytest.raises(ConfigError, match="at most"):
         kind.with_files(given, [*files, Path("more.tsv")])
+    if kind.several:
+        several = kind.with_files(given, [Path("a.tsv"), Path("b.tsv")])
+        assert (several[names[0]], several[names[1]]) == ([Path("a.tsv"), Path("b.tsv")], None)
     with pytest.raises(ConfigError, match="expected one of them"):
         kind.with_files({**given, names[0]: files[0]}, files[:1])
 

@@ -1,6 +1,5 @@
 """Files that other programs wrote, given as text: what they are, and what to type."""
 
-import bz2
 import io
 import tarfile
 import zipfile
@@ -51,9 +50,7 @@ FILES = {
     "a.pptx": (packed("[Content_Types].xml", "ppt/presentation.xml"), "a PowerPoint presentation"),
     "a.odt": (saved(OpenDocumentText().write), "an OpenDocument text; .*--document.*pandoc"),
     "a.ods": (saved(OpenDocumentSpreadsheet().write), "an OpenDocument spreadsheet; .* csv"),
-    "a.zip": (packed("a.txt"), "a .zip archive; unpack it: unzip"),
     "a.tar.gz": (tar(), "a tar archive; unpack it: tar xf"),
-    "a.bz2": (bz2.compress(b"some text\n"), "a bzip2 file; unpack it: bunzip2"),
     "a.feather": (
         saved(FRAME.to_feather),
         r"a Feather table; convert it: python -c .*pd\.read_feather\('",

@@ -164,13 +164,14 @@ def _guess(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
 
 def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     from weft.data.files import COMPRESSED
+    from weft.data.spans import holds_spans
     from weft.data.tables import header_of, is_table, kind_of
     from weft.tasks.task import Task
 
     ending = (
         kind_of(file) or next((one for one in reversed(file.suffixes) if one not in COMPRESSED), "").lower()
     )
-    cells = header_of(file) if is_table(file) else ()  # the check reports what is wrong
+    cells = header_of(file) if is_table(file) and not holds_spans(file) else ()  # the check tells
     ending = "/" if file.is_dir() else ending
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (

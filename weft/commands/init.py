@@ -81,7 +81,12 @@ def command_of(init: Init) -> click.Command:
     named = ", ".join(f"--{name}" for name in init.files)
     reads = "Writes a commented recipe for weft train."
     if named:
-        reads = f"Reads your files and w{reads[1:]} FILES may stand for {named}, in this order."
+        stand = f"FILES may stand for {named}, in this order."
+        if init.several:
+            stand += (
+                " If no name says train, all are training data but those that have valid or test in the name."
+            )
+        reads = f"Reads your files and w{reads[1:]} {stand}"
     parts = (init.about, reads, init.details, f"\b\nExamples:\n{examples}")
     text = "\n\n".join(part for part in parts if part)
 

@@ -79,7 +79,7 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")
 @click.option("--series", metavar="NAME", multiple=True, help="Name of a series to forecast (repeatable).")
 @file_option("--future", help="Table of the covariates that are known in advance.")
-@output_option("--output", help="File for the answers; the same command resumes.")
+@output_option("--output", "-o", help="File for the answers; the same command resumes.")
 @count_option("--processes", help="Number of processes. Needs FILE, --output.")
 @click.option(
     "--ray",

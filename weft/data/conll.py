@@ -15,7 +15,8 @@ from typing import BinaryIO, Literal, NamedTuple
 
 from weft.data.held import STREAM, name_of
 from weft.data.lines import each_line
-from weft.data.tables import header_of, is_table
+from weft.data.spans import holds_spans
+from weft.data.tables import header_of, is_table, kind_of
 from weft.errors import DataError
 
 SAMPLE = 2_000
@@ -53,8 +54,16 @@ class TaggedForm(NamedTuple):
     width: int = 0
     """Columns of a line; 0 if a line is a sentence of words with their tags."""
 
+    word: int = 0
+    """The column of the word: 1 in files such as GermEval's, which number the words."""
+
     def place(self, column: str) -> int | None:
-        """The index of a named column: pos is the second, chunk the third, ner the last."""
+        """The index of a named column: pos is the second, chunk the third, ner the last.
+
+        In files that number the words, ner is the first behind the word.
+        """
+        if self.word:
+            return {"ner": self.word + 1}.get(column)
         if self.width == 2:
             return 1
         return {"pos": 1, "chunk": 2, "ner": self.width - 1}.get(column)
@@ -83,7 +92,7 @@ def words_among(lines: Sequence[str], widths: Sequence[int], width: int) -> list
 
 def form_of(path: Path) -> TaggedForm | None:
     """The form of a file of tagged words; None for CoNLL-U, word TAB tag and plain text."""
-    return opened(path).form
+    return None if holds_spans(Path(path)) else opened(path).form
 
 
 class InputReading(NamedTuple):
@@ -208,7 +217,12 @@ def _same_width(rows: Sequence[Sequence[str]]) -> TaggedForm | None:
 def holds_tags(path: Path) -> bool:
     """Whether a file has one of these forms."""
     try:
-        return columns_of_words(path) is not None if is_table(path) else form_of(path) is not None
+        if is_table(path):
+            if columns_of_words(path) is not None or holds_spans(path):
+                return True
+            form = form_of(path) if kind_of(path) == ".tsv" else None
+            return form is not None and form.word > 0
+        return form_of(path) is not None
     except DataError:
         return False
 
@@ -253,7 +267,10 @@ def form_of_lines(lines: Sequence[str]) -> TaggedForm | None:
         rows = [line.split("\t") for line in filled]
         fits = len({len(row) for row in rows}) == 1 and 3 <= len(rows[0]) <= 9
         numbered = all(_NUMBER.fullmatch(row[0]) for row in rows)
-        return TaggedForm("\t", len(rows[0])) if fits and not numbered else None
+        if fits and numbered:  # 1 TAB word TAB tag TAB inner tag, as GermEval
+            spans = all(_SPAN.fullmatch(row[2]) for row in rows)
+            return TaggedForm("\t", len(rows[0]), 1) if spans else None
+        return TaggedForm("\t", len(rows[0])) if fits else None
     words = [_cells(line) for line in filled]
     for separator in "/_":
         if _joined(words, separator):

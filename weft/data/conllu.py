@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 from weft.data.conll import InputReading, TaggedForm, opened, words_among
+from weft.data.spans import holds_spans, tagged_records
 from weft.errors import DataError
 from weft.wording import plural
 
@@ -110,7 +111,20 @@ def each_sentence(
 ) -> Iterator[ConlluSentence | DataError]:
     """Like `read_sentences`, with an error instead of a sentence that cannot be read."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
+    if isinstance(file, str | Path) and holds_spans(Path(file)):
+        return _records(Path(file))
     return each_input(opened(file), name, column=column)
+
+
+def _records(path: Path) -> Iterator[ConlluSentence | DataError]:
+    """The sentences of a file of records."""
+    for one in tagged_records(path):
+        if isinstance(one, DataError):
+            yield one
+        else:
+            number, lines = one
+            forms, tags = zip(*(line.split("\t") for line in lines), strict=True)
+            yield ConlluSentence(lines, number, [*range(len(lines))], [*forms], [*tags])
 
 
 def each_input(
@@ -200,12 +214,12 @@ def _columned(
     tagged = any(one[place].strip() for one in cells if len(one) == form.width)
     for row, one in zip(rows, cells, strict=True):
         told = f"expected {form.width} columns, got {len(one)}" if len(one) != form.width else ""
-        if not told and not (one[0].strip() and (one[place].strip() or not tagged)):
+        if not told and not (one[form.word].strip() and (one[place].strip() or not tagged)):
             told = "expected a word and its tag, got an empty column"
         if told:
             return DataError(f"{told}; correct the line", path=name, line=first + row)
     tags = [one[place] for one in cells] if tagged or not rows else None
-    return ConlluSentence(lines, first, rows, [one[0] for one in cells], tags, form)
+    return ConlluSentence(lines, first, rows, [one[form.word] for one in cells], tags, form)
 
 
 def _joined(line: str, number: int, form: TaggedForm, name: str) -> ConlluSentence | DataError:

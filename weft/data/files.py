@@ -3,28 +3,37 @@
 Read next: lines.py.
 """
 
+import bz2
 import gzip
 import lzma
+import shlex
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from weft.data import archive
 from weft.errors import DataError, library
 from weft.store.digests import note
 
-COMPRESSED = (".gz", ".xz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 _PART = 2**20
 _SMALL = 2**9  # bytes of zstandard at a time; four may expand to 128 KiB, and larger pieces were no faster
 
 MOST_TIMES = 300
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError)
+
 FREE_BYTES = 64 * 2**20
 """A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
 
 
 def file_bytes(path: str | Path) -> Iterator[bytes]:
-    """The bytes of a file; gzip, xz and zstandard are recognised by their first bytes."""
+    """The bytes of a file; gzip, bzip2, xz and zstandard are recognised by their first bytes.
+
+    A .zip holds one file, beside those of macOS about it.
+    """
     path = Path(path)
     note(path)
     try:
@@ -36,6 +45,10 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
         raise DataError("the file is empty; give one with at least one line", path=path)
     if start.startswith(b"\x1f\x8b"):
         parts = _measured(_parts(gzip.open, path), path)
+    elif start.startswith(b"BZh"):
+        parts = _measured(_parts(bz2.open, path), path)
+    elif start.startswith(b"PK\x03\x04") and path.suffix.lower() == ".zip":
+        parts = _measured(_zipped(path), path)
     elif start.startswith(b"\xfd7zXZ\x00"):
         parts = _measured(_parts(lzma.open, path), path)
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
@@ -51,12 +64,15 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
 
 
 def bare(path: Path) -> Path:
-    """A path without the ending of a compressed file.
+    """A path without the ending of a compressed file; of a .zip, with the name of the one file in it.
 
     Example:
         >>> str(bare(Path("a.csv.gz"))), str(bare(Path("a.csv")))
         ('a.csv', 'a.csv')
     """
+    if path.suffix.lower() == ".zip" and path.is_file() and not path.with_suffix("").suffix:
+        inside = archive.files(path) if zipfile.is_zipfile(path) else []
+        return path.with_name(inside[0].name) if len(inside) == 1 else path
     return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
 
 
@@ -98,6 +114,17 @@ def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
         yield part
 
 
+def _zipped(path: Path) -> Iterator[bytes]:
+    inside = archive.files(path)
+    if len(inside) != 1:
+        shown = ", ".join(one.name for one in inside[:3])
+        how = f"unpack it: unzip {shlex.quote(str(path))}"
+        raise DataError(f"expected one file in the archive, got {len(inside)} ({shown}); {how}", path=path)
+    with zipfile.ZipFile(path) as whole, whole.open(inside[0].relative_to(path).as_posix()) as file:
+        while part := file.read(_PART):
+            yield part
+
+
 def _zstandard(path: Path) -> Iterator[bytes]:
     # Frame by frame, because the library's own reader does not notice a truncated file.
     import zstandard
@@ -126,7 +153,14 @@ def _zstandard(path: Path) -> Iterator[bytes]:
 def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
     try:
         yield from parts
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (
+        EOFError,
+        zlib.error,
+        lzma.LZMAError,
+        gzip.BadGzipFile,
+        zipfile.BadZipFile,
+        RuntimeError,
+    ) as error:
         raise DataError(
             f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again", path=path
         ) from error

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from weft.data.conll import columns_of_words
 from weft.data.dialect import MISSING, plain_numbers
-from weft.data.labelled import MARKED
+from weft.data.labelled import MARKED, folders_of
 from weft.data.language_guess import SIDES, code_of
 from weft.data.lines import raw_lines
+from weft.data.spans import holds_spans
 from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
 from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
@@ -135,6 +136,8 @@ def texts_of(
     columns: Sequence[ColumnStatistics], texts: Sequence[str] | None = None, label: str | None = None
 ) -> TableColumns | None:
     """The column of texts (with the most words) and that of their classes (with few distinct cells)."""
+    if not texts and label is None and {"text", "accept", "answer"} <= {one.name for one in columns}:
+        return TableColumns(["text"], "accept")  # of Prodigy, whose options are in each record
     textual = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
     textual = [one for one in textual if one.name != label]
     if not texts:
@@ -156,11 +159,13 @@ def texts_of(
 
 def holds_texts(path: Path) -> bool:
     """Whether a file seems to hold labelled texts; a .tsv with two columns may hold pairs."""
+    if folders_of(path):
+        return True
     if not is_table(path):
         first = next(raw_lines(path), b"")
         return isinstance(first, bytes) and MARKED.search(first.decode("utf-8", "replace")) is not None
     found = _columns(path)
-    if names_languages(found) or columns_of_words(path):
+    if names_languages(found) or columns_of_words(path) or holds_spans(path):
         return False
     said = texts_of(found)
     if said is None or kind_of(path) != ".tsv" or len(found) > 2:
@@ -170,7 +175,7 @@ def holds_texts(path: Path) -> bool:
 
 def holds_pairs(path: Path) -> bool:
     """Whether a file is a table that seems to hold sentence pairs."""
-    found = _columns(path) if is_table(path) else []
+    found = _columns(path) if is_table(path) and not holds_spans(path) else []
     return names_languages(found) or _two_texts(found) is not None
 
 

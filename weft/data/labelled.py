@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from weft.data.files import bare
 from weft.data.lines import raw_lines, wrong_bytes
 from weft.data.report import Finding
 from weft.data.tables import RECORDS, Row, TableFile, is_table
@@ -57,7 +58,8 @@ class LabelledText:
     """The labelled texts of a file; each iteration reads the file again.
 
     Args:
-        path: a table (see tables.py), or any other file with `__label__x text` lines.
+        path: a table (see tables.py), or any other file with `__label__x text` lines; or a folder with a
+            folder of texts for each class.
         text: the column of the text, or several with a border between them; by name, or by number from 1 in
             a table without a header. A .tsv with two columns and no header is label TAB text.
         label: the column of the class.
@@ -113,7 +115,11 @@ class LabelledText:
         self.names: list[str] = []
         self.headed = False
         self._answer: int | None = None
-        if self.table is not None:
+        if self.path.is_dir():
+            if not folders_of(self.path):
+                what = "expected a folder of texts (.txt) for each class in the folder, got none; name a file"
+                raise DataError(what, path=self.path)
+        elif self.table is not None:
             self.path = self.table.path
             self._find(self.table, text_columns(text), label, named)
         elif isinstance(first := next(self._lines(), None), Finding):
@@ -127,6 +133,9 @@ class LabelledText:
 
     def rows(self, *, every: bool = False) -> Iterator[LabelledExample | Finding]:
         """Every text, or a finding if its line is wrong; reading continues after it. See `TableFile.rows`."""
+        if self.path.is_dir():
+            yield from self._folders()
+            return
         if self.table is None:
             for found in self._lines():
                 yield found if isinstance(found, Finding) else self._marked(*found)
@@ -197,6 +206,18 @@ class LabelledText:
             else:
                 yield number, line.decode("utf-8")
 
+    def _folders(self) -> Iterator[LabelledExample | Finding]:
+        """The texts of a folder, each the lines of a file."""
+        texts = ((folder.name, file) for folder in folders_of(self.path) for file in _texts_in(folder))
+        for number, (label, file) in enumerate(texts, 1):
+            lines = list(raw_lines(file, self.encoding))
+            wrong = next((line for line in lines if isinstance(line, Finding)), None)
+            whole = b" ".join(line.strip() for line in lines if isinstance(line, bytes))
+            if wrong is not None or (why := wrong_bytes(whole, str(file))):
+                yield wrong or Finding(str(file), 1, "bytes", f"{why}{_option(why or '')}")
+            elif whole.strip():
+                yield LabelledExample(number, label, whole.decode("utf-8").strip(), {})
+
     def _marked(self, number: int, line: str) -> LabelledExample | Finding:
         """A line that begins with its class, or has labels; white space of any kind ends a class."""
         first, *rest = line.split(maxsplit=1) or [""]
@@ -223,6 +244,16 @@ class LabelledText:
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
+
+
+def folders_of(path: Path) -> list[Path]:
+    """The folders of texts in a folder, one for each class."""
+    inside = sorted(one for one in path.iterdir() if one.is_dir()) if path.is_dir() else []
+    return [one for one in inside if any(_texts_in(one))]
+
+
+def _texts_in(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.glob("*.txt*") if one.is_file() and bare(one).suffix == ".txt")
 
 
 def _listed(label: str) -> list[object] | None:

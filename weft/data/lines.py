@@ -37,6 +37,9 @@ _MARKS = {
 """Byte order marks, the longer first where one begins with another."""
 
 
+_CUT = re.compile(r"@@(?= |$)|▁|(?<=\s)@-@(?=\s)|&apos;|&#9[13];|&#124;")
+"""Marks of subword-nmt, SentencePiece and Moses."""
+
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -123,8 +126,24 @@ def line_findings(line: bytes, file: str, number: int, control: str = "remove it
         what = "U+FFFD, a character that an earlier conversion lost; correct or remove the line"
         wrong = wrong_bytes(line, file)
         yield Finding(file, number, "bytes" if wrong else "damaged", wrong or what)
+    if found := _CUT.search(text):
+        yield Finding(file, number, "cut", _undone(found.group(), file))
     if found := _CONTROL.search(text):
         yield Finding(file, number, "control", f"U+{ord(found.group()):04X} inside the line; {control}")
+
+
+def _undone(mark: str, file: str) -> str:
+    """What undoes the cutting of a text, by one of its marks."""
+    name = shlex.quote(file)
+    if mark.strip() == "@@":
+        how = f"sed -r 's/@@( |$)//g' {name} > TEXT"
+    elif "▁" in mark:
+        how = f"sed 's/ //g; s/▁/ /g; s/^ //' {name} > TEXT"
+    else:
+        how = f"sacremoses -l LANGUAGE detokenize < {name} > TEXT, after pip install sacremoses"
+    return (
+        f"{mark.strip()!r} is a mark of a program that cut the text, which Weft does itself; undo it: {how}"
+    )
 
 
 def _unmarked(parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8") -> Iterator[bytes]:

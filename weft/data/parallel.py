@@ -4,7 +4,7 @@
 `ParallelText("data/train.tsv", "en", "de")` reads two columns of a table, also .csv or .xlsx: those named
 by its header, or the only two if it has no header. `ParallelText("english.txt,german.txt", "en", "de")` reads
 two files with any names. `ParallelText("memory.tmx", "en", "de")` reads a translation memory, also .po and
-.xliff.
+.xliff. A list of such names, also of folders, is one text.
 Read next: tables.py; corpora.py, the corpus included in Weft; store.py.
 """
 
@@ -20,6 +20,7 @@ from weft.data.lines import read_lines
 from weft.data.magic import not_text
 from weft.data.pairs import ENDINGS, pairs
 from weft.data.report import Finding
+from weft.data.several import JoinedTexts, each_file, repeats
 from weft.data.tables import TableFile, is_table
 from weft.errors import DataError
 from weft.store.files import status
@@ -46,7 +47,7 @@ class ParallelText:
 
     Args:
         path: the part of two file names before the language, a table (see tables.py), two file names with a
-            comma, or a memory: .tmx, .po, .xliff or .xlf.
+            comma, or a memory: .tmx, .po, .xliff or .xlf; or a list of these and of folders.
         source, target: languages, as file extensions or column names.
         complete: leave out pairs with an empty side.
         name: the text's name in messages; the path by default.
@@ -65,7 +66,7 @@ class ParallelText:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         source: str,
         target: str,
         *,
@@ -77,10 +78,17 @@ class ParallelText:
         self.source, self.target = source, target
         self.complete = complete
         self.hold_out, self.held = hold_out, held
-        self.name = name or str(path)
+        self.name = name or (str(path) if isinstance(path, str | Path) else ", ".join(map(str, path)))
         self._included = name is not None  # with Weft, whose users need not know how it is read
-        two = both(path)
         self.table: TableFile | None = None
+        self._joined: JoinedTexts | None = None
+        folder = isinstance(path, str | Path) and Path(path).is_dir()
+        if not isinstance(path, str | Path) or (folder and not Path(f"{path}.{source}").exists()):
+            names = [str(path)] if isinstance(path, str | Path) else [*map(str, path)]
+            self._joined = JoinedTexts([ParallelText(file, source, target) for file in each_file(names)])
+            self.files = self._joined.files
+            return
+        two = both(path)
         self._memory = two is None and is_memory(path)
         if two is not None:
             self.files = list(two)
@@ -97,7 +105,11 @@ class ParallelText:
             self.files = [find_side(path, source), find_side(path, target)]
 
     def __iter__(self) -> Iterator[SentencePair]:
-        pairs = self._rows() if self.table else self._units() if self._memory else self._lines()
+        pairs: Iterator[SentencePair]
+        if self._joined is not None:
+            pairs = iter(self._joined)
+        else:
+            pairs = self._rows() if self.table else self._units() if self._memory else self._lines()
         if self.hold_out:
             pairs = (pair for n, pair in enumerate(pairs) if is_held_out(n, self.hold_out) is self.held)
         if self.complete:
@@ -106,14 +118,21 @@ class ParallelText:
 
     def place(self, number: int) -> str:
         """The place of a pair, as file:line."""
-        return f"{self.files[0]}:{number}"
+        return f"{self.files[0]}:{number}" if self._joined is None else self._joined.place(number)
 
     @property
     def notes(self) -> list[str]:
         """How a table is read, where a user may have expected something else."""
+        if self._joined is not None:
+            return self._joined.notes
         if self.table is None or self._included:
             return []
         return [*self.table.notes, *([] if self._pair.header else headless(self.table))]
+
+    def repeats(self) -> list[str]:
+        """How many pairs of each file are in the files before it, too."""
+        texts = [] if self._joined is None else self._joined.texts
+        return repeats((text.name, (pair[1:] for pair in text)) for text in texts)
 
     def _lines(self) -> Iterator[SentencePair]:
         first, second = self.files
@@ -147,7 +166,8 @@ class ParallelText:
     def _units(self) -> Iterator[SentencePair]:
         (file,) = self.files
         try:
-            for found in pairs(file_bytes(file), str(bare(file)), self.source, self.target):
+            sides = [code_of(side) or side for side in (self.source, self.target)]
+            for found in pairs(file_bytes(file), str(bare(file)), *sides):
                 yield SentencePair(*found)
         except DataError as error:
             raise DataError(error.why, path=file, line=error.line) from error

@@ -5,12 +5,14 @@ Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from weft.data.corpora import FOLDER, SPLITS, languages
 from weft.data.files import file_bytes
 from weft.data.lines import line_findings, raw_lines, read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
+from weft.data.several import called
 from weft.errors import ConfigError, DataError
 
 
@@ -18,7 +20,7 @@ class PlainText:
     r"""Lines without their ends; each iteration reads the file again.
 
     Args:
-        path: a text file, also .gz, .xz, .zst.
+        path: a text file, also .gz, .xz, .zst; or several, one after the other.
         begin, end: the part to read, as fractions of its characters; may cut a line.
         column: column of a table with a header; None for a text file.
 
@@ -34,18 +36,25 @@ class PlainText:
     """
 
     def __init__(
-        self, path: str | Path, *, begin: float = 0.0, end: float = 1.0, column: int | None = None
+        self,
+        path: str | Path | Sequence[Path],
+        *,
+        begin: float = 0.0,
+        end: float = 1.0,
+        column: int | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.paths = [Path(path)] if isinstance(path, str | Path) else [*path]
+        self.path = self.paths[0]
         self.begin, self.end = begin, end
         self.column = column
-        next(file_bytes(self.path), b"")
+        for one in self.paths:
+            next(file_bytes(one), b"")
 
     @property
     def name(self) -> str:
         """A name for messages and signatures."""
         part = "" if (self.begin, self.end) == (0, 1) else f"[{self.begin:g}:{self.end:g}]"
-        return f"{self.path.name}{part}"
+        return f"{called([str(path) for path in self.paths])}{part}"
 
     def __iter__(self) -> Iterator[str]:
         if self.column is not None:
@@ -54,17 +63,20 @@ class PlainText:
             cells = (row.split("\t")[self.column] for row in rows)
             yield from (cell for cell in cells if cell)
         elif (self.begin, self.end) == (0, 1):
-            yield from read_lines(self.path)
+            yield from self._lines()
         else:
-            text = "".join(f"{line}\n" for line in read_lines(self.path))
+            text = "".join(f"{line}\n" for line in self._lines())
             part = text[int(self.begin * len(text)) : int(self.end * len(text))]
             yield from part.removesuffix("\n").split("\n")
+
+    def _lines(self) -> Iterator[str]:
+        return chain.from_iterable(map(read_lines, self.paths))
 
     def whole(self) -> str:
         """The text as it is in the file, with its last line end if it has one."""
         text = "\n".join(self)
         if self.column is None and self.end == 1:
-            (last,) = deque(file_bytes(self.path), 1)
+            (last,) = deque(file_bytes(self.paths[-1]), 1)
             text += "\n" * last.endswith(b"\n")
         return text
 

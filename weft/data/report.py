@@ -22,6 +22,7 @@ COMMON = {
     "columns": "lines with the wrong number of columns",
     "bytes": "lines that are not UTF-8 text",
     "damaged": "lines with U+FFFD, left by a failed conversion",
+    "cut": "lines that a program has cut into words or pieces",
     "control": "lines with a control character or a line separator inside",
     "form": "files with lines that are not in Unicode form NFC",
 }

@@ -293,8 +293,8 @@ class TableFile:
                     'expected records such as [{"text": "..."}], as pandas writes them with orient="records"'
                 )
                 raise DataError(what, path=self.path)
-            if _has_half(text, listed):
-                number = next(n for n, record in enumerate(listed, 1) if _has_half(text, record))
+            if has_half(text, listed):
+                number = next(n for n, record in enumerate(listed, 1) if has_half(text, record))
                 raise DataError(f"record {number}: {HALF}", path=self.path)
             yield from _recorded(enumerate(listed, 1))
             return
@@ -309,7 +309,7 @@ class TableFile:
                 elif record is None:
                     what = 'expected a record such as {"text": "..."}; correct or remove the line'
                     yield Finding(str(self.path), number, "columns", what)
-                elif _has_half(line, record):
+                elif has_half(line, record):
                     yield Finding(str(self.path), number, "columns", HALF)
                 else:
                     yield number, record
@@ -489,7 +489,7 @@ def _record(line: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found else None
 
 
-def _has_half(text: str, found: Any) -> bool:
+def has_half(text: str, found: Any) -> bool:
     """Whether JSON has half a surrogate pair, such as the first half of an emoji."""
     if "\\ud" not in text.lower():
         return False

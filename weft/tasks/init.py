@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data import recipes
 from weft.data.parallel import ParallelText, both, is_memory
+from weft.data.several import each_file, parts_by_name
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.text.normalise import normalise
@@ -99,6 +100,9 @@ class Trial(NamedTuple):
         return f"with {bound}, no models are tried: the recipe is for {self.untried}; --model names another"
 
 
+Train = Path | Sequence[Path]
+"""Training files: one, or several."""
+
 FILES = ("train", "valid", "test")
 """Options that files without a name stand for, in this order."""
 
@@ -124,9 +128,12 @@ def only(condition: object) -> str | None:
     return "" if condition else None
 
 
-def splits(train: Path, valid: Path | None, test: Path | None) -> dict[str, object]:
+def splits(train: Train, valid: Path | None, test: Path | None) -> dict[str, object]:
     """The values of a template about its files: `$train`, `$valid` or `$held_out`, `$test` or `$untested`."""
     held_out, untested = only(not valid), only(not test)
+    if not isinstance(train, Path):
+        named: object = f"[{', '.join(map(quoted, train))}]"
+        return {"train": named, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
     return {"train": train, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
 
 
@@ -158,6 +165,7 @@ class Init(ABC):
         examples: example arguments, without `weft init <task>`.
         output: default name of the recipe; if empty, <task>.yaml.
         cells: options that name the columns of data given as tuples in Python (weft.fit).
+        several: whether the training data may be several files; `train` is a list of them then.
         trial: the models that are tried first; None for a task with one.
         reads: what a table of Python holds: examples in columns, or texts in one; no table has sentences.
     """
@@ -168,6 +176,7 @@ class Init(ABC):
     options: ClassVar[Sequence[Option]]
     output: ClassVar[str] = ""
     cells: ClassVar[Sequence[str]] = ()
+    several: ClassVar[bool] = False
     trial: ClassVar[Trial | None] = None
     reads: ClassVar[Literal["table", "texts", "sentences"]] = "table"
 
@@ -184,6 +193,17 @@ class Init(ABC):
         """The options, with files that were named without an option."""
         names = self.files
         said = dict(given)
+        parts = parts_by_name(files) if self.several and given["train"] is None and len(files) > 1 else None
+        if parts is not None:
+            train, *held = parts
+            said["train"] = train if len(train) > 1 else train[0]
+            for name, file in zip(names[1:], held, strict=True):
+                if file is not None and said[name] is not None:
+                    raise ConfigError(
+                        f"--{name} {said[name]} and {file}: expected one of them; leave one out"
+                    )
+                said[name] = file or said[name]
+            return said
         if files and not names:
             raise ConfigError(f"{files[0]}: expected no FILES, as the examples of {self.task} are generated")
         if len(files) > len(names):
@@ -215,7 +235,8 @@ class Init(ABC):
 
     def check(self, *words: object) -> tuple[str, ...]:
         """The command that checks these files, with these options, as files of this task."""
-        return ("data", "check", *map(str, words), "--task", self.task, *self.plugin())
+        listed = [one for word in words for one in (word if isinstance(word, list) else [word])]
+        return ("data", "check", *map(str, listed), "--task", self.task, *self.plugin())
 
     def plugin(self) -> tuple[str, ...]:
         """The arguments that name a plugin's package; empty for a task of Weft."""
@@ -313,7 +334,7 @@ def survey(
     return Survey(count, words, longest, characters, seen, kinds or ["word"])
 
 
-def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:
+def survey_pairs(train: Train, source: str, target: str) -> tuple[Survey, int]:
     """Properties of parallel text, and how many parts of words occur twice or more.
 
     The words, cut at punctuation, are those of the first SMALL pairs; a part has two characters or more.
@@ -321,8 +342,9 @@ def survey_pairs(train: Path, source: str, target: str) -> tuple[Survey, int]:
     return survey_sides(((one, other) for _, one, other in ParallelText(train, source, target)), train)
 
 
-def survey_sides(texts: Iterable[tuple[str, ...]], path: Path) -> tuple[Survey, int]:
+def survey_sides(texts: Iterable[tuple[str, ...]], train: Train) -> tuple[Survey, int]:
     """Properties of texts with any number of sides; see `survey_pairs`."""
+    path = train if isinstance(train, Path) else train[0]
     seen = survey(texts, cut=lambda text: count_words([normalise(text)])[0], most=SMALL)
     if not seen.texts:
         raise DataError("expected at least a few thousand pairs, got none", path=path)
@@ -379,23 +401,31 @@ def _begins(path: Path) -> bool:
     return not path.is_file() and any(path.parent.glob(f"{escape(path.name)}.*"))
 
 
-def sibling(train: Path, names: tuple[str, ...]) -> Path | None:
+def sibling(train: Train, names: tuple[str, ...]) -> Path | None:
     """A file named like the training file, but valid (val, dev) or test instead of train."""
-    for name in names:
+    for name in names if isinstance(train, Path) else ():
+        assert isinstance(train, Path)
         candidate = train.with_name(train.name.replace("train", name))
         if candidate != train and candidate.is_file():
             return candidate
     return None
 
 
-def files_of(given: Mapping[str, Any]) -> tuple[Path, Path | None, Path | None]:
+def each(train: Train) -> list[Path]:
+    """The training files one by one."""
+    return [train] if isinstance(train, Path) else each_file([*map(str, train)])
+
+
+def files_of(given: Mapping[str, Any]) -> tuple[Any, Path | None, Path | None]:
     """The files for training, validation and test: as given, or found next to the training file."""
-    train: Path = given["train"]
+    train: Train = given["train"]
     return train, given["valid"] or sibling(train, VALID_NAMES), given["test"] or sibling(train, ("test",))
 
 
-def sibling_pairs(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
+def sibling_pairs(train: Train, names: tuple[str, ...], source: str, target: str) -> Path | None:
     """Files of parallel text named like the training files, but valid (val, dev) or test instead of train."""
+    if not isinstance(train, Path):
+        return None
     parts = both(train) or (train,)
     for name in names:
         renamed = [part.with_name(part.name.replace("train", name)) for part in parts]

@@ -36,6 +36,7 @@ class SavedLexicon(jsonfile.Schema):
     lowercase: bool
     separator: str = ""  # of the columns of the training data, see TaggedForm; empty for CoNLL-U
     width: jsonfile.Count = 0
+    word: jsonfile.Count = 0
 
 
 class Lexicon:
@@ -174,6 +175,7 @@ class Lexicon:
             lowercase=self.lowercase,
             separator=self.form.separator if self.form else "",
             width=self.form.width if self.form else 0,
+            word=self.form.word if self.form else 0,
         )
         jsonfile.save(path, jsonfile.plain(saved))
 
@@ -188,5 +190,5 @@ class Lexicon:
                 f"{remedy}"
             )
         found = cls(saved.words, saved.counts, saved.letters, saved.tags, lowercase=saved.lowercase)
-        found.form = TaggedForm(saved.separator, saved.width) if saved.separator else None
+        found.form = TaggedForm(saved.separator, saved.width, saved.word) if saved.separator else None
         return found

@@ -7,6 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 from unicodedata import normalize
@@ -16,6 +17,7 @@ from weft.data.guess import columns_of, texts_of
 from weft.data.labelled import BORDER, OPTIONS, LabelledExample, LabelledText, check_encoding, text_columns
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
+from weft.data.several import Files, called, each_file
 from weft.data.tables import is_table, kind_of
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
@@ -55,7 +57,8 @@ class LabelData:
     """The source of labelled texts.
 
     Args:
-        train, valid, test: files with `__label__x text` lines (or see labels), or tables such as .csv.
+        train, valid, test: files with `__label__x text` lines (or see labels), or tables such as .csv. train
+            may be a list of them and of folders.
         folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
         text: the column of a table with the text, or a list of columns, with a border between them.
@@ -82,7 +85,7 @@ class LabelData:
         batch_rows: maximum number of texts per batch; 0 for no limit.
     """
 
-    train: str | None = None
+    train: Files | None = None
     valid: str | None = None
     test: str | None = None
     folder: Path = Path()
@@ -153,9 +156,8 @@ class LabelData:
         if self.corpus is not None:
             corpora.languages(self.corpus)
             return
-        found = self.read(self._file(split))
         named = {"split_column": self.split_column, "finer": self.finer if split == "train" else None}
-        for key, name in named.items():
+        for found, (key, name) in product(map(self.read, self._files(split)), named.items()):
             first = next(iter(found), None) if name is not None else None
             if first is not None and name not in first.cells:
                 has = f"the columns are {', '.join(first.cells)}" if first.cells else "it is not a table"
@@ -163,8 +165,8 @@ class LabelData:
 
     def notes(self) -> list[str]:
         """How the training table is read, where a user may have expected something else."""
-        table = None if self.corpus is not None else self.read(self._file("train")).table
-        return [] if table is None else table.notes
+        tables = [] if self.corpus is not None else [self.read(file).table for file in self._files("train")]
+        return [note for table in tables if table is not None for note in table.notes]
 
     def texts(self, split: Split) -> Iterator[LabelledExample]:
         """The texts of a split."""
@@ -196,14 +198,14 @@ class LabelData:
 
     def _marked(self) -> Iterator[tuple[LabelledExample, Split]]:
         """The texts of the training file with their split from `split_column`, or train."""
-        for one in self.at(self._file("train")):
+        for file, one in ((path, one) for path in self._files("train") for one in self.at(path)):
             word = "train" if self.split_column is None else one.cells.get(self.split_column, "")
             said = SAID.get(word.strip().lower())
             if said is None:
                 raise DataError(
                     f"expected one of {', '.join(SAID)} in column "
                     f"{self.split_column}, got {word[:40]!r}; correct the cell",
-                    path=self._file("train"),
+                    path=file,
                     line=one.number,
                 )
             yield one, said
@@ -237,13 +239,18 @@ class LabelData:
         """For signatures, such as "train.tsv fold 3 of 10"."""
         if self.corpus:
             return f"{self.corpus} {split}, the language of a sentence"
-        name = self._file(split).name
+        files = self._files(split)
+        name = called([str(file) for file in files])
         if split == "test" and self.folds:
             return f"{name} {self._held_out.said()}"
         inside = split == "valid" and self.valid is None
         return f"{name} {split}" if self.split_column or inside else name
 
     def _file(self, split: Split) -> Path:
+        """The file of a split, the first of several."""
+        return self._files(split)[0]
+
+    def _files(self, split: Split) -> list[Path]:
         inside = self.split_column is not None or split == "train"
         inside = inside or (split == "valid" and self.valid is None) or (split == "test" and self.folds > 0)
         name = self.train if inside else getattr(self, split)
@@ -252,7 +259,7 @@ class LabelData:
                 f"data.{split}: the recipe names no {split} file; give one with --data FILE, or score the "
                 "validation texts: --split valid"
             )
-        return self.folder / str(name)
+        return each_file(name, self.folder)
 
 
 def _languages(name: str, split: Split) -> Iterator[LabelledExample]:

@@ -1,9 +1,11 @@
 """`weft init classify`: a recipe for a user's labelled texts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from weft.data.several import repeats
 from weft.errors import DataError
 from weft.tasks.init import (
     START,
@@ -16,6 +18,7 @@ from weft.tasks.init import (
     Survey,
     TemplateInit,
     Trial,
+    each,
     files_of,
     only,
     planned,
@@ -78,6 +81,7 @@ class ClassifyInit(TemplateInit):
         "train_5500.label --labels coarse --encoding latin-1",
     )
     cells: ClassVar = ("text", "label")
+    several: ClassVar = True
     options: ClassVar = (
         TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a table (.csv, .tsv, .xlsx)."),
         VALID,
@@ -91,7 +95,7 @@ class ClassifyInit(TemplateInit):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         from weft.tasks.classify.data import columns  # loads torch
 
-        found = columns(given["train"], given["text"], given["label"], given["encoding"])
+        found = columns(each(given["train"])[0], given["text"], given["label"], given["encoding"])
         if found.note:
             say(found.note)
         given = {**given, "text": found.text, "label": found.label}
@@ -109,13 +113,18 @@ class ClassifyInit(TemplateInit):
         form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
         separator: str | None = given["separator"]
         several = separator is not None
-        texts = LabelledText(train, **form, named=OPTIONS, unlabelled=several, separator=separator)
-        for note in texts.table.notes if texts.table else ():
+        texts = [
+            LabelledText(file, **form, named=OPTIONS, unlabelled=several, separator=separator)
+            for file in each(train)
+        ]
+        notes = [note for text in texts if text.table for note in text.table.notes]
+        again = repeats((str(text.path), (one[1:3] for one in text)) for text in texts) if texts[1:] else []
+        for note in [*notes, *again]:
             say(note)
         seen, classes = _classes(texts, separator)
         few = (given["model"] or TRIAL.untried) == "linear" and not given["start"]
         names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
-        table = texts.table is not None
+        table = texts[0].table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
         unusual, plan = _unusual(given), planned(seen.words / BATCH, epochs=12, warmup=100)
@@ -149,19 +158,19 @@ def _unusual(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name, value in USUAL.items() if given[name] != value}
 
 
-def _classes(texts: "LabelledText", separator: str | None) -> tuple[Survey, Counter[str]]:
+def _classes(texts: "Sequence[LabelledText]", separator: str | None) -> tuple[Survey, Counter[str]]:
     from weft.tasks.classify.data import names_of  # loads torch
 
     counts: Counter[str] = Counter()
 
     def counted() -> Iterator[tuple[str]]:
-        for one in texts:
+        for one in chain.from_iterable(texts):
             counts.update(names_of(one.label, separator))
             yield (one.text,)
 
     seen = survey(counted(), most=0)
     if len(counts) < (2 if separator is None else 1):
         raise DataError(
-            f"expected at least 2 classes, got {len(counts)}; see weft data check", path=texts.path
+            f"expected at least 2 classes, got {len(counts)}; see weft data check", path=texts[0].path
         )
     return seen, counts

@@ -19,6 +19,7 @@ from weft.data.batching import Batches
 from weft.data.guess import holds_texts
 from weft.data.labelled import LabelledExample
 from weft.data.report import Report
+from weft.data.several import called
 from weft.data.tables import is_table
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import ConfigError, DataError, within
@@ -522,7 +523,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
 
     def about(self) -> str:
         """The corpus or file."""
-        return f"texts of {self.data.corpus or Path(str(self.data.train)).name}"
+        return f"texts of {self.data.corpus or called(self.data.train or '')}"
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:

@@ -2,13 +2,14 @@
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import regex
 
 from weft.data.plain import PlainText, no_words
+from weft.data.several import called
 from weft.errors import DataError
 from weft.tasks.init import (
     TEST,
@@ -18,7 +19,9 @@ from weft.tasks.init import (
     Option,
     Survey,
     TemplateInit,
+    Train,
     Trial,
+    each,
     files_of,
     only,
     planned,
@@ -66,6 +69,7 @@ class LanguageInit(TemplateInit):
     )
     trial: ClassVar = TRIAL
     reads: ClassVar = "texts"
+    several: ClassVar = True
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
@@ -76,9 +80,11 @@ class LanguageInit(TemplateInit):
             if path is not None:
                 _Lines(path).survey()
         if valid is None and seen.texts < FEWEST:
-            raise DataError(
-                f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid", path=train
-            )
+            first = each(train)[0]
+            how = "add text, or --valid"
+            if seen.words > 100 * FEWEST:
+                how = f"break its lines: fold -s -w 1000 {shlex.quote(str(first))} > TEXT"
+            raise DataError(f"expected {FEWEST} lines or more, got {seen.texts}; {how}", path=first)
         kind = kind or lines.kind(seen)
         gpt = given["model"] == "gpt"
         width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
@@ -88,7 +94,7 @@ class LanguageInit(TemplateInit):
         return {
             "examples": seen.characters,
             "parts": seen.characters,
-            "name": train.name,
+            "name": called([*map(str, each(train))]),
             "counted": plural(seen.texts, "line"),
             "words": seen.counted(seen.words),
             "different": f"{len(seen.seen):,}",
@@ -111,8 +117,8 @@ class LanguageInit(TemplateInit):
 class _Lines:
     """The lines of a text, and whether its punctuation stands by itself, as in tokenised text."""
 
-    def __init__(self, path: Path) -> None:
-        self.text = PlainText(path)
+    def __init__(self, path: Train) -> None:
+        self.text = PlainText(each(path))
         self.loose = self.tight = 0
         self.marks: set[str] = set()
 

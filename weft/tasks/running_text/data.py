@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from weft.data.plain import PlainText, side
+from weft.data.several import Files, called, each_file
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.lexicon import Lexicon
@@ -29,7 +30,7 @@ class ProseData:
 
     Args:
         folder: folder of train, valid and test; by default the current one.
-        train, valid, test: text files, also .gz, .xz, .zst.
+        train, valid, test: text files, also .gz, .xz, .zst. train may be a list of them and of folders.
         valid_share: without `valid`, this share of characters at the end of `train` is the validation text.
         corpus: an embedded corpus instead of files.
         language: of the corpus.
@@ -42,7 +43,7 @@ class ProseData:
     """
 
     folder: Path = Path()
-    train: str | None = None
+    train: Files | None = None
     valid: str | None = None
     test: str | None = None
     valid_share: Share = 0.0
@@ -82,28 +83,29 @@ class ProseData:
         """The text of a split."""
         if self.corpus is not None and self.language is not None:
             return side(self.corpus, self.language, split)
-        path, begin, end = self._part(split)
-        return PlainText(path, begin=begin, end=end)
+        paths, begin, end = self._part(split)
+        return PlainText(paths, begin=begin, end=end)
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "libreoffice-help en test"; does not need the file."""
         if self.corpus:
             return f"{self.corpus} {self.language} {split}"
-        path, begin, end = self._part(split)
-        return path.name if (begin, end) == (0, 1) else f"{path.name}[{begin:g}:{end:g}]"
+        paths, begin, end = self._part(split)
+        name = called([str(path) for path in paths])
+        return name if (begin, end) == (0, 1) else f"{name}[{begin:g}:{end:g}]"
 
-    def _part(self, split: Split) -> tuple[Path, float, float]:
-        """The file of a split, and the range of it that is used."""
+    def _part(self, split: Split) -> tuple[list[Path], float, float]:
+        """The files of a split, and the range of them that is used."""
         if self.valid_share and split != "test":
             cut = 1 - self.valid_share
-            return (self.folder / str(self.train), *((0.0, cut) if split == "train" else (cut, 1.0)))
+            return each_file(self.train or "", self.folder), *((0.0, cut) if split == "train" else (cut, 1.0))
         path = getattr(self, split)
         if path is None:
             raise ConfigError(
                 f"data.{split}: the recipe names no {split} file; give one with --data FILE, "
                 "or score the validation text: --split valid"
             )
-        return self.folder / path, 0.0, 1.0
+        return each_file(path, self.folder), 0.0, 1.0
 
 
 def words_of(data: ProseData, line: str) -> list[str]:

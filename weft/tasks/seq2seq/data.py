@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from weft.data.corpora import corpus
 from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
+from weft.data.several import Files, called
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.glossary import AnnotatedText
@@ -80,8 +81,8 @@ class PairData:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
         folder: folder of train, valid and test; by default the current one.
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
-            .tsv files, memories (.tmx, .po, .xliff), or two files of any names with a comma between them
-            (english.txt,german.txt).
+            tables (.tsv, .csv, .xlsx), memories (.tmx, .po, .xliff), or two files of any names with a comma
+            between them (english.txt,german.txt). train may be a list of these and of folders.
         hold_out: without `valid`, 20 holds out one training pair of every 20 to choose the checkpoint.
         corpus: an embedded corpus instead of files.
         mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
@@ -103,7 +104,7 @@ class PairData:
     source: str
     target: str
     folder: Path = Path()
-    train: str | None = None
+    train: Files | None = None
     valid: str | None = None
     test: str | None = None
     hold_out: int = 0
@@ -144,6 +145,12 @@ class PairData:
         held_out = split == "valid" and self.hold_out > 0
         return held_out or self.corpus is not None or getattr(self, split) is not None
 
+    @property
+    def origin(self) -> str:
+        """The corpus, or the training files."""
+        files = [self.train] if isinstance(self.train, str | None) else self.train
+        return self.corpus or ", ".join(map(str, files))
+
     def find(self, split: Split) -> None:
         """Check that the texts of a split are there; raises as `open`."""
         if split == "train":
@@ -156,7 +163,9 @@ class PairData:
         if self.corpus is not None:
             return corpus(self.corpus, self.source, self.target, split)
         if self.hold_out and split != "test":
-            return self.at(self._placed(str(self.train)), hold_out=self.hold_out, held=split == "valid")
+            return self._training(hold_out=self.hold_out, held=split == "valid")
+        if split == "train":
+            return self._training()
         path = getattr(self, split)
         if path is None:
             other = ", or score the validation files: --split valid" if split == "test" else ""
@@ -181,6 +190,13 @@ class PairData:
         texts = [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
         return texts if self.glossary is None else [AnnotatedText(text, self.glossary) for text in texts]
 
+    def _training(self, **part: Any) -> ParallelText:
+        assert self.train is not None
+        names = [self.train] if isinstance(self.train, str) else self.train
+        placed = [self._placed(name) for name in names]
+        path = placed[0] if isinstance(self.train, str) else placed
+        return ParallelText(path, self.source, self.target, **part)
+
     def _placed(self, path: str) -> Path:
         """A path inside the folder; of two files with a comma between them, both."""
         first, comma, second = path.partition(",")
@@ -188,18 +204,18 @@ class PairData:
             return Path(f"{self.folder / first},{self.folder / second}")
         return self.folder / path
 
-    def at(self, path: Path, *, hold_out: int = 0, held: bool = False) -> Any:
-        """The pairs of other files in the same languages: a prefix, or a .tsv; or a part of them."""
-        return ParallelText(str(path), self.source, self.target, hold_out=hold_out, held=held)
+    def at(self, path: Path) -> Any:
+        """The pairs of other files in the same languages: a prefix, or a .tsv."""
+        return ParallelText(str(path), self.source, self.target)
 
     def describe(self, split: Split, data: Path | None = None) -> str:
         """For signatures, such as "libreoffice-help test en-es"; of other files by their path."""
         if data is not None:
             return f"{data} {self.source}-{self.target}"
         if split == "valid" and self.hold_out:
-            name = f"one pair of {self.hold_out} of {Path(str(self.train)).name}"
+            name = f"one pair of {self.hold_out} of {called(self.train or '')}"
         else:
-            name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
+            name = f"{self.corpus} {split}" if self.corpus else called(getattr(self, split) or "")
         return f"{name} {self.source}-{self.target}"
 
 

@@ -559,25 +559,27 @@ class Translator(Predictor[str]):
         again = dict(zip(asked, searched, strict=True))
         for number, found in wrong.items():
             second = again.get(number)
-            texts = [] if isinstance(second, DataError | ShapeError | None) else [one.text for one in second]
+            read = [] if isinstance(second, DataError | ShapeError | None) else second
             results[number] = [
-                self._with_numbers(lines[number], one, others[number], texts[place : place + 1])
+                self._with_numbers(lines[number], one, others[number], read[place : place + 1])
                 for place, one in enumerate(found)
             ]
 
     def _with_numbers(
-        self, line: str, found: SearchResult, other: StandIns | None, again: Sequence[str]
+        self, line: str, found: SearchResult, other: StandIns | None, again: Sequence[SearchResult]
     ) -> SearchResult:
         """A translation with the numbers of its source, where they can be placed."""
         if not wrong_numbers(line, found.text, self.languages):
             return found
-        text = other.put_back(again[0], self.languages[1]) if other is not None and again else None
+        text = other.put_back(again[0].text, self.languages[1]) if other is not None and again else None
+        lost = again[0].lost if text is not None else ""
         if text is None or differing(line, text):
+            lost = found.lost
             links = self.links(line, found, guessed=False)
             text = replaced(line, WrittenSentence(found.text, links), self.languages)
         if differing(line, text) != differing(line, found.text) or self._displaced(line, found.text, text):
-            text = found.text
-        lost = both(found.lost, wrong_numbers(line, text, self.languages))
+            text, lost = found.text, found.lost
+        lost = both(lost, wrong_numbers(line, text, self.languages))
         return found._replace(text=text, lost=lost, searched=found.searched or found.text)
 
     def _displaced(self, line: str, before: str, text: str) -> bool:

@@ -16,7 +16,9 @@ from weft.tasks.init import (
     NewRecipe,
     Option,
     TemplateInit,
+    Train,
     as_pairs,
+    each,
     examples_held_out,
     planned,
     quoted,
@@ -36,7 +38,7 @@ USUAL = 10_000  # words of the vocabulary
 
 def guessed(given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, Any]:
     """The options with the columns that `weft data check` guesses, if none is named or has its usual name."""
-    train, usual = given["train"], ("text", "summary")
+    train, usual = each(given["train"])[0], ("text", "summary")
     if (given["text"], given["summary"]) != usual or not is_table(train) or {*usual} <= {*header_of(train)}:
         return given
     names = {name.lower(): name for name in header_of(train)}
@@ -61,6 +63,7 @@ class SummariseInit(TemplateInit):
     )
     examples: ClassVar = ("data/train.tsv --text article --summary headline",)
     cells: ClassVar = ("text", "summary")
+    several: ClassVar = True
     options: ClassVar = (
         TRAIN._replace(help="Training data: a table, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),
@@ -77,17 +80,19 @@ class SummariseInit(TemplateInit):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         given = guessed(given, say)
         text = ParallelText(given["train"], given["text"], given["summary"])
-        for note in text.notes:
+        for note in [*text.notes, *text.repeats()]:
             say(note)
         usual = (given["text"], given["summary"]) == ("text", "summary")  # the check looks for these
         columns = (
-            ("--source", given["text"], "--target", given["summary"]) if text.table and not usual else ()
+            ("--source", given["text"], "--target", given["summary"])
+            if is_table(text.files[0]) and not usual
+            else ()
         )
-        files = [given["train"]] if text.table else text.files
+        files = text.files
         return super().write(given, say)._replace(steps=[(*self.check(*dict.fromkeys(files)), *columns)])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
-        train: Path = given["train"]
+        train: Train = given["train"]
         source, target = given["text"], given["summary"]
         valid = given["valid"] or sibling_pairs(train, VALID_NAMES, source, target)
         test = given["test"] or sibling_pairs(train, ("test",), source, target)

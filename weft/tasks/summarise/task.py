@@ -146,9 +146,7 @@ class SummariseTask(PairTask):
         super().__init__(data=data, model=model, decoding=decoding)
 
     def about(self) -> str:
-        return (
-            f"summaries ({self.data.source} to {self.data.target}), on {self.data.corpus or self.data.train}"
-        )
+        return f"summaries ({self.data.source} to {self.data.target}), on {self.data.origin}"
 
     def open(self, run: Path) -> SummarisePipeline:
         return SummarisePipeline(self, self.vocabularies(run))

@@ -20,6 +20,8 @@ from weft.data.conllu import (
 )
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
+from weft.data.several import Files, called, each_file
+from weft.data.spans import Block, holds_spans, tagged_records
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.splits import HeldOut, check_enough, check_parts, cut
@@ -31,7 +33,7 @@ class TagData:
     """Where tagged sentences are: CoNLL-U, columns as in CoNLL-2003, word TAB tag lines, or word/TAG.
 
     Args:
-        train, valid, test: files, also compressed.
+        train, valid, test: files, also compressed. train may be a list of them and of folders.
         folder: where they are; the current one by default.
         column: to be learnt: upos, xpos or feats of CoNLL-U; pos, chunk or ner of CoNLL-2003 (in files with
             other columns, ner is the last).
@@ -50,7 +52,7 @@ class TagData:
         batch_rows: maximum number of sentences per batch; 0 for no limit.
     """
 
-    train: str
+    train: Files
     valid: str | None = None
     test: str | None = None
     folder: Path = Path()
@@ -79,30 +81,39 @@ class TagData:
         return getattr(self, split) is not None or self._inside(split)
 
     def file(self, split: Split) -> Path:
-        """The file that contains a split."""
+        """The file that contains a split, the first of several."""
+        return self.files(split)[0]
+
+    def files(self, split: Split) -> list[Path]:
+        """The files that contain a split."""
         name = self.train if self._inside(split) else getattr(self, split)
         if name is None:
             other = ", or score the validation part: --split valid" if split == "test" else ""
             raise ConfigError(
                 f"data.{split}: the recipe names no such file; give one with --data FILE{other}"
             )
-        return self.folder / str(name)
+        return each_file(name, self.folder)
 
     def find(self, split: Split) -> None:
         """Check that the file of a split can be read, by its first sentence."""
-        next(read_sentences(self.file(split), column=self.column), None)
+        for file in self.files(split):
+            next(read_sentences(file, column=self.column), None)
 
     def sentences(self, split: Split) -> Iterator[ConlluSentence]:
         """The sentences of a split, each with its tags."""
-        path = self.file(split)
+        path, files = self.file(split), self.files(split)
+        read = (one for file in files for one in self.at(file))
         if not self._inside(split):
-            yield from self.at(path)
+            yield from read
             return
-        whole, groups = list(self.at(path)), None
+        whole, groups = list(read), None
         check_enough(len(whole), "sentences", self.folds, path)
         if self.group is not None:
-            read = read_sentences(path, column=self.column)
-            groups = [group for group, _ in grouped(read, self.group, str(path))]
+            groups = [
+                group
+                for file in files
+                for group, _ in grouped(read_sentences(file, column=self.column), self.group, str(file))
+            ]
         split_of = cut([""] * len(whole), path, groups, self._held_out)
         found = [sentence for sentence, part in zip(whole, split_of, strict=True) if part == split]
         if not found:
@@ -138,7 +149,7 @@ class TagData:
             if self.split_seed is not None or self.group:
                 by = f", {self.group} kept together" if self.group else ""
                 part = f" (1 in {self.hold_out} sentences{by}, split seed {self.split_seed or 1})"
-        return f"{self.file(split).name}{part} {self.column}"
+        return f"{called([str(file) for file in self.files(split)])}{part} {self.column}"
 
 
 UNTAGGED = (
@@ -173,7 +184,11 @@ def check_tags(files: Sequence[Path]) -> Report:
                 count += isinstance(one, ConlluSentence) and bool(one.forms)
                 for finding in _findings_of_form(str(path), one, seen, sentences):
                     found.add(finding)
-            for first, held in _blocks(read_lines(path)) if form is None else ():
+            for block in _blocks(path) if form is None else ():
+                if isinstance(block, DataError):
+                    found.add(placed(str(path), block, "columns"))
+                    continue
+                first, held = block
                 count += 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
                 for finding in _findings(str(path), first, held, wide, seen, sentences):
@@ -212,8 +227,11 @@ def _findings_of_form(
         number = sentence.first + (row if form.width else 0)
         if form.width <= 2:
             seen.setdefault("tag", {}).setdefault(tag, number)
-        for column in ("pos", "chunk", "ner") if form.width > 2 else ():
-            tag = form.cells(sentence.lines[row])[form.place(column) or 0]
+        places = [(column, form.place(column)) for column in ("pos", "chunk", "ner") if form.width > 2]
+        for column, place in places:
+            if place is None:
+                continue
+            tag = form.cells(sentence.lines[row])[place]
             seen.setdefault(column, {}).setdefault(tag, number)
     yield from _repeated(name, sentence.first, sentence.forms, sentences)
 
@@ -228,10 +246,13 @@ def _repeated(name: str, first: int, words: Sequence[str], sentences: dict[str, 
             yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
 
 
-def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+def _blocks(path: Path) -> Iterator[Block | DataError]:
+    if holds_spans(path):
+        yield from tagged_records(path)
+        return
     held: list[str] = []
     number = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         if line.strip():
             held.append(line)
         elif held:

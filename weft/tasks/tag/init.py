@@ -16,6 +16,7 @@ from weft.tasks.init import (
     Option,
     TemplateInit,
     Trial,
+    each,
     files_of,
     only,
     planned,
@@ -56,26 +57,35 @@ class TagInit(TemplateInit):
     )
     reads: ClassVar = "sentences"
     trial: ClassVar = TRIAL
+    several: ClassVar = True
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
-        form = form_of(train)
+        read = each(train)
+        form = form_of(read[0])
         columned = form is not None and form.width > 2
         column: Column = given["column"] or ("ner" if columned else "upos")
-        if columned and given["column"] is None:
-            say(f"{train}: the last of its columns is learnt (ner); --column pos and chunk name others")
+        if columned and form and given["column"] is None:
+            which = "the column behind the words" if form.word else "the last of its columns"
+            others = "" if form.word else "; --column pos and chunk name others"
+            say(f"{read[0]}: {which} is learnt (ner){others}")
         sentences = words = documents = 0
         tags: set[str] = set()
-        for one in read_sentences(train, column=column):
+        for file, one in ((path, one) for path in read for one in read_sentences(path, column=column)):
             if one.forms and one.tags is None:
                 from weft.tasks.tag.data import UNTAGGED  # here, as it imports torch
 
-                raise DataError(UNTAGGED, path=train, line=one.first)
+                raise DataError(UNTAGGED, path=file, line=one.first)
             sentences, words = sentences + bool(one.forms), words + len(one.forms)
             tags.update(one.tags or [])
             documents += any(line.startswith("# newdoc") for line in one.lines)
         if not words or tags == {"_"}:
-            raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
+            raise DataError(
+                f"expected tags in column {column}, got none; give tagged sentences", path=read[0]
+            )
+        if valid is None and sentences < 2:
+            why = f"expected 2 sentences or more, got {sentences}; give more, or --valid"
+            raise DataError(why, path=read[0])
         linear = given["model"] == "linear"
         plan = planned(words / 800, epochs=12, warmup=100)
         return {

@@ -19,6 +19,7 @@ from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
+from weft.data.several import called
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.masks import from_lengths
@@ -565,7 +566,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     def about(self) -> str:
         """The column and the file."""
-        return f"{self.data.column} tags, on {Path(self.data.train).name}"
+        return f"{self.data.column} tags, on {called(self.data.train)}"
 
     @classmethod
     def started(cls, found: ReusedEncoder) -> Mapping[str, object]:

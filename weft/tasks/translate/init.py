@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from weft.data.files import bare, file_bytes
 from weft.data.guess import columns_of, sides_of
+from weft.data.language_guess import SIDES, code_of
+from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
 from weft.data.sides import side_name
 from weft.data.split import hold_out
@@ -22,6 +25,7 @@ from weft.tasks.init import (
     Init,
     NewRecipe,
     Option,
+    Train,
     as_pairs,
     examples_held_out,
     filled,
@@ -38,7 +42,7 @@ from weft.wording import plural
 class TrainingText(NamedTuple):
     """A training text and its languages."""
 
-    train: Path
+    train: Train
     source: str
     target: str
     note: str = ""  # the languages found in the names of two files, or in a table
@@ -52,14 +56,16 @@ class TranslateInit(Init):
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
         "Two text files, aligned line by line, stand for one text, as FIRST,SECOND does. A table (.csv, "
-        ".tsv, .xlsx) has a pair in each row; PREFIX stands for PREFIX.en and PREFIX.de."
+        ".tsv, .xlsx) has a pair in each row, a memory (.tmx, .po, .xliff) in each unit; PREFIX stands for "
+        "PREFIX.en and PREFIX.de, a folder for all files in it."
     )
     examples: ClassVar = (
         "english.txt croatian.txt",
         "data/train --source en --target de",
-        "memory.xlsx --source English --target German",
+        "memory.xlsx extra.tmx --source English --target German",
     )
     cells: ClassVar = ("source", "target")
+    several: ClassVar = True
     options: ClassVar = (
         TRAIN._replace(help="Training files: PREFIX of PREFIX.en and PREFIX.de, a table, or FIRST,SECOND."),
         Option("source", "Language to translate from: a file ending, a column name or any name."),
@@ -70,6 +76,12 @@ class TranslateInit(Init):
             help="Validation files. Default: those next to the training files, else pairs held out of them."
         ),
         TEST._replace(help="Test files. Default: those next to the training files, if any."),
+        Option(
+            "glossary",
+            "Table TERM TAB TRANSLATION whose terms the model learns to take as advice; for translating, see "
+            "weft predict --glossary.",
+            Path,
+        ),
         Option(
             "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
         ),
@@ -86,6 +98,10 @@ class TranslateInit(Init):
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the translator; with --split-off the training files are split first."""
+        if given["glossary"] is not None:
+            from weft.tasks.seq2seq.glossary import reread  # loads torch
+
+            reread(given["glossary"])
         train, source, target, note, valid, test = _named(given)
         if note:
             say(note)
@@ -94,7 +110,7 @@ class TranslateInit(Init):
         for path in (train, valid, test):
             if path is not None:
                 text = ParallelText(path, source, target)  # raises before any file is written
-                for note in text.notes:
+                for note in [*text.notes, *text.repeats()]:
                     say(note)
         if given["split_off"] is not None:
             if valid is not None:
@@ -102,20 +118,35 @@ class TranslateInit(Init):
                     "--split-off and --valid: expected one of them, got both (each gives validation data); "
                     "leave one out"
                 )
+            if not isinstance(train, Path):
+                raise ConfigError(
+                    "--split-off: expected one training file, got several; leave it out, as the recipe holds "
+                    "pairs out of them"
+                )
             train, valid = hold_out(train, source, target, given["split_off"])
             ending = "" if is_table(train) else ".*"
             held = plural(given["split_off"], "pair")
             say(f"split into {train}{ending} and {valid}{ending} ({held} held out)")
-        recipe_text = recipe(train, valid, test, source, target)
+        recipe_text = recipe(train, valid, test, source, target, given["glossary"])
+        if not isinstance(train, Path):
+            files = ParallelText(train, source, target).files
+            return NewRecipe(recipe_text, [("data", "check", *map(str, files))])
         if is_table(train):
             known = names_side(source) and names_side(target)  # so the check finds them
             columns = () if known else ("--source", source, "--target", target)
             return NewRecipe(recipe_text, [("data", "check", str(train), *columns)])
-        files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
-        return NewRecipe(recipe_text, [] if is_memory(train) else [("data", "check", *files)])
+        sides = dict.fromkeys(map(str, ParallelText(train, source, target).files))
+        return NewRecipe(recipe_text, [] if is_memory(train) else [("data", "check", *sides)])
 
 
-def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
+def recipe(
+    train: Train,
+    valid: Path | None,
+    test: Path | None,
+    source: str,
+    target: str,
+    glossary: Path | None = None,
+) -> str:
     """A commented recipe."""
     valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
     test = test or sibling_pairs(train, ("test",), source, target)
@@ -135,6 +166,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
+            "glossary": glossary,
             "every": examples_held_out(seen.texts),
             "meaning": _meaning(train, source, target),
             "pieces": vocabulary_size(seen, repeated),
@@ -148,7 +180,9 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     )
 
 
-def _meaning(train: Path, source: str, target: str) -> str:
+def _meaning(train: Train, source: str, target: str) -> str:
+    if not isinstance(train, Path):
+        return f"their pairs in {source} and {target}; data.mixed weighs files"
     if is_table(train):
         table = TableFile(train)
         named = pair_columns(table, source, target).header or len(table.names()) > 2
@@ -160,18 +194,33 @@ def _meaning(train: Path, source: str, target: str) -> str:
     return f"{train.name}.{source} and {train.name}.{target}; or a table"
 
 
+def _languages(file: Path) -> tuple[str, str] | None:
+    """The languages that a memory or the columns of a table name."""
+    if is_memory(file):
+        named = languages(file_bytes(file), str(bare(file)))
+        return None if {*named} & {*SIDES} else named
+    found = sides_of(columns_of(file)) if is_table(file) else None
+    codes = [code_of(name) or name for name in found or ()]
+    return (codes[0], codes[1]) if codes else None
+
+
 def _named(given: Mapping[str, Any]) -> TrainingText:
     """The texts and their languages; for two files from their names, for a table from its columns."""
     train, valid, test, source, target = (
         given[name] for name in ("train", "valid", "test", "source", "target")
     )
     note = ""
-    if (two := both(train)) is not None:
+    several = [train] if isinstance(train, Path) and is_memory(train) else train
+    if not isinstance(several, Path):
+        if not (source and target) and (named := next(filter(None, map(_languages, several)), None)):
+            source, target = source or named[0], target or named[1]
+            note = f"read as {source} to {target}; --source and --target name others"
+    elif (two := both(train)) is not None:
         names = [side_name(str(file)) for file in two]
         if not (source and target):
             note = f"{two[0]} is called {names[0]}, {two[1]} {names[1]}; --source, --target name others"
         source, target = source or names[0], target or names[1]
-    table = is_table(train) and not (source or target)
+    table = isinstance(several, Path) and is_table(train) and not (source or target)
     if table and (found := sides_of(columns_of(train))) is not None:
         source, target = found
         note = f"{train}: columns {source!r} and {target!r} are read as source and target; --source and "

@@ -77,7 +77,7 @@ class TranslateTask(PairTask):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
 
     def about(self) -> str:
-        return f"{self.data.source} to {self.data.target}, on {self.data.corpus or self.data.train}"
+        return f"{self.data.source} to {self.data.target}, on {self.data.origin}"
 
     def open(self, run: Path) -> TranslatePipeline:
         return TranslatePipeline(self, self.vocabularies(run))

@@ -1,0 +1,98 @@
+"""Several files as one text: read in order, named by their own lines, held out of as one, for every task."""
+
+from pathlib import Path
+
+import pytest
+
+import weft
+from tests.commands.shell import weft as run
+from weft.data.parallel import ParallelText
+from weft.data.plain import PlainText
+from weft.errors import DataError
+from weft.tasks.classify.data import LabelData
+from weft.tasks.seq2seq.data import PairData
+from weft.tasks.tag.data import TagData
+
+UNIT = '<tu><tuv xml:lang="en-US"><seg>{}</seg></tuv><tuv xml:lang="es-ES"><seg>{}</seg></tuv></tu>'
+
+
+@pytest.fixture
+def memories(tmp_path: Path) -> Path:
+    """A table, a memory with regions of its languages, and a folder with another table."""
+    (tmp_path / "a.tsv").write_text("English\tSpanish\none\tuno\ntwo\tdos\n")
+    body = UNIT.format("two", "dos") + "\n" + UNIT.format("three", "tres")
+    (tmp_path / "b.tmx").write_text(f"<tmx><header srclang='en-US'/><body>\n{body}</body></tmx>\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "c.tsv").write_text("four\tcuatro\n")
+    (tmp_path / "more" / ".hidden").write_text("x")
+    return tmp_path
+
+
+def test_tables_memories_and_folders_are_one_text_of_two_languages(memories: Path) -> None:
+    text = ParallelText([memories / name for name in ("a.tsv", "b.tmx", "more")], "en", "es")
+    pairs = list(text)
+    assert [pair[1:] for pair in pairs] == [
+        ("one", "uno"),
+        ("two", "dos"),
+        ("two", "dos"),
+        ("three", "tres"),
+        ("four", "cuatro"),
+    ]
+    assert [text.place(pair.number) for pair in pairs][1:4] == [
+        f"{memories}/a.tsv:3",
+        f"{memories}/b.tmx:2",
+        f"{memories}/b.tmx:3",
+    ]
+    assert text.files == [memories / "a.tsv", memories / "b.tmx", memories / "more" / "c.tsv"]
+    assert text.repeats() == [f"{memories}/b.tmx: 1 of 2 are in the files before it, too"]
+
+
+def test_pairs_are_held_out_of_all_files_together(memories: Path) -> None:
+    data = PairData(source="en", target="es", folder=memories, train=["a.tsv", "b.tmx", "more"], hold_out=2)
+    parts = [list(data.open(split)) for split in ("train", "valid")]
+    assert sorted(pair.target for part in parts for pair in part) == ["cuatro", "dos", "dos", "tres", "uno"]
+    assert all(parts) and data.describe("valid") == "one pair of 2 of a.tsv and 2 more en-es"
+
+
+def test_a_file_that_is_named_twice_or_missing_is_refused(memories: Path) -> None:
+    with pytest.raises(DataError, match=r"c\.tsv: is in the list of training files twice"):
+        ParallelText([memories / "more", memories / "more" / "c.tsv"], "en", "es")
+    with pytest.raises(DataError, match=r"gone\.tsv"):
+        ParallelText([memories / "a.tsv", memories / "gone.tsv"], "en", "es")
+
+
+def test_init_reads_several_memories_and_the_file_that_is_called_valid(
+    memories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(memories)
+    (memories / "dev.tsv").write_text("English\tSpanish\nfive\tcinco\n")
+    found = run("init", "translate", "a.tsv", "b.tmx", "dev.tsv")
+    assert found.code == 0, found.err
+    recipe = (memories / "en-es.yaml").read_text()
+    assert "train: [a.tsv, b.tmx]" in recipe and "valid: dev.tsv" in recipe
+    assert "b.tmx: 1 of 2 are in the files before it, too" in found.out
+    assert "data check a.tsv b.tmx" in found.out
+    checked = run("data", "check", "a.tsv", "b.tmx")
+    assert checked.code == 0 and "source also occurs in an earlier text: 1" in checked.out
+
+
+def test_texts_classes_and_tags_of_several_files_are_read_in_order(tmp_path: Path) -> None:
+    for name, label in (("a", "good"), ("b", "bad")):
+        (tmp_path / f"{name}.tsv").write_text(f"label\ttext\n{label}\tfirst {name}\n{label}\tsecond {name}\n")
+        (tmp_path / f"{name}.conll").write_text(f"{name}\tX\n\n{name}{name}\tY\n")
+        (tmp_path / f"{name}.txt").write_text(f"{name} one\n{name} two\n")
+    classes = LabelData(train=["a.tsv", "b.tsv"], folder=tmp_path, hold_out=2)
+    both = [*classes.texts("train"), *classes.texts("valid")]
+    assert sorted(one.text for one in both) == ["first a", "first b", "second a", "second b"]
+    tags = TagData(train=["a.conll", "b.conll"], folder=tmp_path, valid="a.conll")
+    assert [one.forms for one in tags.sentences("train")] == [["a"], ["aa"], ["b"], ["bb"]]
+    assert tags.describe("train") == "a.conll and 1 more upos"
+    text = PlainText([tmp_path / "a.txt", tmp_path / "b.txt"])
+    assert list(text) == ["a one", "a two", "b one", "b two"] and text.name == "a.txt and 1 more"
+    half = PlainText([tmp_path / "a.txt", tmp_path / "b.txt"], begin=0.5)
+    assert list(half) == ["b one", "b two"]
+
+
+def test_python_takes_the_same_list(memories: Path) -> None:
+    found = weft.check([str(memories / "a.tsv"), memories / "b.tmx"], "translate")
+    assert found.lines == {str(memories / "a.tsv"): 2, str(memories / "b.tmx"): 2}

@@ -1,0 +1,129 @@
+"""Several files as one: a recipe's `train` may be a list of files and folders.
+
+Read next: parallel.py, which reads pairs from them; labelled.py.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft.errors import DataError
+
+Files = str | list[str]
+"""A recipe's training files: one, or a list of files and folders."""
+
+_PART = re.compile(r"(?<![a-z])(train(?:ing)?|valid(?:ation)?|val|dev|test[ab]?)(?![a-z])", re.IGNORECASE)
+_PARTS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testb": "test",
+}  # testa of CoNLL-2003 is valid
+
+
+def each_file(names: Files, folder: Path = Path()) -> list[Path]:
+    """The files of a list; a folder in it stands for all files in it, in the order of their names.
+
+    Example:
+        >>> [str(path) for path in each_file(["a.tmx", "b.xlsx"], Path("data"))]
+        ['data/a.tmx', 'data/b.xlsx']
+    """
+    if isinstance(names, str):
+        return [folder / names]
+    found = [file for name in names for file in (inside(folder / name) or [folder / name])]
+    if not found:
+        raise DataError("data.train: expected at least one file in the list, got none; name one")
+    if twice := [file for n, file in enumerate(found) if file in found[:n]]:
+        raise DataError("is in the list of training files twice; name it once", path=twice[0])
+    return found
+
+
+def inside(path: Path) -> list[Path]:
+    """The files in a folder, without hidden ones; empty if it is none."""
+    if not path.is_dir():
+        return []
+    found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    if not found:
+        raise DataError("expected files in the folder, got none; name another one", path=path)
+    return found
+
+
+def called(names: Files) -> str:
+    """What a training text is called in signatures.
+
+    Example:
+        >>> called("data/a.tsv"), called(["a.tmx", "b.xlsx", "c.po"])
+        ('a.tsv', 'a.tmx and 2 more')
+    """
+    if isinstance(names, str):
+        return Path(names).name
+    return Path(names[0]).name + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def parts_by_name(files: Sequence[Path]) -> tuple[list[Path], Path | None, Path | None] | None:
+    """Files for training, and those whose names say that they are for validation and test.
+
+    None if that is not told: some files are called train and others nothing, or two are the same or for the
+    same part. CoNLL-2003 calls its parts train, testa (validation) and testb.
+
+    Example:
+        >>> parts_by_name([Path("a.tmx"), Path("dev.tsv"), Path("b.xlsx")])
+        ([PosixPath('a.tmx'), PosixPath('b.xlsx')], PosixPath('dev.tsv'), None)
+        >>> parts_by_name([Path("train.tsv"), Path("other.tsv")]) is None
+        True
+    """
+    found = [_PART.search(file.name) for file in files]
+    said = [_PARTS.get(one[0].lower(), "valid") if one else "" for one in found]
+    held = {part: file for part, file in zip(said, files, strict=True) if part in ("valid", "test")}
+    train = [file for part, file in zip(said, files, strict=True) if part in ("", "train")]
+    if (
+        len({*files}) < len(files)
+        or not train
+        or {"", "train"} <= {*said}
+        or len(train) + len(held) < len(files)
+    ):
+        return None
+    return train, held.get("valid"), held.get("test")
+
+
+LINES = 10**9
+"""More than a file has: the number of an example is this times its file's, and its line."""
+
+
+class JoinedTexts:
+    """Texts one after the other, whose numbers tell the file and the line.
+
+    Args:
+        texts: of files.
+    """
+
+    def __init__(self, texts: Sequence[Any]) -> None:
+        self.texts = texts
+        self.files = [file for text in texts for file in text.files]
+        self.notes = [note for text in texts for note in text.notes]
+
+    def __iter__(self) -> Iterator[Any]:
+        for number, text in enumerate(self.texts):
+            yield from (one._replace(number=one.number + number * LINES) for one in text)
+
+    def place(self, number: int) -> str:
+        """The place of an example, as file:line."""
+        file, line = divmod(number, LINES)
+        return str(self.texts[file].place(line))
+
+
+def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
+    """How many examples of each file are in the files before it, too.
+
+    Example:
+        >>> repeats([("a.tsv", [("a", "x"), ("b", "y")]), ("b.tsv", [("b", "y"), ("b", "y"), ("c", "z")])])
+        ['b.tsv: 2 of 3 are in the files before it, too']
+    """
+    seen, found = set[int](), list[str]()
+    for name, examples in parts:
+        read = [hash(one) for one in examples]
+        if again := sum(one in seen for one in read):
+            found.append(f"{name}: {again:,} of {len(read):,} are in the files before it, too")
+        seen |= {*read}
+    return found
