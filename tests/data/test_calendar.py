@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from weft.data.calendar import after, grid, infer, resampled, season_of
+from weft.data.calendar import after, grid, infer, months_of, resampled, season_of
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError
+from weft.export.programs import times as programs
 
 
 def dates(*texts: str) -> np.ndarray:
@@ -52,6 +53,36 @@ def test_the_fifteenth_of_each_month_and_the_thirtieth_where_there_is_one() -> N
         "2024-12-30", "2025-01-30", "2025-02-28", "2025-03-30",
     ]  # fmt: skip
     assert season_of("3 months") == 4
+
+
+@pytest.mark.parametrize(
+    ("past", "future"),
+    [
+        (["2010-01-30", "2010-02-28", "2010-03-30"], ["2010-04-30", "2010-05-30"]),
+        (["2019-12-30", "2020-01-30", "2020-02-29"], ["2020-03-30", "2020-04-30"]),  # ends in February
+        (["2023-02-28", "2023-03-30", "2023-05-30"], ["2023-06-30", "2023-07-30"]),  # begins in February
+        (
+            ["2023-02-28", "2023-05-29", "2023-08-29", "2023-11-29", "2024-02-29"],
+            ["2024-05-29", "2024-08-29"],
+        ),  # quarters
+        (["2022-11-30", "2023-02-28", "2023-05-30"], ["2023-08-30", "2023-11-30"]),
+        (["2023-01-28", "2023-02-28", "2023-03-28"], ["2023-04-28", "2023-05-28"]),
+    ],
+)
+def test_a_day_that_february_lacks_comes_again_in_march(past: list[str], future: list[str]) -> None:
+    times = dates(*past)
+    name = infer(times)
+    assert days(after(name, times[-1], 2)) == future
+    whole = [*past, *future]
+    assert set(whole) <= set(days(grid(name, times[0], future[-1])))
+    assert days(programs.every(dates(*past), {"months": months_of(name)}, 2))[-2:] == future
+    zoned = pd.DatetimeIndex(past).tz_localize("Europe/Zagreb")
+    assert days(after(infer(zoned), zoned[-1], 2)) == future
+
+
+def test_opening_hours_are_hours_with_gaps() -> None:
+    hours = pd.date_range("2024-01-01", periods=24 * 9, freq="h")
+    assert infer(hours[(hours.hour >= 10) & (hours.hour <= 14)]) == "h"
 
 
 def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOLES = 1.0
-"""Maximum missing periods per row for an inferred frequency."""
+"""Maximum missing periods per row for an inferred frequency that is not the usual step."""
 
 FREE_HOLES = 20.0
-"""Maximum missing periods per row for a frequency given by the user, and for whole numbers."""
+"""The same for the usual step, for a frequency given by the user, and for whole numbers."""
 
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
-OTHER_DAY = re.compile(r"(\d+) months?$")
+OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
+"""Months that begin on the day of the first time, or on another one if a month has it."""
 
 DAY = 86400.0
 WEEK = 7 * DAY
@@ -52,9 +53,11 @@ def infer(times: Any) -> str:
         whole: Any = pd.infer_freq(times) if len(times) >= 3 else None
     if whole:
         return str(getattr(whole, "freqstr", whole))
-    best, fewest = "", HOLES * len(times)
+    steps = np.diff(times.asi8)
+    share = FREE_HOLES if (steps == np.gcd.reduce(steps)).mean() >= 0.5 else HOLES  # opening hours
+    best, fewest = "", share * len(times)
     for name in _candidates(times):
-        if seconds_between(times) / about_seconds(name) <= 2 + (1 + HOLES) * len(times):
+        if seconds_between(times) / about_seconds(name) <= 2 + (1 + share) * len(times):
             on = grid(name, times[0], times[-1])
             holes = len(on) - len(times)
             if (holes < fewest or (not holes and not best)) and times.isin(on).all():
@@ -69,7 +72,7 @@ def grid(name: str, first: Any, last: Any) -> "pd.DatetimeIndex":
     first, last = pd.Timestamp(first), pd.Timestamp(last)
     if other := OTHER_DAY.match(name):
         months = 12 * (last.year - first.year) + last.month - first.month
-        found = _same_day(first, range(0, months + 1, int(other[1])))
+        found = _same_day(first, range(0, months + 1, int(other[1])), other[2])
         return found[found <= last]
     return _dates(name, first, end=last)
 
@@ -85,7 +88,7 @@ def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
 
     last = pd.Timestamp(last)
     if other := OTHER_DAY.match(name):
-        return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])))
+        return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])), other[2])
     times = _dates(name, last, periods=count + 1)
     return times[times > last][:count]
 
@@ -185,7 +188,7 @@ def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
     if (months > 0).all():
         step = int(np.gcd.reduce(months))
         yield from (f"{step if step > 1 else ''}{anchor}" for anchor in ("MS", "ME", "BMS", "BME"))
-        yield plural(step, "month")
+        yield plural(step, "month") + (f" on day {clock.day.max()}" if clock.day.max() > 28 else "")
     yield "B"
     for one in (clock.normalize(), times):
         if step := int(np.gcd.reduce(np.diff(one.asi8))):
@@ -207,12 +210,17 @@ def _dates(name: str, first: Any, *, end: Any = None, periods: int | None = None
         raise beyond(first, name) from None
 
 
-def _same_day(first: Any, months: range) -> "pd.DatetimeIndex":
+def _same_day(first: Any, months: range, day: str | None) -> "pd.DatetimeIndex":
     """The same day and time some months later, or the last day of a shorter month."""
     import pandas as pd
 
     try:
-        return pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+        found = pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+        if day is None:
+            return found
+        late = np.minimum(found.days_in_month, int(day)) - found.day
+        clock = found.tz_localize(None) + pd.to_timedelta(late, unit="D")
+        return clock.tz_localize(found.tz, nonexistent="shift_forward", ambiguous=np.ones(len(clock), bool))
     except (ValueError, OverflowError):
         raise beyond(first, plural(months.step, "month")) from None
 
