@@ -29,6 +29,9 @@ FREE_HOLES = 20.0
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
+FEWEST = 3
+"""Periods before the last one that tell whether it is incomplete."""
+
 OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
 """Months that begin on the day of the first time, or on another one if a month has it."""
 
@@ -271,38 +274,85 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     return Grid(name, on, on.get_indexer(times))
 
 
-def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str]) -> tuple[Any, np.ndarray]:
+def resampled(
+    times: Any, columns: np.ndarray, frequency: str, how: Sequence[str], end: Any = None
+) -> tuple[Any, np.ndarray]:
     """Aggregate rows into periods: their times [P] and columns [P, F]; NaN for periods without values.
 
     Args:
         times: [T] in order; several rows may have the same time.
         columns: [T, F].
+        end: a time; in periods without a row up to then, a sum is 0.
     """
     import pandas as pd
 
-    if times.dtype.kind != "M":
-        raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
-    if OTHER_DAY.match(frequency):
-        raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
-    count = seconds_between(times) / about_seconds(frequency)
+    count = seconds_between(times) / about_seconds(_period(times, frequency))
     if (values := count * columns.shape[1]) > MOST_VALUES:
         raise DataError(
             f"expected periods with {MOST_VALUES:,} values at most, got {values:,.0f} at the frequency "
             f"{frequency} from {shown(times[0])} to {shown(times[-1])}; give a longer data.frequency, or "
             "correct the times"
         )
+    sums = [n for n, one in enumerate(how) if one == "sum"] if end is not None and end >= times[0] else []
+    rows = np.ones(len(times))
+    if sums and end > times[-1]:
+        times, rows = times.append(times[:0].insert(0, end)), np.append(rows, 0.0)
+        columns = np.pad(columns, ((0, 1), (0, 0)), constant_values=np.nan)
     try:
         groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about periods without values
+            found = [
+                groups[n].sum(min_count=1) if one == "sum" else getattr(groups[n], one)()
+                for n, one in enumerate(how)
+            ]
+        whole = pd.concat(found, axis=1)
+        values = whole.to_numpy(float, copy=True)
+        if sums:
+            first = pd.Series(rows, index=times).resample(offset_of(frequency)).sum().to_numpy()
+            until = len(
+                pd.Series(0, index=times[:1].append(times[:0].insert(0, end)))
+                .resample(offset_of(frequency))
+                .sum()
+            )
+            values[np.ix_(np.flatnonzero(first[:until] == 0), np.array(sums))] = 0.0
     except (ValueError, OverflowError):
         raise beyond(times[-1], frequency) from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about periods without values
-        found = [
-            groups[n].sum(min_count=1) if one == "sum" else getattr(groups[n], one)()
-            for n, one in enumerate(how)
-        ]
-    whole = pd.concat(found, axis=1)
-    return whole.index, whole.to_numpy(float)
+    return whole.index, values
+
+
+def incomplete(times: Any, frequency: str) -> Any:
+    """The begin of a last period whose rows end earlier than in nine of ten others; None if they do not.
+
+    Args:
+        times: [T] in any order.
+
+    Example:
+        >>> import pandas as pd
+        >>> days = pd.date_range("2024-01-01", "2024-06-12")
+        >>> str(incomplete(days, "MS").date()), incomplete(days[:-12], "MS")
+        ('2024-06-01', None)
+    """
+    import pandas as pd
+
+    last = (
+        pd.Series(times, index=times)
+        .sort_index()
+        .resample(offset_of(_period(times, frequency)))
+        .agg(["min", "max"])
+        .dropna()
+    )
+    into = (last["max"] - last.index).to_numpy()
+    return last["min"].iloc[-1] if len(into) > FEWEST and into[-1] < np.quantile(into[:-1], 0.1) else None
+
+
+def _period(times: Any, frequency: str) -> str:
+    """A frequency with periods."""
+    if times.dtype.kind != "M":
+        raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
+    if OTHER_DAY.match(frequency):
+        raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
+    return frequency
 
 
 def step_of(steps: np.ndarray) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import aligned, resampled
+from weft.data.calendar import aligned, incomplete, resampled
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
@@ -74,6 +74,8 @@ class Columns(NamedTuple):
         zone: the time zone of times without an offset from UTC; None if they have none.
         base: the run's base of times (times.py); None if the table decides it.
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
+        absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
+            sums.
     """
 
     time: Sequence[str] = ()
@@ -87,6 +89,7 @@ class Columns(NamedTuple):
     zone: str | None = None
     base: str | None = None
     trained: Sequence[str] = ()
+    absent: str | None = None
 
 
 class SeriesTable(NamedTuple):
@@ -160,12 +163,18 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     _check_apart(columns, which)
     times = None if place < 0 else column_times(path, rows, place, which)
     series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
+    ends = (
+        Ends()
+        if times is None or which.resample != "sum"
+        else _ends_of(path, rows, times.times, kinds[0], which)
+    )
+    assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     for name, at in groups_of(rows, ids).items():
         own = [rows[n] for n in at]
         own_times = None if times is None else times.times[at]
-        one, note, said = _series(path, name, own, own_times, kinds, header, which)
+        one, note, said = _series(path, name, own, own_times, kinds, header, which, ends)
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
@@ -344,6 +353,14 @@ def _check_apart(columns: Sequence[str], which: Columns) -> None:
         raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
 
 
+class Ends(NamedTuple):
+    """Where the sums of a table end."""
+
+    last: Any = None  # time up to which periods without a row are 0
+    cut: Any = None  # begin of a period that is left out
+    note: str = ""
+
+
 def _series(
     path: Path,
     name: str,
@@ -352,6 +369,7 @@ def _series(
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
+    sums: Ends,
 ) -> tuple[TimeSeries, str, str]:
     """A series, and notes about its missing periods and its order."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
@@ -370,7 +388,10 @@ def _series(
             said = f"{path}: the newest rows come first, so they are read from the last to the first"
         times, table = read, table[order]
         if which.resample is not None and which.frequency is not None:
-            times, table = resampled(times, table, which.frequency, how)
+            end, cut = (_like(one, times, which.zone) for one in sums[:2])
+            if cut is not None:
+                table[times >= cut, : ends[0]] = np.nan
+            times, table = resampled(times, table, which.frequency, how, end)
         grid = aligned(called, times, which.frequency)
         if len(missing := np.setdiff1d(np.arange(len(grid.times)), grid.places)):
             note = _note(called, grid.frequency, grid.times[missing])
@@ -382,6 +403,30 @@ def _series(
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
     return TimeSeries(name, *parts, frequency), note, said
+
+
+def _ends_of(
+    path: Path, rows: Sequence[tuple[int, list[str]]], times: Any, targets: Sequence[int], which: Columns
+) -> Ends:
+    """The last time of a ledger with a value, without an incomplete period."""
+    often = str(which.frequency)
+    measured = times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
+    cut = incomplete(measured, often) if len(measured) else None
+    said = []
+    if cut is not None:
+        why = f"as its rows end on {shown(measured.max())}"
+        said = [f"the last period of the frequency {often} is left out, {why}"]
+        measured = measured[measured < cut]
+    zero = which.absent != "missing" and len(measured) > 0
+    said += ["a period without a row is 0 (data.absent: missing changes it)"] if zero else []
+    return Ends(measured.max() if zero else None, cut, f"{path}: {'; '.join(said)}" if said else "")
+
+
+def _like(time: Any, times: "pd.DatetimeIndex", zone: str | None) -> Any:
+    """A time, in the zone of others."""
+    if time is None or times.tz is None or time.tz is not None:
+        return time
+    return time.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
 
 
 def _check_known(

@@ -54,6 +54,7 @@ class SeriesData:
             it from the times.
         resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
+        absent: zero or missing, for periods without a row when rows are aggregated; null is zero for sums.
         calendar: add hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: number of rows to read, and number of rows to forecast.
@@ -76,6 +77,7 @@ class SeriesData:
     past: tuple[str, ...] = ()
     frequency: str | None = None
     resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
+    absent: Literal["zero", "missing"] | None = None
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
     lookback: AtLeastOne = 96
@@ -152,6 +154,7 @@ class SeriesData:
             past=self.past,
             frequency=self.frequency,
             resample=self.resample,
+            absent=self.absent,
             id=_names(self.id),
             dates=self.dates,
             zone=self.zone,
@@ -322,7 +325,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
 
 
 ROLES = ("time", "id", "known", "past")
-FORMS = ("dates", "zone", "frequency", "resample")
+FORMS = ("dates", "zone", "frequency", "resample", "absent")
 """Options that name columns of a table, and that say how it is read."""
 
 

@@ -82,6 +82,11 @@ class ForecastInit(Init):
             "Aggregate irregular rows into periods of --frequency.",
             choices=("mean", "sum", "first", "last", "min", "max"),
         ),
+        Option(
+            "absent",
+            "What periods without a row are with --resample. Default: zero for sums.",
+            choices=("zero", "missing"),
+        ),
         *TRIAL.options(),
     )
     trial: ClassVar = TRIAL
@@ -148,6 +153,7 @@ def recipe(file: Path, horizon: int, which: Columns, *, solve: bool = False) -> 
             "file": _quoted(str(file)),
             **{name: _quoted(value) if value else None for name, value in given.items()},
             "resample": which.resample,
+            "absent": which.absent,
             "lookback": found.lookback,
             "horizon": horizon,
             "calendar": "true" if found.years >= YEARS else "false",
