@@ -124,3 +124,49 @@ def test_a_parquet_table_is_read_as_its_csv(tmp_path: Path) -> None:
     np.testing.assert_array_equal(one.values, table[["y", "n"]].to_numpy())
     assert (one.times == other.times).all() and (one.times == times).all()
     np.testing.assert_array_equal(one.values, other.values)
+
+
+def _long(path: Path, **times: "pd.DatetimeIndex") -> Path:
+    lines = [f"{name},{time},{n}" for name, own in times.items() for n, time in enumerate(own)]
+    path.write_text("unique_id,ds,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_path: Path) -> None:
+    days, mondays, business = (
+        pd.date_range("2024-01-01", periods=40, freq=name) for name in ("D", "W-MON", "B")
+    )
+    path = _long(tmp_path / "mixed.csv", A=days, B=mondays, C=business)
+    with pytest.raises(
+        DataError, match=r"one frequency .* got D and B at W-MON; C at B; .*--frequency D .*each"
+    ):
+        read_series(path)
+    each = read_series(path, Columns(frequency="each")).series
+    assert [one.frequency for one in each] == ["D", "W-MON", "B"]
+    whole = read_series(path, Columns(frequency="D")).series
+    assert [one.frequency for one in whole] == ["D"] * 3 and len(whole[1].times) == 39 * 7 + 1
+    weeks = read_series(path, Columns(frequency="W-MON", resample="sum")).series
+    assert {one.frequency for one in weeks} == {"W-MON"}
+    read_series(_long(tmp_path / "months.csv", A=pd.date_range("2024-01-01", periods=9, freq="MS"),
+                      B=pd.date_range("2024-01-01", periods=9, freq="ME")))  # fmt: skip
+    read_series(_long(tmp_path / "short.csv", A=days, B=days[::3][:4]))  # too few to tell
+    steps = tmp_path / "steps.csv"
+    steps.write_text(
+        "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
+    )
+    with pytest.raises(DataError, match=r"steps of 1 and B at steps of 10"):
+        read_series(steps)
+
+
+@pytest.mark.parametrize(("trained", "other"), [("D", "W-MON"), ("D", "B"), ("h", "2h"), ("MS", "QS")])
+def test_a_table_at_another_frequency_than_the_trainings_is_refused(
+    tmp_path: Path, trained: str, other: str
+) -> None:
+    run = Columns(frequency=trained, inferred=True)
+    path = _long(tmp_path / "x.csv", A=pd.date_range("2024-01-01", periods=30, freq=other))
+    with pytest.raises(
+        DataError, match=rf"expected rows at the frequency {trained}, as in training, got {other}"
+    ):
+        read_series(path, run)
+    gaps = pd.date_range("2024-01-01", periods=30, freq=trained).delete([3, 4, 9])
+    assert len(read_series(_long(tmp_path / "y.csv", A=gaps), run).series[0].times) == 30

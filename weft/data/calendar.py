@@ -29,6 +29,9 @@ FREE_HOLES = 20.0
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
+FEW_TIMES = 8
+"""Fewer times tell no frequency: a week of business days may be days."""
+
 FEWEST = 3
 """Periods before the last one that tell whether it is incomplete."""
 
@@ -241,11 +244,12 @@ class Grid(NamedTuple):
     places: np.ndarray  # [T] index of each row's period
 
 
-def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
+def aligned(place: str, times: Any, frequency: str | None = None, *, trained: bool = False) -> Grid:
     """Align the times of a series with its frequency.
 
     Args:
         times: [T] increasing.
+        trained: the frequency is that of a training table; rows that fit another one better are refused.
     """
     most = (1 + FREE_HOLES) * len(times) + 100
     if times.dtype.kind != "M":
@@ -255,6 +259,13 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
         if len(times) < 2:
             return Grid("", times, np.arange(len(times)))
         raise irregular(place, times)
+    other = infer(times) if trained and len(times) >= FEW_TIMES else name
+    fits = other in ("", name) or alike(name, other)
+    if not fits and len(grid(other, times[0], times[-1])) == len(times):
+        raise DataError(
+            f"{place}: expected rows at the frequency {name}, as in training, got {other}; give rows at "
+            f"{name} (empty cells where nothing was measured), or train a run on a table at {other}"
+        )
     if seconds_between(times) / about_seconds(name) > most:
         raise DataError(
             f"{place}: expected times at the frequency {name}, got {plural(len(times), 'row')} from "
@@ -264,7 +275,7 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     missing = ~times.isin(on)
     if missing.any():
         other = infer(times)
-        if other and _alike(name, other):  # months that begin, and months that end
+        if other and alike(name, other):  # months that begin, and months that end
             return aligned(place, times, other)
         first = times[missing][0]
         raise DataError(
@@ -382,7 +393,7 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     )
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     """Whether periods have the same number of months, or of weeks."""
     if months := months_of(one):
         return months == months_of(other)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import aligned, incomplete, resampled
+from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import PERIODS, TIMES, has_header
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
+
+EACH = "each"
+"""The frequency of series that each have their own."""
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
@@ -66,7 +69,7 @@ class Columns(NamedTuple):
         targets: columns to forecast; if empty, all other columns of a wide table.
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
-        frequency: a pandas alias; None infers it.
+        frequency: a pandas alias; None infers one for all series, EACH one for each series.
         resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
             regular rows.
         id: the columns that together name a row's series, if one column has the values of several series.
@@ -74,6 +77,7 @@ class Columns(NamedTuple):
         zone: the time zone of times without an offset from UTC; None if they have none.
         base: the run's base of times (times.py); None if the table decides it.
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
+        inferred: whether the frequency is that of a training table, which no one has named.
         absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
             sums.
     """
@@ -89,6 +93,7 @@ class Columns(NamedTuple):
     zone: str | None = None
     base: str | None = None
     trained: Sequence[str] = ()
+    inferred: bool = False
     absent: str | None = None
 
 
@@ -178,9 +183,37 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
+    if times is not None and which.frequency is None:
+        _check_alike(path, series)
     base = None if times is None else times.zone
     return SeriesTable(
         series, columns, tuple(which.known), tuple(which.past), long, base, tuple(notes), tuple(assumed)
+    )
+
+
+def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
+    """Check that all series of a table have one frequency: a horizon is the same time for all of them."""
+    kinds: dict[str, list[TimeSeries]] = {}
+    for one in series:
+        if len(one.times) >= FEW_TIMES:
+            often = one.frequency or f"steps of {step_of(one.times)}"
+            kind = next(
+                (name for name in kinds if name == often or (one.frequency and alike(name, often))), often
+            )
+            kinds.setdefault(kind, []).append(one)
+    if len(kinds) < 2:
+        return
+    usual, *others = sorted(kinds, key=lambda name: -len(kinds[name]))
+    said = []
+    for name in others:
+        called = [one.name for one in kinds[name]]
+        said.append(f"{', '.join(called[:3])}{', ...' * (len(called) > 3)} at {name}")
+    raise DataError(
+        f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
+        f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
+        "periods (and --resample mean, or sum, to gather rows into longer ones), or --frequency "
+        f"{EACH} to forecast rows, however far apart",
+        path=path,
     )
 
 
@@ -392,7 +425,8 @@ def _series(
             if cut is not None:
                 table[times >= cut, : ends[0]] = np.nan
             times, table = resampled(times, table, which.frequency, how, end)
-        grid = aligned(called, times, which.frequency)
+        asked = None if which.frequency == EACH else which.frequency
+        grid = aligned(called, times, asked, trained=which.inferred)
         if len(missing := np.setdiff1d(np.arange(len(grid.times)), grid.places)):
             note = _note(called, grid.frequency, grid.times[missing])
         whole = np.full((len(grid.times), table.shape[1]), np.nan)

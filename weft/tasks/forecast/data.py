@@ -51,7 +51,7 @@ class SeriesData:
         known: covariates that are known in advance, such as holidays; forecasts need their values.
         past: covariates with an unknown future, such as the weather; only their past is read.
         frequency: time between rows, as a pandas alias (h, 15min, D, B, W-SUN, MS, ME, QE); null infers
-            it from the times.
+            one for all series from the times, `each` one for each series.
         resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
         absent: zero or missing, for periods without a row when rows are aggregated; null is zero for sums.
@@ -122,7 +122,8 @@ class SeriesData:
         which = self.columns
         if self.generated is None:
             base = about.get("base", UNKNOWN) if about else None
-            which = which._replace(base=base, trained=self.trained(about))
+            inferred = bool(about and about.get("inferred"))
+            which = which._replace(base=base, trained=self.trained(about), inferred=inferred)
         table = read_series(path, which)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
