@@ -54,7 +54,6 @@ class SeriesWindows:
     """Values of all series, and their scaled windows.
 
     Args:
-        table: the series.
         split: three fractions or three numbers of rows: training, validation, test; None if every window is
             a test.
         lookback, horizon: rows of the past and of the future.
@@ -66,20 +65,17 @@ class SeriesWindows:
             the scale of all rows before its future.
 
     Attributes:
-        names: of the N series.
         numbers: [N] by which a model knows them.
         new: names of the series that are new since the training of the run.
         left_out: what is too short for a window or has no value, as text for the user; the others are read.
         scale: see Scale; of a new series, that of all its rows.
         known_size: G, number of known covariates, including the calendar.
         known_scale: scale of the table's known covariates; the calendar is not scaled.
-        channels: scale of the extra input columns.
         fill: a missing value of the past is the last one before it (1), or that of the last season (its
             rows), whichever is closer to the training part.
 
     Raises:
         DataError: every series is too short or has no value in the training part.
-        ConfigError: an impossible split.
     """
 
     def __init__(

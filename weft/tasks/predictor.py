@@ -146,7 +146,6 @@ class PlainAnswer(Answer):
     """A text or a number that says everything.
 
     Args:
-        value: the answer.
         form: of its text, such as ".2f".
 
     Example:
@@ -170,7 +169,6 @@ class NoAnswer(Answer):
 
     Args:
         wrong: the reason, with the place of the input.
-        lines: number of lines of an answer.
     """
 
     def __init__(self, wrong: str, lines: int = 1) -> None:
@@ -669,15 +667,7 @@ def _warn(lines: Iterable[str]) -> None:
 
 
 def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:
-    """The text of an input, with a border between the texts of several columns.
-
-    Raises:
-        DataError: no text, or a column is missing.
-
-    Example:
-        >>> as_text({"subject": "Hi", "body": "all"}, Place("input"), ["subject", "body"], " | ")
-        'Hi | all'
-    """
+    """The text of an input, with a border between the texts of several columns."""
     if columns and not isinstance(raw, str) and hasattr(raw, "keys"):
         absent = next((name for name in columns if name not in raw), None)
         if absent is not None:
@@ -711,16 +701,7 @@ def read_each(
 
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:
-    """An answer for each item, in order, or the error if it cannot be answered.
-
-    Example:
-        >>> def halves(numbers):
-        ...     if 7 in numbers:
-        ...         raise DataError("7 is odd")
-        ...     return [number // 2 for number in numbers]
-        >>> list(each([2, 7, 4], halves))
-        [1, DataError('7 is odd'), 2]
-    """
+    """An answer for each item, in order, or the error if it cannot be answered."""
     try:
         found = list(answer(items)) if items else []
     except (DataError, ShapeError) as error:
