@@ -94,7 +94,9 @@ def main() -> None:
             )
             for before, text, reference, each in zip(plain, texts, references, wanted, strict=True):
                 if before != text and "-v" in sys.argv:
-                    print("-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  ")
+                    print(
+                        "-", each, before, text, reference, doubled(before, text, reference, each), sep="\n  "
+                    )
 
 
 if __name__ == "__main__":

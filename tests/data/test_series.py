@@ -170,3 +170,43 @@ def test_a_table_at_another_frequency_than_the_trainings_is_refused(
         read_series(path, run)
     gaps = pd.date_range("2024-01-01", periods=30, freq=trained).delete([3, 4, 9])
     assert len(read_series(_long(tmp_path / "y.csv", A=gaps), run).series[0].times) == 30
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "then"),
+    [
+        ("V1,V2,V3,V4,V5", "Y1,3,4,5,", "--id V1 --time ds"),
+        ("id,item_id,d_1,d_2,d_3,d_4", "a_1,a,0,2,1,0", "--id id --time ds"),
+        ("date,00:00,00:30,01:00,01:30", "2024-01-01,1,2,3,4", "--time date,time"),
+    ],
+)
+def test_a_table_with_a_column_for_each_step_gets_a_command_that_turns_it(
+    tmp_path: Path, header: str, row: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text(
+        f"{header}\n{row}\n{row.replace('Y1', 'Y2').replace('a_1', 'b_1').replace('01-01', '01-02')}\n"
+    )
+    with pytest.raises(DataError, match="turn the table") as error:
+        read_series("x.csv")
+    said = str(error.value)
+    assert f"{then} --target y" in said
+    exec(said.split('python -c "')[1].split('", and')[0])
+    names = {"time": then.split("--time ")[1].split(","), "targets": ["y"]}
+    names |= {"id": [then.split("--id ")[1].split(" ")[0]]} if "--id" in then else {}
+    first = read_series("long.csv", Columns(**names)).series[0].values[:, 0]
+    wanted = [float(cell) for cell in row.split(",") if cell.isdecimal()]
+    assert first[: len(wanted)].tolist() == wanted
+
+
+def test_twice_a_day_by_local_clocks_names_the_clocks(tmp_path: Path) -> None:
+    days = pd.date_range("2022-10-20", "2022-11-10", tz="Europe/Berlin")
+    times = [day.replace(hour=hour).isoformat() for day in days for hour in (8, 20)]
+    path = tmp_path / "x.csv"
+    path.write_text("ds,y\n" + "".join(f"{time},1\n" for time in times))
+    with pytest.raises(
+        DataError, match=r"leave the offsets out: the clocks of Europe/Berlin are regular \(12h\)"
+    ):
+        read_series(path)
+    path.write_text("ds,y\n" + "".join(f"{time[:19]},1\n" for time in times))
+    assert read_series(path).series[0].frequency == "12h"

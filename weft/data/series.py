@@ -30,6 +30,12 @@ _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\
 EACH = "each"
 """The frequency of series that each have their own."""
 
+_CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?\d\d?", re.IGNORECASE)
+"""Columns of the hours of a day."""
+
+_COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
+"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
+
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
 
@@ -338,17 +344,30 @@ def _rows(path: Path) -> TableRows:
 
 
 def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
-    """Check that periods are rows and not columns, as statistical offices publish them."""
-    periods = [name for name in names if _PERIOD.fullmatch(name)]
-    if len(periods) < 3 or len(periods) <= len(names) / 2 or are_times([row[0] for _, row in rows]):
+    """Check that periods are rows and not columns, as offices, M4, M5 and meters of half-hours write them."""
+    dated = are_times([row[0] for _, row in rows])
+    of_days = [name for name in names if dated and _CLOCK.fullmatch(name)]
+    counted = [name for name in names if not dated and _COUNTED.fullmatch(name)]
+    periods = of_days or [name for name in names if not dated and _PERIOD.fullmatch(name)] or counted
+    if (
+        len(periods) < 3
+        or len(periods) <= len(names) / 2
+        or (counted is periods and is_number(rows[0][1][0]))
+    ):
         return
-    others = [name for name in names if name not in periods]
+    others = [name for name in names if name not in periods] or [periods.pop(0)]
     sep = f", sep={mark!r}" if mark != "," else ""
     read = f"read_excel('{path}')" if path.suffix in WORKBOOKS else f"read_csv('{path}'{sep})"
+    name = "time" if of_days else "ds"
+    call = f"pd.{read}.melt({others[:6]}, var_name='{name}', value_name='y').dropna()"
+    if of_days:
+        call += f".sort_values({[*others[:1], name]})"
+    if periods is counted:
+        call += ".assign(ds=lambda t: t.ds.str.extract('([0-9]+)$')[0])"
     why = f"expected a row for each time, got a column for each ({periods[0]} to {periods[-1]}); turn the "
-    why += f"table: python -c \"import pandas as pd; pd.{read}.melt({others[:5]}, var_name='ds', "
-    why += "value_name='y').to_csv('long.csv', index=False)\""
-    raise DataError(why, path=path, line=line)
+    why += f"table: python -c \"import pandas as pd; {call}.to_csv('long.csv', index=False)\""
+    why += f", and name --time {others[0]},time" if of_days else f", and name --id {others[0]} --time ds"
+    raise DataError(f"{why} --target y", path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:

@@ -222,8 +222,11 @@ def _long_enough(
     """The series with so many training rows and values in them, and why others are left out."""
     kept, left_out, what = [], [], "rows" if split is None else "training rows"
     for series in table.series:
-        end = _ends(series, split)[0 if split is not None else -1]
         called = f"series {series.name!r}" if series.name else "the series"
+        if len(table.series) > 1 and split is not None and 1 + 1e-9 < sum(split) > len(series.times):
+            left_out.append(f"{called}: expected {sum(split):g} rows, as split has, got {len(series.times)}")
+            continue
+        end = _ends(series, split)[0 if split is not None else -1]
         if end < rows:
             left_out.append(f"{called}: expected at least {rows} {what}, got {end}")
         elif table.long and not np.isfinite(series.values[:end]).any():
