@@ -210,3 +210,36 @@ def test_twice_a_day_by_local_clocks_names_the_clocks(tmp_path: Path) -> None:
         read_series(path)
     path.write_text("ds,y\n" + "".join(f"{time[:19]},1\n" for time in times))
     assert read_series(path).series[0].frequency == "12h"
+
+
+def test_half_hours_by_period_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = [(f"2024-01-0{day}", period) for day in (1, 2) for period in range(1, 49)]
+    path.write_text("settlement_date,settlement_period,mw\n" + "".join(f"{a},{b},{b}\n" for a, b in rows))
+    found = read_series(path, Columns(time=["settlement_date", "settlement_period"])).series[0]
+    assert found.frequency == "30min" and str(found.times[47]) == "2024-01-01 23:30:00"
+    path.write_text(path.read_text().replace("2024-01-02,48,", "2024-01-02,50,"))
+    with pytest.raises(DataError, match="'2024-01-02 24:30' is not a time.*clocks go back: write times with"):
+        read_series(path, Columns(time=["settlement_date", "settlement_period"]))
+
+
+def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    days = "".join(f"2024-01-0{n},{n},{n + 1}\n" for n in range(1, 6))
+    path.write_text("Price,Close,Volume\nTicker,AAPL,AAPL\nDate,,\n" + days)
+    table = read_series(path)
+    assert table.columns == ("Close", "Volume") and table.series[0].values[:, 0].tolist() == [1, 2, 3, 4, 5]
+    path.write_text("Price,Close,Close\nTicker,AAPL,MSFT\nDate,,\n" + days)
+    assert read_series(path).columns == ("AAPL", "MSFT")
+
+
+def test_a_covariate_of_classes_gets_a_command_that_makes_columns_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0\n")
+    with pytest.raises(DataError, match="name holiday_0, holiday_a and so on") as error:
+        read_series("x.csv", Columns(known=["holiday"], targets=["sold"]))
+    exec(str(error.value).split('python -c "')[1].split('", and')[0])
+    found = read_series("columns.csv", Columns(known=["holiday_0", "holiday_a"], targets=["sold"])).series[0]
+    assert found.known.tolist() == [[0, 1], [1, 0], [1, 0]]

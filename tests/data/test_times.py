@@ -243,7 +243,10 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
     ) as told:
         read_series(tmp_path / "x.csv")
     command = (
-        str(told.value).partition('python -c "')[2].rstrip('"').replace("long.csv", f"{tmp_path}/long.csv")
+        str(told.value)
+        .partition('python -c "')[2]
+        .partition('", and')[0]
+        .replace("long.csv", f"{tmp_path}/long.csv")
     )
     exec(command)
     found = read_series(tmp_path / "long.csv", guessed(tmp_path / "long.csv", Columns())[0])

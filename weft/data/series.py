@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
-from weft.data.guess import PERIODS, TIMES, has_header
+from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
@@ -172,6 +172,8 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
     _check_apart(columns, which)
+    for place_of in (*kinds[1], *kinds[2]):
+        _check_numbers(path, rows, place_of, header[place_of])
     times = None if place < 0 else column_times(path, rows, place, which)
     series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
     ends = (
@@ -275,7 +277,9 @@ def joined_time(parts: Sequence[tuple[str, str]]) -> str:
     text = parts[0][1]
     for name, cell in parts[1:]:
         letter = next((letter for letter, form in PERIODS.items() if form.match(name)), "")
-        if letter and cell.isdigit():
+        if HALF_HOUR.fullmatch(name) and cell.isdigit() and len(text) > 4:
+            text += f" {(int(cell) - 1) // 2:02d}:{(int(cell) - 1) % 2 * 30:02d}"
+        elif letter and cell.isdigit():
             text += f"-{letter}{cell.zfill(2 if letter == 'W' else 1)}"
         elif cell.isalpha() or text[:1].isalpha():  # names of months
             text = f"{cell} {text}"
@@ -324,6 +328,9 @@ def _rows(path: Path) -> TableRows:
     if not read:
         raise DataError("expected a header and rows of numbers, got rows without text", path=path)
     names = table.names()
+    if head := _more_headers(read):
+        names = [read[head][1][0].strip(), *_joined_names([row for _, row in read[:head]])]
+        read = [(read[0][0], names), *read[head + 1 :]]
     kept = [n for n, name in enumerate(names[:count]) if name or any(row[n].strip() for _, row in read)]
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
         read = [(line, [row[n] for n in kept]) for line, row in read]
@@ -341,6 +348,20 @@ def _rows(path: Path) -> TableRows:
         shown = ", ".join(cell.strip() for cell in first[:3]) + ", ..." * (len(first) > 3)
         said.append(f"{path}: the first row ({shown[:60]}) is read as {what}")
     return TableRows(names, list(rows), [*table.notes, *said])
+
+
+def _more_headers(rows: Sequence[tuple[int, list[str]]]) -> int:
+    """The row, among the first, that only names the index: pandas writes it below several header rows."""
+    for number, (_, (first, *others)) in enumerate(rows[1:4], 1):
+        if first.strip() and not any(map(str.isdigit, first)) and others and not any(map(str.strip, others)):
+            return number
+    return 0
+
+
+def _joined_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names of columns from several header rows, without rows whose cells are all the same."""
+    told = [row[1:] for row in rows if len(set(row[1:])) > 1] or [rows[0][1:]]
+    return [" ".join(dict.fromkeys(cell.strip() for cell in cells)) for cells in zip(*told, strict=True)]
 
 
 def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
@@ -396,6 +417,20 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
                 f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}{hint}"
             )
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
+
+
+def _check_numbers(path: Path, rows: Sequence[tuple[int, list[str]]], place: int, name: str) -> None:
+    """Check that a covariate has numbers, not names of classes."""
+    for line, row in rows:
+        cell = row[place].strip()
+        if not (is_number(cell) or _missing(cell) or cell.lower() in TRUTH):
+            values = sorted({row[place].strip() for _, row in rows})
+            made = f"pd.read_csv('{path}', dtype={{'{name}': str}}), columns=['{name}'], dtype=int"
+            some = ", ".join(f"{name}_{value}" for value in values[:3])
+            why = f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or make a column of 0 "
+            why += f'and 1 for each of its {len(values)} values: python -c "import pandas as pd; '
+            why += f"pd.get_dummies({made}).to_csv('columns.csv', index=False)\", and name {some} and so on"
+            raise DataError(why, path=path, line=line)
 
 
 def _check_apart(columns: Sequence[str], which: Columns) -> None:

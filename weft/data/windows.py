@@ -61,6 +61,7 @@ class SeriesWindows:
         targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
+        positive: no value is below 0, and no forecast shall be.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
@@ -89,6 +90,7 @@ class SeriesWindows:
         targets: Sequence[str] = (),
         channels: bool = False,
         season: int = 1,
+        positive: bool = False,
         trained: TrainedScales | None = None,
     ) -> None:
         enough, self.left_out = _long_enough(table, split, lookback + horizon)
@@ -100,6 +102,7 @@ class SeriesWindows:
         self.lookback = lookback
         self.horizon = horizon
         self.sees_all = channels
+        self.positive = positive
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
         if trained is not None:
@@ -131,6 +134,12 @@ class SeriesWindows:
                 one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
+        for one in self._series if positive else ():
+            if (one.values < 0).any():
+                least = float(np.nanmin(one.values))
+                raise ConfigError(
+                    f"positive: expected no value below 0, got {least:g} in {one.name}; leave it out"
+                )
         self.new = [name for name in self.names if trained and name not in order]
         self.scale = Scale(*np.array([[side[-1] for side in one.scale] for one in self._series]).T)
         order = order or {name: number for number, name in enumerate(self.names)}

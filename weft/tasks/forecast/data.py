@@ -55,6 +55,7 @@ class SeriesData:
         resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
         absent: zero or missing, for periods without a row when rows are aggregated; null is zero for sums.
+        positive: no value is below 0, as of counts: forecasts and quantiles below 0 become 0.
         calendar: add hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: number of rows to read, and number of rows to forecast.
@@ -78,6 +79,7 @@ class SeriesData:
     frequency: str | None = None
     resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
     absent: Literal["zero", "missing"] | None = None
+    positive: bool = False
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
     lookback: AtLeastOne = 96
@@ -179,6 +181,7 @@ class SeriesData:
             targets=self.targets,
             channels=channels,
             season=self.season_of(table),
+            positive=self.positive,
             trained=scales_of(about) if about else None,
         )
 

@@ -87,6 +87,7 @@ class ForecastInit(Init):
             "What periods without a row are with --resample. Default: zero for sums.",
             choices=("zero", "missing"),
         ),
+        Option("positive", "No value is below 0, as of counts: no forecast shall be.", bool),
         *TRIAL.options(),
     )
     trial: ClassVar = TRIAL
@@ -104,7 +105,8 @@ class ForecastInit(Init):
             values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
             words += [word for one in values if one for word in (f"--{name}", one)]
         solve = given["model"] == "ridge"
-        return recipe(file, given["horizon"], which, solve=solve)._replace(steps=[words])
+        positive = bool(given["positive"])
+        return recipe(file, given["horizon"], which, solve=solve, positive=positive)._replace(steps=[words])
 
 
 def years(times: np.ndarray) -> float:
@@ -128,7 +130,9 @@ class _Measured(NamedTuple):
     left_out: Sequence[str]
 
 
-def recipe(file: Path, horizon: int, which: Columns, *, solve: bool = False) -> NewRecipe:
+def recipe(
+    file: Path, horizon: int, which: Columns, *, solve: bool = False, positive: bool = False
+) -> NewRecipe:
     """A recipe whose lookback, segment and season fit the file; windows that do not overlap are counted."""
     from weft.tasks.forecast.data import short
 
@@ -156,6 +160,7 @@ def recipe(file: Path, horizon: int, which: Columns, *, solve: bool = False) -> 
             "absent": which.absent,
             "lookback": found.lookback,
             "horizon": horizon,
+            "positive": "true" if positive else None,
             "calendar": "true" if found.years >= YEARS else "false",
             "batch": batch,
             "segment": found.segment,
