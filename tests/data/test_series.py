@@ -192,9 +192,9 @@ def test_a_table_with_a_column_for_each_step_gets_a_command_that_turns_it(
     said = str(error.value)
     assert f"{then} --target y" in said
     exec(said.split('python -c "')[1].split('", and')[0])
-    names = {"time": then.split("--time ")[1].split(","), "targets": ["y"]}
-    names |= {"id": [then.split("--id ")[1].split(" ")[0]]} if "--id" in then else {}
-    first = read_series("long.csv", Columns(**names)).series[0].values[:, 0]
+    ids = [then.split("--id ")[1].split(" ")[0]] if "--id" in then else []
+    which = Columns(time=then.split("--time ")[1].split(","), id=ids, targets=["y"])
+    first = read_series("long.csv", which).series[0].values[:, 0]
     wanted = [float(cell) for cell in row.split(",") if cell.isdecimal()]
     assert first[: len(wanted)].tolist() == wanted
 

@@ -163,24 +163,14 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
     if not named and not others:
         raise _nothing(path, header, which, columns)
-    if long and len(columns) != 1:
-        raise ConfigError(
-            f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
-            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
-        )
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
-    _check_apart(columns, which)
-    for place_of in (*kinds[1], *kinds[2]):
-        _check_numbers(path, rows, place_of, header[place_of])
+    _check_roles(path, columns, which, one=long)
+    _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
-    ends = (
-        Ends()
-        if times is None or which.resample != "sum"
-        else _ends_of(path, rows, times.times, kinds[0], which)
-    )
+    ends = _ends_of(path, rows, times, kinds[0], which)
     assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
@@ -193,10 +183,8 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         assumed += [said] if said and said not in assumed else []
     if times is not None and which.frequency is None:
         _check_alike(path, series)
-    base = None if times is None else times.zone
-    return SeriesTable(
-        series, columns, tuple(which.known), tuple(which.past), long, base, tuple(notes), tuple(assumed)
-    )
+    covariates, base = (tuple(which.known), tuple(which.past)), None if times is None else times.zone
+    return SeriesTable(series, columns, *covariates, long, base, tuple(notes), tuple(assumed))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -419,11 +407,15 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
-def _check_numbers(path: Path, rows: Sequence[tuple[int, list[str]]], place: int, name: str) -> None:
-    """Check that a covariate has numbers, not names of classes."""
-    for line, row in rows:
-        cell = row[place].strip()
-        if not (is_number(cell) or _missing(cell) or cell.lower() in TRUTH):
+def _check_numbers(
+    path: Path, rows: Sequence[tuple[int, list[str]]], places: Sequence[int], header: Sequence[str]
+) -> None:
+    """Check that covariates have numbers, not names of classes."""
+    for place, name in ((place, header[place]) for place in places):
+        for line, row in rows:
+            cell = row[place].strip()
+            if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
+                continue
             values = sorted({row[place].strip() for _, row in rows})
             made = f"pd.read_csv('{path}', dtype={{'{name}': str}}), columns=['{name}'], dtype=int"
             some = ", ".join(f"{name}_{value}" for value in values[:3])
@@ -433,14 +425,19 @@ def _check_numbers(path: Path, rows: Sequence[tuple[int, list[str]]], place: int
             raise DataError(why, path=path, line=line)
 
 
-def _check_apart(columns: Sequence[str], which: Columns) -> None:
-    """Check that no column has two roles."""
+def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
+    """Check that a long table has one column of values, and that no column has two roles."""
+    if one and len(columns) != 1:
+        raise ConfigError(
+            f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
+            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
+        )
     names = [*columns, *which.known, *which.past]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
 
 
-class Ends(NamedTuple):
+class SumEnds(NamedTuple):
     """Where the sums of a table end."""
 
     last: Any = None  # time up to which periods without a row are 0
@@ -456,7 +453,7 @@ def _series(
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
-    sums: Ends,
+    sums: SumEnds,
 ) -> tuple[TimeSeries, str, str]:
     """A series, and notes about its missing periods and its order."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
@@ -494,11 +491,17 @@ def _series(
 
 
 def _ends_of(
-    path: Path, rows: Sequence[tuple[int, list[str]]], times: Any, targets: Sequence[int], which: Columns
-) -> Ends:
+    path: Path,
+    rows: Sequence[tuple[int, list[str]]],
+    column: TimeColumn | None,
+    targets: Sequence[int],
+    which: Columns,
+) -> SumEnds:
     """The last time of a ledger with a value, without an incomplete period."""
+    if column is None or which.resample != "sum":
+        return SumEnds()
     often = str(which.frequency)
-    measured = times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
+    measured = column.times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
     cut = incomplete(measured, often) if len(measured) else None
     said = []
     if cut is not None:
@@ -507,7 +510,7 @@ def _ends_of(
         measured = measured[measured < cut]
     zero = which.absent != "missing" and len(measured) > 0
     said += ["a period without a row is 0 (data.absent: missing changes it)"] if zero else []
-    return Ends(measured.max() if zero else None, cut, f"{path}: {'; '.join(said)}" if said else "")
+    return SumEnds(measured.max() if zero else None, cut, f"{path}: {'; '.join(said)}" if said else "")
 
 
 def _like(time: Any, times: "pd.DatetimeIndex", zone: str | None) -> Any:

@@ -125,21 +125,15 @@ class SeriesWindows:
                 values, called = series.values[:, column], series.name or name
                 if trained is None:
                     scale = _scale(values[: ends[0], None], [name])
-                elif called in order:
-                    scale = Scale(*(side[order[called], None] for side in trained.series))
                 else:
-                    scale = _scale_before(values)
+                    scale = _known(order.get(called), trained) or _scale_before(values)
                 scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
                 whole, times = filled(values, np.nan, self.fill), series.times
                 one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
-        for one in self._series if positive else ():
-            if (one.values < 0).any():
-                least = float(np.nanmin(one.values))
-                raise ConfigError(
-                    f"positive: expected no value below 0, got {least:g} in {one.name}; leave it out"
-                )
+        if positive:
+            _check_positive(self._series)
         self.new = [name for name in self.names if trained and name not in order]
         self.scale = Scale(*np.array([[side[-1] for side in one.scale] for one in self._series]).T)
         order = order or {name: number for number, name in enumerate(self.names)}
@@ -243,6 +237,18 @@ def _long_enough(
         else:
             kept.append(series)
     return kept, left_out
+
+
+def _known(place: int | None, trained: TrainedScales) -> Scale | None:
+    """The scale of a series in the training of a run, by its place there; None if it is new."""
+    return None if place is None else Scale(*(side[place, None] for side in trained.series))
+
+
+def _check_positive(series: Sequence[WindowedSeries]) -> None:
+    for one in series:
+        if (one.values < 0).any():
+            least = f"{np.nanmin(one.values):g} in {one.name}"
+            raise ConfigError(f"positive: expected no value below 0, got {least}; leave it out")
 
 
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
