@@ -31,7 +31,7 @@ def readable(value: float, deviation: float) -> str:
     """A number with six digits, or as many as show six of its series' deviation.
 
     Example:
-        >>> readable(1.23456789, 0.5), readable(104872006.123456, 50.0), readable(12345678.9, 1e7)
+        >>> readable(1.23456789, 2.0), readable(104872006.123456, 50.0), readable(12345678.9, 1e7)
         ('1.23457', '104872006.1235', '12345679')
     """
     if not math.isfinite(value) or value == 0:
