@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from weft.data.calendar import after, grid, infer, resampled, season_of
+from weft.data.calendar import after, grid, infer, months_of, resampled, season_of
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError
+from weft.export.programs import times as programs
 
 
 def dates(*texts: str) -> np.ndarray:
@@ -52,6 +53,36 @@ def test_the_fifteenth_of_each_month_and_the_thirtieth_where_there_is_one() -> N
         "2024-12-30", "2025-01-30", "2025-02-28", "2025-03-30",
     ]  # fmt: skip
     assert season_of("3 months") == 4
+
+
+@pytest.mark.parametrize(
+    ("past", "future"),
+    [
+        (["2010-01-30", "2010-02-28", "2010-03-30"], ["2010-04-30", "2010-05-30"]),
+        (["2019-12-30", "2020-01-30", "2020-02-29"], ["2020-03-30", "2020-04-30"]),  # ends in February
+        (["2023-02-28", "2023-03-30", "2023-05-30"], ["2023-06-30", "2023-07-30"]),  # begins in February
+        (
+            ["2023-02-28", "2023-05-29", "2023-08-29", "2023-11-29", "2024-02-29"],
+            ["2024-05-29", "2024-08-29"],
+        ),  # quarters
+        (["2022-11-30", "2023-02-28", "2023-05-30"], ["2023-08-30", "2023-11-30"]),
+        (["2023-01-28", "2023-02-28", "2023-03-28"], ["2023-04-28", "2023-05-28"]),
+    ],
+)
+def test_a_day_that_february_lacks_comes_again_in_march(past: list[str], future: list[str]) -> None:
+    times = dates(*past)
+    name = infer(times)
+    assert days(after(name, times[-1], 2)) == future
+    whole = [*past, *future]
+    assert set(whole) <= set(days(grid(name, times[0], future[-1])))
+    assert days(programs.every(dates(*past), {"months": months_of(name)}, 2))[-2:] == future
+    zoned = pd.DatetimeIndex(past).tz_localize("Europe/Zagreb")
+    assert days(after(infer(zoned), zoned[-1], 2)) == future
+
+
+def test_opening_hours_are_hours_with_gaps() -> None:
+    hours = pd.date_range("2024-01-01", periods=24 * 9, freq="h")
+    assert infer(hours[(hours.hour >= 10) & (hours.hour <= 14)]) == "h"
 
 
 def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:
@@ -103,7 +134,7 @@ def test_irregular_times_are_refused_and_gathered_on_request(tmp_path: Path) -> 
     assert days(gathered.times) == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
     np.testing.assert_array_equal(gathered.values[:, 0], [2, 5, np.nan, 8.5])
     total = read_series(path, Columns(frequency="D", resample="sum")).series[0]
-    np.testing.assert_array_equal(total.values[:, 0], [4, 5, np.nan, 17])
+    np.testing.assert_array_equal(total.values[:, 0], [4, 5, 0, 17])
 
 
 def test_times_that_are_not_of_the_given_frequency_are_named(tmp_path: Path) -> None:
@@ -185,3 +216,24 @@ def test_rows_at_the_end_without_a_value_are_the_future(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("ds,y,fair\n2024-01,1,0\n2024-02,2,\n2024-03,3,0\n")
     with pytest.raises(DataError, match=r"x\.csv:3: .*fair.*known ahead"):
         read_series(tmp_path / "x.csv", Columns(known=["fair"]))
+
+
+def test_days_without_a_row_of_a_ledger_are_zero_and_an_incomplete_period_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.csv"
+    rows = [("A", "2024-01-01", 2), ("A", "2024-01-01", 3), ("A", "2024-01-05", 4), ("A", "2024-01-06", "")]
+    rows += [("B", "2024-01-02", 7), ("B", "2024-01-08", 1)]
+    path.write_text("item,day,qty\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    which = Columns(time=["day"], id=["item"], targets=["qty"], frequency="D", resample="sum")
+    table = read_series(path, which)
+    found = {one.name: one.values[:, 0] for one in table.series}
+    # The ledger ends on the 8th for both; the 6th has a row without a number.
+    np.testing.assert_array_equal(found["A"], [5, 0, 0, 0, 4, np.nan, 0, 0])
+    np.testing.assert_array_equal(found["B"], [7, 0, 0, 0, 0, 0, 1])
+    assert "a period without a row is 0 (data.absent: missing changes it)" in " ".join(table.assumed)
+    other = read_series(path, which._replace(absent="missing")).series[0].values[:, 0]
+    np.testing.assert_array_equal(other, [5, np.nan, np.nan, np.nan, 4])
+    days = pd.date_range("2024-01-01", "2024-06-10")
+    path.write_text("day,qty\n" + "".join(f"{day.date()},1\n" for day in days))
+    months = read_series(path, Columns(time=["day"], targets=["qty"], frequency="MS", resample="sum"))
+    assert months.series[0].values[:, 0].tolist() == [31, 29, 31, 30, 31]
+    assert "last period of the frequency MS is left out, as its rows end on 2024-06-10" in months.assumed[0]

@@ -124,3 +124,122 @@ def test_a_parquet_table_is_read_as_its_csv(tmp_path: Path) -> None:
     np.testing.assert_array_equal(one.values, table[["y", "n"]].to_numpy())
     assert (one.times == other.times).all() and (one.times == times).all()
     np.testing.assert_array_equal(one.values, other.values)
+
+
+def _long(path: Path, **times: "pd.DatetimeIndex") -> Path:
+    lines = [f"{name},{time},{n}" for name, own in times.items() for n, time in enumerate(own)]
+    path.write_text("unique_id,ds,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_path: Path) -> None:
+    days, mondays, business = (
+        pd.date_range("2024-01-01", periods=40, freq=name) for name in ("D", "W-MON", "B")
+    )
+    path = _long(tmp_path / "mixed.csv", A=days, B=mondays, C=business)
+    with pytest.raises(
+        DataError, match=r"one frequency .* got D and B at W-MON; C at B; .*--frequency D .*each"
+    ):
+        read_series(path)
+    each = read_series(path, Columns(frequency="each")).series
+    assert [one.frequency for one in each] == ["D", "W-MON", "B"]
+    whole = read_series(path, Columns(frequency="D")).series
+    assert [one.frequency for one in whole] == ["D"] * 3 and len(whole[1].times) == 39 * 7 + 1
+    weeks = read_series(path, Columns(frequency="W-MON", resample="sum")).series
+    assert {one.frequency for one in weeks} == {"W-MON"}
+    read_series(_long(tmp_path / "months.csv", A=pd.date_range("2024-01-01", periods=9, freq="MS"),
+                      B=pd.date_range("2024-01-01", periods=9, freq="ME")))  # fmt: skip
+    read_series(_long(tmp_path / "short.csv", A=days, B=days[::3][:4]))  # too few to tell
+    steps = tmp_path / "steps.csv"
+    steps.write_text(
+        "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
+    )
+    with pytest.raises(DataError, match=r"steps of 1 and B at steps of 10"):
+        read_series(steps)
+
+
+@pytest.mark.parametrize(("trained", "other"), [("D", "W-MON"), ("D", "B"), ("h", "2h"), ("MS", "QS")])
+def test_a_table_at_another_frequency_than_the_trainings_is_refused(
+    tmp_path: Path, trained: str, other: str
+) -> None:
+    run = Columns(frequency=trained, inferred=True)
+    path = _long(tmp_path / "x.csv", A=pd.date_range("2024-01-01", periods=30, freq=other))
+    with pytest.raises(
+        DataError, match=rf"expected rows at the frequency {trained}, as in training, got {other}"
+    ):
+        read_series(path, run)
+    gaps = pd.date_range("2024-01-01", periods=30, freq=trained).delete([3, 4, 9])
+    assert len(read_series(_long(tmp_path / "y.csv", A=gaps), run).series[0].times) == 30
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "then"),
+    [
+        ("V1,V2,V3,V4,V5", "Y1,3,4,5,", "--id V1 --time ds"),
+        ("id,item_id,d_1,d_2,d_3,d_4", "a_1,a,0,2,1,0", "--id id --time ds"),
+        ("date,00:00,00:30,01:00,01:30", "2024-01-01,1,2,3,4", "--time date,time"),
+    ],
+)
+def test_a_table_with_a_column_for_each_step_gets_a_command_that_turns_it(
+    tmp_path: Path, header: str, row: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text(
+        f"{header}\n{row}\n{row.replace('Y1', 'Y2').replace('a_1', 'b_1').replace('01-01', '01-02')}\n"
+    )
+    with pytest.raises(DataError, match="turn the table") as error:
+        read_series("x.csv")
+    said = str(error.value)
+    assert f"{then} --target y" in said
+    exec(said.split('python -c "')[1].split('", and')[0])
+    ids = [then.split("--id ")[1].split(" ")[0]] if "--id" in then else []
+    which = Columns(time=then.split("--time ")[1].split(","), id=ids, targets=["y"])
+    first = read_series("long.csv", which).series[0].values[:, 0]
+    wanted = [float(cell) for cell in row.split(",") if cell.isdecimal()]
+    assert first[: len(wanted)].tolist() == wanted
+
+
+def test_twice_a_day_by_local_clocks_names_the_clocks(tmp_path: Path) -> None:
+    days = pd.date_range("2022-10-20", "2022-11-10", tz="Europe/Berlin")
+    times = [day.replace(hour=hour).isoformat() for day in days for hour in (8, 20)]
+    path = tmp_path / "x.csv"
+    path.write_text("ds,y\n" + "".join(f"{time},1\n" for time in times))
+    with pytest.raises(
+        DataError, match=r"leave the offsets out: the clocks of Europe/Berlin are regular \(12h\)"
+    ):
+        read_series(path)
+    path.write_text("ds,y\n" + "".join(f"{time[:19]},1\n" for time in times))
+    assert read_series(path).series[0].frequency == "12h"
+
+
+def test_half_hours_by_period_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = [(f"2024-01-0{day}", period) for day in (1, 2) for period in range(1, 49)]
+    path.write_text("settlement_date,settlement_period,mw\n" + "".join(f"{a},{b},{b}\n" for a, b in rows))
+    found = read_series(path, Columns(time=["settlement_date", "settlement_period"])).series[0]
+    assert found.frequency == "30min" and str(found.times[47]) == "2024-01-01 23:30:00"
+    path.write_text(path.read_text().replace("2024-01-02,48,", "2024-01-02,50,"))
+    with pytest.raises(DataError, match="'2024-01-02 24:30' is not a time.*clocks go back: write times with"):
+        read_series(path, Columns(time=["settlement_date", "settlement_period"]))
+
+
+def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    days = "".join(f"2024-01-0{n},{n},{n + 1}\n" for n in range(1, 6))
+    path.write_text("Price,Close,Volume\nTicker,AAPL,AAPL\nDate,,\n" + days)
+    table = read_series(path)
+    assert table.columns == ("Close", "Volume") and table.series[0].values[:, 0].tolist() == [1, 2, 3, 4, 5]
+    path.write_text("Price,Close,Close\nTicker,AAPL,MSFT\nDate,,\n" + days)
+    assert read_series(path).columns == ("AAPL", "MSFT")
+
+
+def test_a_covariate_of_classes_gets_a_command_that_makes_columns_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0\n")
+    with pytest.raises(DataError, match="name holiday_0, holiday_a and so on") as error:
+        read_series("x.csv", Columns(known=["holiday"], targets=["sold"]))
+    exec(str(error.value).split('python -c "')[1].split('", and')[0])
+    found = read_series("columns.csv", Columns(known=["holiday_0", "holiday_a"], targets=["sold"])).series[0]
+    assert found.known.tolist() == [[0, 1], [1, 0], [1, 0]]

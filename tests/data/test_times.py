@@ -243,7 +243,10 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
     ) as told:
         read_series(tmp_path / "x.csv")
     command = (
-        str(told.value).partition('python -c "')[2].rstrip('"').replace("long.csv", f"{tmp_path}/long.csv")
+        str(told.value)
+        .partition('python -c "')[2]
+        .partition('", and')[0]
+        .replace("long.csv", f"{tmp_path}/long.csv")
     )
     exec(command)
     found = read_series(tmp_path / "long.csv", guessed(tmp_path / "long.csv", Columns())[0])
@@ -253,7 +256,7 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
 def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
     days, amounts = ["2024-01-03", "2024-01-01", "2024-01-03", "2024-01-06", "2024-01-01"], [5, 1, 7, 2, 10]
     gathered = read(tmp_path, days, amounts, frequency="D", resample="sum").series[0]
-    np.testing.assert_array_equal(gathered.values[:, 0], [11, np.nan, 12, np.nan, np.nan, 2])
+    np.testing.assert_array_equal(gathered.values[:, 0], [11, 0, 12, 0, 0, 2])
     with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 comes after 2024-01-03.*data\.resample"):
         read(tmp_path, days, amounts)
 

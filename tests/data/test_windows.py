@@ -133,3 +133,16 @@ def test_the_calendar_is_numbers_around_zero() -> None:
     times = np.array(["2024-01-01T00", "2024-12-31T12"], dtype="datetime64[s]")  # a Monday, a Tuesday
     got = covariates(times, np.zeros((2, 0)), True)
     np.testing.assert_allclose(got, [[-0.5, -0.5, -0.5, -0.5], [0, 1 / 6 - 0.5, 0.5, 0.5]])
+
+
+def test_a_series_shorter_than_a_split_in_rows_is_left_out_by_name() -> None:
+    none = np.zeros((40, 0))
+    values = np.random.default_rng(1).normal(size=(40, 1))
+    series = [
+        TimeSeries(name, np.arange(rows), values[:rows], none[:rows], none[:rows], none[:0], "")
+        for name, rows in (("long", 40), ("short", 25))
+    ]
+    table = SeriesTable(series, ("y",), (), (), True)
+    found = SeriesWindows(table, split=(20, 5, 5), lookback=4, horizon=2, calendar=False)
+    assert found.names == ["long"]
+    assert found.left_out == ["series 'short': expected 30 rows, as split has, got 25"]

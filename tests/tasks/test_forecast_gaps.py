@@ -7,10 +7,13 @@ import torch
 
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import SeriesWindows
+from weft.errors import ConfigError
 from weft.nn.forecasters.linear import LinearForecaster
 from weft.nn.heads.normal import Normal
 from weft.tasks.forecast import model
+from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate
+from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import Baseline, ForecastModel, fit, moments, refitted
 
 DAY = 12
@@ -42,6 +45,36 @@ def score(found: SeriesWindows, base: Baseline) -> ForecastEvaluation:
     network = built.build(found.lookback, found.horizon, 0, 1).eval()
     network.begin_with(*(torch.from_numpy(one).float() for one in (base.weight, base.spread)))
     return evaluate(network, found, 2, trained=found, title="shop", season=DAY)
+
+
+def test_counts_get_no_forecast_below_0() -> None:
+    counts = np.random.default_rng(8).poisson(0.4, size=150).astype(float)
+    found = windows(counts, 7, 5)
+    base = fit(found, 7, level=True)
+    for positive, least in ((False, -0.01), (True, 0.0)):
+        found.positive = positive
+        one = score(found, base).example
+        assert one.quantiles is not None
+        assert (one.quantiles.min() < -0.01) is not positive and one.best.min() >= (least if positive else -9)
+    table = found.table
+    table.series[0].values[3] = -1
+    with pytest.raises(ConfigError, match="positive: expected no value below 0, got -1 in y"):
+        SeriesWindows(table, split=(0.6, 0.2, 0.2), lookback=7, horizon=5, calendar=False, positive=True)
+
+
+def test_new_series_and_columns_that_end_early_are_named_at_predict() -> None:
+    found = windows(shop())
+    base = ForecastModel(forecaster=LinearForecaster).build(4, 2, 0, 1)
+    about = {"names": ["1", "2"], "mean": [0.0, 0.0], "std": [1.0, 1.0], "known": 0}
+    forecaster = SeriesForecaster(base, SeriesData(file="x.csv", lookback=4, horizon=2), about, ())
+    values = np.arange(10.0)[:, None] * np.ones(2)
+    values[6:, 1] = np.nan
+    series = found.table.series[0]._replace(times=found.table.series[0].times[:10], values=values)
+    said = forecaster.remarks([SeriesColumn(series, 0, "1"), SeriesColumn(series, 1, "1.0")])
+    assert said == [
+        "new since the training, so scaled by their own rows: 1.0",
+        "series '1.0' has no value after 2024-01-01 10:00:00, 4 rows before the first row that is forecast",
+    ]
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.25, 0.6])

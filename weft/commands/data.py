@@ -96,6 +96,12 @@ def command() -> None:
     help="Series: aggregate rows into periods of --frequency.",
 )
 @click.option(
+    "--absent",
+    type=click.Choice(["zero", "missing"]),
+    show_default="zero for sums",
+    help="Series: what periods without a row are with --resample.",
+)
+@click.option(
     "--images", metavar="FOLDER", show_default="that of the file", help="Captions: folder of the pictures."
 )
 @click.option("--all", "everything", is_flag=True, help=f"Print all findings, not only the first {SHOWN}.")

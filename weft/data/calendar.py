@@ -21,15 +21,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOLES = 1.0
-"""Maximum missing periods per row for an inferred frequency."""
+"""Maximum missing periods per row for an inferred frequency that is not the usual step."""
 
 FREE_HOLES = 20.0
-"""Maximum missing periods per row for a frequency given by the user, and for whole numbers."""
+"""The same for the usual step, for a frequency given by the user, and for whole numbers."""
 
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
-OTHER_DAY = re.compile(r"(\d+) months?$")
+FEW_TIMES = 8
+"""Fewer times tell no frequency: a week of business days may be days."""
+
+FEWEST = 3
+"""Periods before the last one that tell whether it is incomplete."""
+
+OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
+"""Months that begin on the day of the first time, or on another one if a month has it."""
 
 DAY = 86400.0
 WEEK = 7 * DAY
@@ -47,9 +54,11 @@ def infer(times: Any) -> str:
         whole: Any = pd.infer_freq(times) if len(times) >= 3 else None
     if whole:
         return str(getattr(whole, "freqstr", whole))
-    best, fewest = "", HOLES * len(times)
+    steps = np.diff(times.asi8)
+    share = FREE_HOLES if (steps == np.gcd.reduce(steps)).mean() >= 0.5 else HOLES  # opening hours
+    best, fewest = "", share * len(times)
     for name in _candidates(times):
-        if seconds_between(times) / about_seconds(name) <= 2 + (1 + HOLES) * len(times):
+        if seconds_between(times) / about_seconds(name) <= 2 + (1 + share) * len(times):
             on = grid(name, times[0], times[-1])
             holes = len(on) - len(times)
             if (holes < fewest or (not holes and not best)) and times.isin(on).all():
@@ -64,7 +73,7 @@ def grid(name: str, first: Any, last: Any) -> "pd.DatetimeIndex":
     first, last = pd.Timestamp(first), pd.Timestamp(last)
     if other := OTHER_DAY.match(name):
         months = 12 * (last.year - first.year) + last.month - first.month
-        found = _same_day(first, range(0, months + 1, int(other[1])))
+        found = _same_day(first, range(0, months + 1, int(other[1])), other[2])
         return found[found <= last]
     return _dates(name, first, end=last)
 
@@ -75,7 +84,7 @@ def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
 
     last = pd.Timestamp(last)
     if other := OTHER_DAY.match(name):
-        return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])))
+        return _same_day(last, range(int(other[1]), int(other[1]) * count + 1, int(other[1])), other[2])
     times = _dates(name, last, periods=count + 1)
     return times[times > last][:count]
 
@@ -170,7 +179,7 @@ def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
     if (months > 0).all():
         step = int(np.gcd.reduce(months))
         yield from (f"{step if step > 1 else ''}{anchor}" for anchor in ("MS", "ME", "BMS", "BME"))
-        yield plural(step, "month")
+        yield plural(step, "month") + (f" on day {clock.day.max()}" if clock.day.max() > 28 else "")
     yield "B"
     for one in (clock.normalize(), times):
         if step := int(np.gcd.reduce(np.diff(one.asi8))):
@@ -192,12 +201,17 @@ def _dates(name: str, first: Any, *, end: Any = None, periods: int | None = None
         raise beyond(first, name) from None
 
 
-def _same_day(first: Any, months: range) -> "pd.DatetimeIndex":
+def _same_day(first: Any, months: range, day: str | None) -> "pd.DatetimeIndex":
     """The same day and time some months later, or the last day of a shorter month."""
     import pandas as pd
 
     try:
-        return pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+        found = pd.DatetimeIndex([first + pd.DateOffset(months=number) for number in months])
+        if day is None:
+            return found
+        late = np.minimum(found.days_in_month, int(day)) - found.day
+        clock = found.tz_localize(None) + pd.to_timedelta(late, unit="D")
+        return clock.tz_localize(found.tz, nonexistent="shift_forward", ambiguous=np.ones(len(clock), bool))
     except (ValueError, OverflowError):
         raise beyond(first, plural(months.step, "month")) from None
 
@@ -215,11 +229,12 @@ class Grid(NamedTuple):
     places: np.ndarray  # [T] index of each row's period
 
 
-def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
+def aligned(place: str, times: Any, frequency: str | None = None, *, trained: bool = False) -> Grid:
     """Align the times of a series with its frequency.
 
     Args:
         times: [T] increasing.
+        trained: the frequency is that of a training table; rows that fit another one better are refused.
     """
     most = (1 + FREE_HOLES) * len(times) + 100
     if times.dtype.kind != "M":
@@ -229,6 +244,13 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
         if len(times) < 2:
             return Grid("", times, np.arange(len(times)))
         raise irregular(place, times)
+    other = infer(times) if trained and len(times) >= FEW_TIMES else name
+    fits = other in ("", name) or alike(name, other)
+    if not fits and len(grid(other, times[0], times[-1])) == len(times):
+        raise DataError(
+            f"{place}: expected rows at the frequency {name}, as in training, got {other}; give rows at "
+            f"{name} (empty cells where nothing was measured), or train a run on a table at {other}"
+        )
     if seconds_between(times) / about_seconds(name) > most:
         raise DataError(
             f"{place}: expected times at the frequency {name}, got {plural(len(times), 'row')} from "
@@ -238,7 +260,7 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     missing = ~times.isin(on)
     if missing.any():
         other = infer(times)
-        if other and _alike(name, other):  # months that begin, and months that end
+        if other and alike(name, other):  # months that begin, and months that end
             return aligned(place, times, other)
         first = times[missing][0]
         raise DataError(
@@ -248,38 +270,85 @@ def aligned(place: str, times: Any, frequency: str | None = None) -> Grid:
     return Grid(name, on, on.get_indexer(times))
 
 
-def resampled(times: Any, columns: np.ndarray, frequency: str, how: Sequence[str]) -> tuple[Any, np.ndarray]:
+def resampled(
+    times: Any, columns: np.ndarray, frequency: str, how: Sequence[str], end: Any = None
+) -> tuple[Any, np.ndarray]:
     """Aggregate rows into periods: their times [P] and columns [P, F]; NaN for periods without values.
 
     Args:
         times: [T] in order; several rows may have the same time.
         columns: [T, F].
+        end: a time; in periods without a row up to then, a sum is 0.
     """
     import pandas as pd
 
-    if times.dtype.kind != "M":
-        raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
-    if OTHER_DAY.match(frequency):
-        raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
-    count = seconds_between(times) / about_seconds(frequency)
+    count = seconds_between(times) / about_seconds(_period(times, frequency))
     if (values := count * columns.shape[1]) > MOST_VALUES:
         raise DataError(
             f"expected periods with {MOST_VALUES:,} values at most, got {values:,.0f} at the frequency "
             f"{frequency} from {shown(times[0])} to {shown(times[-1])}; give a longer data.frequency, or "
             "correct the times"
         )
+    sums = [n for n, one in enumerate(how) if one == "sum"] if end is not None and end >= times[0] else []
+    rows = np.ones(len(times))
+    if sums and end > times[-1]:
+        times, rows = times.append(times[:0].insert(0, end)), np.append(rows, 0.0)
+        columns = np.pad(columns, ((0, 1), (0, 0)), constant_values=np.nan)
     try:
         groups = pd.DataFrame(columns, index=times).resample(offset_of(frequency))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about periods without values
+            found = [
+                groups[n].sum(min_count=1) if one == "sum" else getattr(groups[n], one)()
+                for n, one in enumerate(how)
+            ]
+        whole = pd.concat(found, axis=1)
+        values = whole.to_numpy(float, copy=True)
+        if sums:
+            first = pd.Series(rows, index=times).resample(offset_of(frequency)).sum().to_numpy()
+            until = len(
+                pd.Series(0, index=times[:1].append(times[:0].insert(0, end)))
+                .resample(offset_of(frequency))
+                .sum()
+            )
+            values[np.ix_(np.flatnonzero(first[:until] == 0), np.array(sums))] = 0.0
     except (ValueError, OverflowError):
         raise beyond(times[-1], frequency) from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about periods without values
-        found = [
-            groups[n].sum(min_count=1) if one == "sum" else getattr(groups[n], one)()
-            for n, one in enumerate(how)
-        ]
-    whole = pd.concat(found, axis=1)
-    return whole.index, whole.to_numpy(float)
+    return whole.index, values
+
+
+def incomplete(times: Any, frequency: str) -> Any:
+    """The begin of a last period whose rows end earlier than in nine of ten others; None if they do not.
+
+    Args:
+        times: [T] in any order.
+
+    Example:
+        >>> import pandas as pd
+        >>> days = pd.date_range("2024-01-01", "2024-06-12")
+        >>> str(incomplete(days, "MS").date()), incomplete(days[:-12], "MS")
+        ('2024-06-01', None)
+    """
+    import pandas as pd
+
+    last = (
+        pd.Series(times, index=times)
+        .sort_index()
+        .resample(offset_of(_period(times, frequency)))
+        .agg(["min", "max"])
+        .dropna()
+    )
+    into = (last["max"] - last.index).to_numpy()
+    return last["min"].iloc[-1] if len(into) > FEWEST and into[-1] < np.quantile(into[:-1], 0.1) else None
+
+
+def _period(times: Any, frequency: str) -> str:
+    """A frequency with periods."""
+    if times.dtype.kind != "M":
+        raise ConfigError("resample: expected dates or times, got whole numbers; leave data.resample out")
+    if OTHER_DAY.match(frequency):
+        raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
+    return frequency
 
 
 def step_of(steps: np.ndarray) -> int:
@@ -301,6 +370,8 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     usual = counts.index[0]
     at = int((between != usual).to_numpy().argmax())
     zoned = "" if times.tz is None else ", or data.zone if they are days of another time zone"
+    if times.tz is not None and (clock := infer(times.tz_localize(None))):
+        zoned = f", or leave the offsets out: the clocks of {times.tz} are regular ({clock})"
     return DataError(
         f"{place}: expected regular times, got {shown(times[at])} followed by {shown(times[at + 1])} "
         f"({100 * counts.iloc[0] / len(between):.0f} % of the steps are {alias_of(usual)}, {len(counts):,} "
@@ -309,7 +380,7 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     )
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     """Whether periods have the same number of months, or of weeks."""
     if months := months_of(one):
         return months == months_of(other)

@@ -33,6 +33,9 @@ CLOCK = re.compile(r"\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[ap]m)?", re.IGNORECASE)
 HOUR = re.compile(r"hour|hr|he|stunde|sat|heure|hora|ora", re.IGNORECASE)
 """Names of columns of hours."""
 
+HALF_HOUR = re.compile(r"(settlement_?)?period|half_?hour|sp", re.IGNORECASE)
+"""Names of columns of half-hours, from 1 to 48."""
+
 PERIODS = {
     "W": re.compile(r"(iso)?_?(week|kw|woche)", re.IGNORECASE),
     "Q": re.compile(r"q$|qtr|quart", re.IGNORECASE),
@@ -263,7 +266,7 @@ def _beside(time: ColumnStatistics, columns: Sequence[ColumnStatistics]) -> list
     """The columns that make a time with days or years: times of the day; months, and days."""
     hours = [one for one in columns if one.clocks or (one.numbers and HOUR.fullmatch(one.name))][:1]
     if time.name.lower() != "year":
-        return hours
+        return hours or [one for one in columns if one.numbers and HALF_HOUR.fullmatch(one.name)][:1]
     months, days = ([one for one in columns if one.name.lower() == name] for name in ("month", "day"))
     periods = [one for one in columns if any(form.match(one.name) for form in PERIODS.values())]
     return [*months, *days, *hours] if months else periods[:1]

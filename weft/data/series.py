@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft.data.calendar import aligned, resampled
+from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
-from weft.data.guess import PERIODS, TIMES, has_header
+from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
 from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
+
+EACH = "each"
+"""The frequency of series that each have their own."""
+
+_CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?\d\d?", re.IGNORECASE)
+"""Columns of the hours of a day."""
+
+_COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
+"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
@@ -66,7 +75,7 @@ class Columns(NamedTuple):
         targets: columns to forecast; if empty, all other columns of a wide table.
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
-        frequency: a pandas alias; None infers it.
+        frequency: a pandas alias; None infers one for all series, EACH one for each series.
         resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
             regular rows.
         id: the columns that together name a row's series, if one column has the values of several series.
@@ -74,6 +83,9 @@ class Columns(NamedTuple):
         zone: the time zone of times without an offset from UTC; None if they have none.
         base: the run's base of times (times.py); None if the table decides it.
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
+        inferred: whether the frequency is that of a training table, which no one has named.
+        absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
+            sums.
     """
 
     time: Sequence[str] = ()
@@ -87,6 +99,8 @@ class Columns(NamedTuple):
     zone: str | None = None
     base: str | None = None
     trained: Sequence[str] = ()
+    inferred: bool = False
+    absent: str | None = None
 
 
 class SeriesTable(NamedTuple):
@@ -149,29 +163,53 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
     if not named and not others:
         raise _nothing(path, header, which, columns)
-    if long and len(columns) != 1:
-        raise ConfigError(
-            f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
-            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
-        )
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
-    _check_apart(columns, which)
+    _check_roles(path, columns, which, one=long)
+    _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
+    ends = _ends_of(path, rows, times, kinds[0], which)
+    assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     for name, at in groups_of(rows, ids).items():
         own = [rows[n] for n in at]
         own_times = None if times is None else times.times[at]
-        one, note, said = _series(path, name, own, own_times, kinds, header, which)
+        one, note, said = _series(path, name, own, own_times, kinds, header, which, ends)
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
-    base = None if times is None else times.zone
-    return SeriesTable(
-        series, columns, tuple(which.known), tuple(which.past), long, base, tuple(notes), tuple(assumed)
+    if times is not None and which.frequency is None:
+        _check_alike(path, series)
+    covariates, base = (tuple(which.known), tuple(which.past)), None if times is None else times.zone
+    return SeriesTable(series, columns, *covariates, long, base, tuple(notes), tuple(assumed))
+
+
+def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
+    """Check that all series of a table have one frequency: a horizon is the same time for all of them."""
+    kinds: dict[str, list[TimeSeries]] = {}
+    for one in series:
+        if len(one.times) >= FEW_TIMES:
+            often = one.frequency or f"steps of {step_of(one.times)}"
+            kind = next(
+                (name for name in kinds if name == often or (one.frequency and alike(name, often))), often
+            )
+            kinds.setdefault(kind, []).append(one)
+    if len(kinds) < 2:
+        return
+    usual, *others = sorted(kinds, key=lambda name: -len(kinds[name]))
+    said = []
+    for name in others:
+        called = [one.name for one in kinds[name]]
+        said.append(f"{', '.join(called[:3])}{', ...' * (len(called) > 3)} at {name}")
+    raise DataError(
+        f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
+        f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
+        "periods (and --resample mean, or sum, to gather rows into longer ones), or --frequency "
+        f"{EACH} to forecast rows, however far apart",
+        path=path,
     )
 
 
@@ -227,7 +265,9 @@ def joined_time(parts: Sequence[tuple[str, str]]) -> str:
     text = parts[0][1]
     for name, cell in parts[1:]:
         letter = next((letter for letter, form in PERIODS.items() if form.match(name)), "")
-        if letter and cell.isdigit():
+        if HALF_HOUR.fullmatch(name) and cell.isdigit() and len(text) > 4:
+            text += f" {(int(cell) - 1) // 2:02d}:{(int(cell) - 1) % 2 * 30:02d}"
+        elif letter and cell.isdigit():
             text += f"-{letter}{cell.zfill(2 if letter == 'W' else 1)}"
         elif cell.isalpha() or text[:1].isalpha():  # names of months
             text = f"{cell} {text}"
@@ -276,6 +316,9 @@ def _rows(path: Path) -> TableRows:
     if not read:
         raise DataError("expected a header and rows of numbers, got rows without text", path=path)
     names = table.names()
+    if head := _more_headers(read):
+        names = [read[head][1][0].strip(), *_joined_names([row for _, row in read[:head]])]
+        read = [(read[0][0], names), *read[head + 1 :]]
     kept = [n for n, name in enumerate(names[:count]) if name or any(row[n].strip() for _, row in read)]
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
         read = [(line, [row[n] for n in kept]) for line, row in read]
@@ -295,18 +338,45 @@ def _rows(path: Path) -> TableRows:
     return TableRows(names, list(rows), [*table.notes, *said])
 
 
+def _more_headers(rows: Sequence[tuple[int, list[str]]]) -> int:
+    """The row, among the first, that only names the index: pandas writes it below several header rows."""
+    for number, (_, (first, *others)) in enumerate(rows[1:4], 1):
+        if first.strip() and not any(map(str.isdigit, first)) and others and not any(map(str.strip, others)):
+            return number
+    return 0
+
+
+def _joined_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names of columns from several header rows, without rows whose cells are all the same."""
+    told = [row[1:] for row in rows if len(set(row[1:])) > 1] or [rows[0][1:]]
+    return [" ".join(dict.fromkeys(cell.strip() for cell in cells)) for cells in zip(*told, strict=True)]
+
+
 def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
-    """Check that periods are rows and not columns, as statistical offices publish them."""
-    periods = [name for name in names if _PERIOD.fullmatch(name)]
-    if len(periods) < 3 or len(periods) <= len(names) / 2 or are_times([row[0] for _, row in rows]):
+    """Check that periods are rows and not columns, as offices, M4, M5 and meters of half-hours write them."""
+    dated = are_times([row[0] for _, row in rows])
+    of_days = [name for name in names if dated and _CLOCK.fullmatch(name)]
+    counted = [name for name in names if not dated and _COUNTED.fullmatch(name)]
+    periods = of_days or [name for name in names if not dated and _PERIOD.fullmatch(name)] or counted
+    if (
+        len(periods) < 3
+        or len(periods) <= len(names) / 2
+        or (counted is periods and is_number(rows[0][1][0]))
+    ):
         return
-    others = [name for name in names if name not in periods]
+    others = [name for name in names if name not in periods] or [periods.pop(0)]
     sep = f", sep={mark!r}" if mark != "," else ""
     read = f"read_excel('{path}')" if path.suffix in WORKBOOKS else f"read_csv('{path}'{sep})"
+    name = "time" if of_days else "ds"
+    call = f"pd.{read}.melt({others[:6]}, var_name='{name}', value_name='y').dropna()"
+    if of_days:
+        call += f".sort_values({[*others[:1], name]})"
+    if periods is counted:
+        call += ".assign(ds=lambda t: t.ds.str.extract('([0-9]+)$')[0])"
     why = f"expected a row for each time, got a column for each ({periods[0]} to {periods[-1]}); turn the "
-    why += f"table: python -c \"import pandas as pd; pd.{read}.melt({others[:5]}, var_name='ds', "
-    why += "value_name='y').to_csv('long.csv', index=False)\""
-    raise DataError(why, path=path, line=line)
+    why += f"table: python -c \"import pandas as pd; {call}.to_csv('long.csv', index=False)\""
+    why += f", and name --time {others[0]},time" if of_days else f", and name --id {others[0]} --time ds"
+    raise DataError(f"{why} --target y", path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
@@ -335,11 +405,42 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
-def _check_apart(columns: Sequence[str], which: Columns) -> None:
-    """Check that no column has two roles."""
+def _check_numbers(
+    path: Path, rows: Sequence[tuple[int, list[str]]], places: Sequence[int], header: Sequence[str]
+) -> None:
+    """Check that covariates have numbers, not names of classes."""
+    for place, name in ((place, header[place]) for place in places):
+        for line, row in rows:
+            cell = row[place].strip()
+            if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
+                continue
+            values = sorted({row[place].strip() for _, row in rows})
+            made = f"pd.read_csv('{path}', dtype={{'{name}': str}}), columns=['{name}'], dtype=int"
+            some = ", ".join(f"{name}_{value}" for value in values[:3])
+            why = f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or make a column of 0 "
+            why += f'and 1 for each of its {len(values)} values: python -c "import pandas as pd; '
+            why += f"pd.get_dummies({made}).to_csv('columns.csv', index=False)\", and name {some} and so on"
+            raise DataError(why, path=path, line=line)
+
+
+def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
+    """Check that a long table has one column of values, and that no column has two roles."""
+    if one and len(columns) != 1:
+        raise ConfigError(
+            f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
+            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
+        )
     names = [*columns, *which.known, *which.past]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
+
+
+class SumEnds(NamedTuple):
+    """Where the sums of a table end."""
+
+    last: Any = None  # time up to which periods without a row are 0
+    cut: Any = None  # begin of a period that is left out
+    note: str = ""
 
 
 def _series(
@@ -350,6 +451,7 @@ def _series(
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
+    sums: SumEnds,
 ) -> tuple[TimeSeries, str, str]:
     """A series, and notes about its missing periods and its order."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
@@ -368,8 +470,12 @@ def _series(
             said = f"{path}: the newest rows come first, so they are read from the last to the first"
         times, table = read, table[order]
         if which.resample is not None and which.frequency is not None:
-            times, table = resampled(times, table, which.frequency, how)
-        grid = aligned(called, times, which.frequency)
+            end, cut = (_like(one, times, which.zone) for one in sums[:2])
+            if cut is not None:
+                table[times >= cut, : ends[0]] = np.nan
+            times, table = resampled(times, table, which.frequency, how, end)
+        asked = None if which.frequency == EACH else which.frequency
+        grid = aligned(called, times, asked, trained=which.inferred)
         if len(missing := np.setdiff1d(np.arange(len(grid.times)), grid.places)):
             note = _note(called, grid.frequency, grid.times[missing])
         whole = np.full((len(grid.times), table.shape[1]), np.nan)
@@ -380,6 +486,36 @@ def _series(
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
     return TimeSeries(name, *parts, frequency), note, said
+
+
+def _ends_of(
+    path: Path,
+    rows: Sequence[tuple[int, list[str]]],
+    column: TimeColumn | None,
+    targets: Sequence[int],
+    which: Columns,
+) -> SumEnds:
+    """The last time of a ledger with a value, without an incomplete period."""
+    if column is None or which.resample != "sum":
+        return SumEnds()
+    often = str(which.frequency)
+    measured = column.times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
+    cut = incomplete(measured, often) if len(measured) else None
+    said = []
+    if cut is not None:
+        why = f"as its rows end on {shown(measured.max())}"
+        said = [f"the last period of the frequency {often} is left out, {why}"]
+        measured = measured[measured < cut]
+    zero = which.absent != "missing" and len(measured) > 0
+    said += ["a period without a row is 0 (data.absent: missing changes it)"] if zero else []
+    return SumEnds(measured.max() if zero else None, cut, f"{path}: {'; '.join(said)}" if said else "")
+
+
+def _like(time: Any, times: "pd.DatetimeIndex", zone: str | None) -> Any:
+    """A time, in the zone of others."""
+    if time is None or times.tz is None or time.tz is not None:
+        return time
+    return time.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
 
 
 def _check_known(

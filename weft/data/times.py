@@ -119,7 +119,10 @@ def _refuse(path: str | Path, rows: Sequence[tuple[int, Any]], wrong: np.ndarray
     else:
         what = "a time; write 2024-01-31, 2024-01-31 13:00, 31.01.2024, 2024-01 or 2024-Q1"
         what += ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
-        if wrong.all():
+        if re.search(r" (2[5-9]|24:30)", _text(cell)):
+            what += "; periods are counted on along a day on which clocks go back: write times with offsets "
+            what += "from UTC (2024-10-27T02:00+01:00), or remove these rows"
+        elif wrong.all():
             what += "; or name the column of times (data.time, --time)"
         elif at == 0 or wrong[at:].all():
             what += f"; remove the line if it is {'part of the header' if at == 0 else 'a total or a remark'}"

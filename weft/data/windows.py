@@ -61,6 +61,7 @@ class SeriesWindows:
         targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
+        positive: no value is below 0, and no forecast shall be.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
@@ -89,6 +90,7 @@ class SeriesWindows:
         targets: Sequence[str] = (),
         channels: bool = False,
         season: int = 1,
+        positive: bool = False,
         trained: TrainedScales | None = None,
     ) -> None:
         enough, self.left_out = _long_enough(table, split, lookback + horizon)
@@ -100,6 +102,7 @@ class SeriesWindows:
         self.lookback = lookback
         self.horizon = horizon
         self.sees_all = channels
+        self.positive = positive
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
         if trained is not None:
@@ -122,15 +125,15 @@ class SeriesWindows:
                 values, called = series.values[:, column], series.name or name
                 if trained is None:
                     scale = _scale(values[: ends[0], None], [name])
-                elif called in order:
-                    scale = Scale(*(side[order[called], None] for side in trained.series))
                 else:
-                    scale = _scale_before(values)
+                    scale = _known(order.get(called), trained) or _scale_before(values)
                 scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
                 whole, times = filled(values, np.nan, self.fill), series.times
                 one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
+        if positive:
+            _check_positive(self._series)
         self.new = [name for name in self.names if trained and name not in order]
         self.scale = Scale(*np.array([[side[-1] for side in one.scale] for one in self._series]).T)
         order = order or {name: number for number, name in enumerate(self.names)}
@@ -224,8 +227,11 @@ def _long_enough(
     """The series with so many training rows and values in them, and why others are left out."""
     kept, left_out, what = [], [], "rows" if split is None else "training rows"
     for series in table.series:
-        end = _ends(series, split)[0 if split is not None else -1]
         called = f"series {series.name!r}" if series.name else "the series"
+        if len(table.series) > 1 and split is not None and 1 + 1e-9 < sum(split) > len(series.times):
+            left_out.append(f"{called}: expected {sum(split):g} rows, as split has, got {len(series.times)}")
+            continue
+        end = _ends(series, split)[0 if split is not None else -1]
         if end < rows:
             left_out.append(f"{called}: expected at least {rows} {what}, got {end}")
         elif table.long and not np.isfinite(series.values[:end]).any():
@@ -233,6 +239,18 @@ def _long_enough(
         else:
             kept.append(series)
     return kept, left_out
+
+
+def _known(place: int | None, trained: TrainedScales) -> Scale | None:
+    """The scale of a series in the training of a run, by its place there; None if it is new."""
+    return None if place is None else Scale(*(side[place, None] for side in trained.series))
+
+
+def _check_positive(series: Sequence[WindowedSeries]) -> None:
+    for one in series:
+        if (one.values < 0).any():
+            least = f"{np.nanmin(one.values):g} in {one.name}"
+            raise ConfigError(f"positive: expected no value below 0, got {least}; leave it out")
 
 
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:

@@ -36,7 +36,7 @@ class Scaled {
     return [0, mean, Math.sqrt(real.reduce((a, b) => a + (b - mean) ** 2, 0) / real.length) || 1];
   }
 
-  best(given, mean, std) { return Array.from(this.graph.run(given).best.data, (value) => value * std + mean); }
+  best(given, mean, std) { return Array.from(this.graph.run(given).best.data, (value) => (this.about.positive ? Math.max(value * std + mean, 0) : value * std + mean)); }
 }
 
 export class Forecaster extends Scaled {

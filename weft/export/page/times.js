@@ -64,11 +64,12 @@ export function every(times, step, more) {
   const count = step.seconds ? Math.floor((last - first) / step.seconds) : step.business ? workdays() : Math.floor((monthOf(last) - monthOf(first)) / step.months);
   if (count > 21 * times.length + 100) throw new Error(`Expected regular times, got ${times.length} rows from ${written(first)} to ${written(last)}.`);
   const ends = step.months && times.every((one) => one - (((one % DAY) + DAY) % DAY) === lastDay(monthOf(one)));
+  const latest = Math.max(...times.map((one) => one - (((one % DAY) + DAY) % DAY) - monthStart(monthOf(one)))); // February has less
   const grid = Array.from({ length: count + 1 + more }, (_, at) => {
     if (step.seconds) return first + at * step.seconds;
     if (step.business) return workday(at) + time;
     const month = monthOf(first) + at * step.months;
-    return (ends ? lastDay(month) : Math.min(monthStart(month) + day - monthStart(monthOf(first)), lastDay(month))) + time;
+    return (ends ? lastDay(month) : Math.min(monthStart(month) + latest, lastDay(month))) + time;
   });
   const known = new Set(grid.slice(0, count + 1)), odd = times.find((one) => !known.has(one));
   if (odd !== undefined) throw new Error(`Expected regular times as in training, got ${written(odd)}; correct it.`);

@@ -25,6 +25,11 @@ class Scaled:
         if np.nanmax(np.abs(raw)) >= 1e30:
             raise ValueError(f"{called}expected finite numbers below 1e30")
 
+    def best(self, given: dict[str, np.ndarray], mean: float, std: float) -> np.ndarray:
+        """[H] the forecast in the units of the series."""
+        found: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
+        return np.maximum(found, 0) if self.about.get("positive") else found
+
     def scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
         """Number, mean and deviation of a series; one that is new since training has its own scale."""
         if name in self.about["names"]:
@@ -52,8 +57,7 @@ class GraphForecaster(Scaled):
         number, mean, std = self.scale(series or self.about["names"][0], raw)
         scaled = filled((raw - mean) / std, season=self.about.get("fill", 1))[-lookback:]
         given = {"values": scaled[None].astype(np.float32), "which": np.array([number])}
-        best: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
-        return best
+        return self.best(given, mean, std)
 
 
 KINDS |= {"forecaster": GraphForecaster}

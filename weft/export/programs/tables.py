@@ -76,8 +76,7 @@ class TableForecaster(Scaled):
             columns = scaled(beside, self.about["channels"]).T
             given["seen"] = np.stack([filled(each) for each in columns], 1)[None, -past:]
         floats = {key: value if key == "which" else value.astype(np.float32) for key, value in given.items()}
-        best: np.ndarray = self.graph(floats)["best"][0].astype(np.float64) * std + mean
-        return best
+        return self.best(floats, mean, std)
 
     def series(self, header: list[str], rows: list[list[str]]) -> Iterator[tuple[Series, list[str]]]:
         """The series of a table, and the names of their columns."""

@@ -81,7 +81,8 @@ def every(times: np.ndarray, step: dict[str, int], more: int) -> np.ndarray:
         months = times.astype("datetime64[M]")
         ends = (times.astype("datetime64[D]") == _last(months)).all()
         begins = first.astype("datetime64[M]") + places * step["months"]
-        same = begins.astype("datetime64[D]") + (day - first.astype("datetime64[M]").astype("datetime64[D]"))
+        latest = (times.astype("datetime64[D]") - months.astype("datetime64[D]")).max()  # February has less
+        same = begins.astype("datetime64[D]") + latest
         grid = (_last(begins) if ends else np.minimum(same, _last(begins))) + (first - day)
     grid = grid.astype("datetime64[s]")
     if len(odd := times[~np.isin(times, grid[: count + 1])]):

@@ -51,9 +51,11 @@ class SeriesData:
         known: covariates that are known in advance, such as holidays; forecasts need their values.
         past: covariates with an unknown future, such as the weather; only their past is read.
         frequency: time between rows, as a pandas alias (h, 15min, D, B, W-SUN, MS, ME, QE); null infers
-            it from the times.
+            one for all series from the times, `each` one for each series.
         resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
+        absent: zero or missing, for periods without a row when rows are aggregated; null is zero for sums.
+        positive: no value is below 0, as of counts: forecasts and quantiles below 0 become 0.
         calendar: add hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: number of rows to read, and number of rows to forecast.
@@ -76,6 +78,8 @@ class SeriesData:
     past: tuple[str, ...] = ()
     frequency: str | None = None
     resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
+    absent: Literal["zero", "missing"] | None = None
+    positive: bool = False
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
     lookback: AtLeastOne = 96
@@ -120,7 +124,8 @@ class SeriesData:
         which = self.columns
         if self.generated is None:
             base = about.get("base", UNKNOWN) if about else None
-            which = which._replace(base=base, trained=self.trained(about))
+            inferred = bool(about and about.get("inferred"))
+            which = which._replace(base=base, trained=self.trained(about), inferred=inferred)
         table = read_series(path, which)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
@@ -152,6 +157,7 @@ class SeriesData:
             past=self.past,
             frequency=self.frequency,
             resample=self.resample,
+            absent=self.absent,
             id=_names(self.id),
             dates=self.dates,
             zone=self.zone,
@@ -175,6 +181,7 @@ class SeriesData:
             targets=self.targets,
             channels=channels,
             season=self.season_of(table),
+            positive=self.positive,
             trained=scales_of(about) if about else None,
         )
 
@@ -322,7 +329,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
 
 
 ROLES = ("time", "id", "known", "past")
-FORMS = ("dates", "zone", "frequency", "resample")
+FORMS = ("dates", "zone", "frequency", "resample", "absent")
 """Options that name columns of a table, and that say how it is read."""
 
 

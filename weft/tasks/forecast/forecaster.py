@@ -242,6 +242,23 @@ class SeriesForecaster:
             )
         return [one for one in found if not only or one.name in only]
 
+    def remarks(self, chosen: Sequence[SeriesColumn]) -> list[str]:
+        """Which series are new since the training, and which end before the others of their table."""
+        found, names = [], self.about["names"]
+        new = [one.name for one in chosen if one.name not in names]
+        if new and len(names) > 1:
+            more = f", ... ({len(new):,} in all)" if len(new) > 5 else ""
+            found.append(f"new since the training, so scaled by their own rows: {', '.join(new[:5])}{more}")
+        for one in chosen:
+            measured = np.flatnonzero(np.isfinite(one.series.values[:, one.column]))
+            if len(measured) and (empty := len(one.series.times) - 1 - int(measured[-1])):
+                last = shown(one.series.times[measured[-1]])
+                found.append(
+                    f"{_called(one)} has no value after {last}, {plural(empty, 'row')} before the first row "
+                    "that is forecast"
+                )
+        return found
+
     def why_not(self, one: SeriesColumn) -> str:
         """Why a series cannot be forecast; empty if it can."""
         try:
@@ -326,6 +343,11 @@ def forecast_windows(
         if levels:
             found = model.quantiles(past, torch.tensor(levels, device=device))
             quantiles = found.double().cpu().numpy()
+    if windows.positive:
+        mean, std = windows.scales(chosen)
+        zero = -mean / std  # [N, 1]
+        best = np.maximum(best, zero)
+        quantiles = None if quantiles is None else np.maximum(quantiles, zero[..., None])
     return ForecastWindows(best, quantiles, levels)
 
 

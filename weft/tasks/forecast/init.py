@@ -82,6 +82,12 @@ class ForecastInit(Init):
             "Aggregate irregular rows into periods of --frequency.",
             choices=("mean", "sum", "first", "last", "min", "max"),
         ),
+        Option(
+            "absent",
+            "What periods without a row are with --resample. Default: zero for sums.",
+            choices=("zero", "missing"),
+        ),
+        Option("positive", "No value is below 0, as of counts: no forecast shall be.", bool),
         *TRIAL.options(),
     )
     trial: ClassVar = TRIAL
@@ -99,7 +105,8 @@ class ForecastInit(Init):
             values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
             words += [word for one in values if one for word in (f"--{name}", one)]
         solve = given["model"] == "ridge"
-        return recipe(file, given["horizon"], which, solve=solve)._replace(steps=[words])
+        positive = bool(given["positive"])
+        return recipe(file, given["horizon"], which, solve=solve, positive=positive)._replace(steps=[words])
 
 
 def years(times: np.ndarray) -> float:
@@ -123,7 +130,9 @@ class _Measured(NamedTuple):
     left_out: Sequence[str]
 
 
-def recipe(file: Path, horizon: int, which: Columns, *, solve: bool = False) -> NewRecipe:
+def recipe(
+    file: Path, horizon: int, which: Columns, *, solve: bool = False, positive: bool = False
+) -> NewRecipe:
     """A recipe whose lookback, segment and season fit the file; windows that do not overlap are counted."""
     from weft.tasks.forecast.data import short
 
@@ -148,8 +157,10 @@ def recipe(file: Path, horizon: int, which: Columns, *, solve: bool = False) -> 
             "file": _quoted(str(file)),
             **{name: _quoted(value) if value else None for name, value in given.items()},
             "resample": which.resample,
+            "absent": which.absent,
             "lookback": found.lookback,
             "horizon": horizon,
+            "positive": "true" if positive else None,
             "calendar": "true" if found.years >= YEARS else "false",
             "batch": batch,
             "segment": found.segment,

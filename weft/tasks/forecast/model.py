@@ -240,7 +240,7 @@ ALL = slice(None)
 PRODUCTS = 3 * 10**11
 """Maximum products of a sum over windows with gaps, where each step ahead has windows of its own."""
 
-CELLS = 2 * 10**6
+CELLS = 10**6
 """Maximum numbers of such a sum; a longer horizon is fitted in parts."""
 
 

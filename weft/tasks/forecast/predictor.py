@@ -272,9 +272,9 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         table = data.table(source, about)
         if self._future is not None:
             table = data.future(self._future, table)
-        for note in (*table.assumed, *table.notes):
-            self._progress(note, 0, None)
         chosen = forecaster.chosen(table, self._only)
+        for note in (*table.assumed, *table.notes, *forecaster.remarks(chosen)):
+            self._progress(note, 0, None)
         wrong = [forecaster.why_not(one) for one in chosen]
         if all(wrong):  # nothing is written then
             raise place.refuse(wrong[0] if wrong else "expected a column to forecast, got none; add one")
@@ -479,6 +479,7 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
         "lookback": data.lookback,
         "horizon": data.horizon,
         "fill": about.get("fill", 1),
+        "positive": data.positive,
         "names": list(about["names"]),
         "mean": list(map(float, about["mean"])),
         "std": list(map(float, about["std"])),

@@ -181,7 +181,7 @@ class ForecastPipeline(Pipeline):
 
     def __init__(self, task: "ForecastTask", about: Mapping[str, Any]) -> None:
         self.task = task
-        self.about = about
+        self.about = about if task.data.frequency else {**about, "inferred": True}
         self.data = replace(task.data, frequency=task.data.frequency or about.get("frequency"))
         self._calibrated: CalibratedForecast | None = None  # computed once, from all validation windows
 
