@@ -208,8 +208,8 @@ class Server(uvicorn.Server):
             await asyncio.sleep(0.05)
         self.config.timeout_graceful_shutdown = max(0, math.ceil(last - time.monotonic()))
         await super().shutdown(sockets)
-        for one in self.server_state.connections:
-            one.transport.abort()
+        for left in self.server_state.connections:
+            left.transport.abort()
         if self.server_state.tasks:
             await asyncio.wait(self.server_state.tasks, timeout=LAST_SECONDS)
 
