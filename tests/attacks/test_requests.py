@@ -176,8 +176,10 @@ BODIES = {
             b'"',
             b'\\"',
             b"Content-Disposition: form-data;\r\n",
+            b'name="api_key"\r\n',
         )
     },
+    "names of fields in a form": form(lambda size: b"&".join(b"%d=" % n for n in range(size // 7))),
     "numbers of names": text(lambda size: json.dumps({str(n): n for n in range(size // 15)}).encode()),
     **{
         f"json {unit!r}": text(filled(b'{"q": "', unit, b'"}'))
