@@ -8,6 +8,7 @@ In a cell's docstring H is the hidden size, as in the papers. Rows come first, p
 features last. Read next: masks.py.
 """
 
+from numbers import Integral
 from typing import Any, get_args
 
 from torch import Tensor
@@ -16,12 +17,7 @@ from weft.errors import ConfigError, ShapeError
 
 
 def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
-    """Check a tensor's shape; None stands for any size.
-
-    Example:
-        >>> import torch
-        >>> check_shape("x", torch.zeros(2, 3), None, 3)
-    """
+    """Check a tensor's shape; None stands for any size."""
     fits = tensor.dim() == len(sizes) and all(
         need is None or need == got for need, got in zip(sizes, tensor.shape, strict=True)
     )
@@ -39,3 +35,13 @@ def check_choice(name: str, value: str, choices: Any) -> None:
     """
     if value not in get_args(choices):
         raise ConfigError(f"{name}: expected one of {', '.join(get_args(choices))}, got {value!r}")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Check that a value is a whole number of at least so many.
+
+    Example:
+        >>> check_count("num_layers", 2)
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{name}: expected a whole number of at least {least}, got {value!r}")

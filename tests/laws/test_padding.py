@@ -1,6 +1,7 @@
 """Padding at any position with any content changes no output and no gradient, with every kernel."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.laws.members import (
     CELLS,
     DECODERS,
     ENCODERS,
+    HEADS,
     READ,
     ROWS,
     SIZE,
@@ -23,6 +25,7 @@ from tests.laws.members import (
     close,
     keeps,
     normal,
+    one_of_each,
     ready,
     source,
 )
@@ -172,7 +175,7 @@ def test_compiled_code_reads_left_padding_too() -> None:
 
 @pytest.mark.parametrize("name", ["transformer(6)", "bag()", "strided(6)", "pyramid((13,5),True)"])
 def test_an_encoder_that_reads_from_the_left_refuses_left_padding(name: str) -> None:
-    encoder = ready(lambda: ENCODERS[name](READ))
+    encoder = ready(partial(ENCODERS[name], READ))
     with pytest.raises(ShapeError, match=r"real positions first, .* pad on the right"):
         encoder(normal(ROWS, SOURCE, READ), SCATTERED)
     memory = encoder(normal(ROWS, SOURCE, READ), source()[1].int())
@@ -193,3 +196,37 @@ def test_another_dtype_is_refused(make: Make, given: torch.dtype) -> None:
             cell(x, tree.tree_map(lambda leaf: leaf.to(given), cell.start(x)))
     with pytest.raises(ShapeError, match=r"expected a mask of bool .* got torch.float32"):
         cell(x, cell.start(x), SCATTERED.float())
+
+
+def test_without_a_mask_all_positions_are_real() -> None:
+    x, whole = normal(ROWS, SOURCE, READ), torch.ones(ROWS, SOURCE, dtype=torch.bool)
+    for name in one_of_each(ENCODERS):
+        encoder = ready(partial(ENCODERS[name], READ))
+        close(encoder(x), encoder(x, whole))
+    for name in one_of_each(HEADS):
+        head = ready(partial(HEADS[name], READ))
+        if not head.copies:
+            target = head.best(x)
+            close(target, head.best(x, whole))
+            close(head.loss(x, target).total, head.loss(x, target, whole).total)
+            close(head.loss(x, target).count, torch.tensor(ROWS * SOURCE))
+    for name in one_of_each(CELLS):
+        cell = ready(partial(CELLS[name], READ, SIZE))
+        close(cell(x), cell(x, cell.start(x), whole))
+
+
+def test_a_mask_that_is_false_everywhere_is_refused() -> None:
+    x, hidden = normal(ROWS, SOURCE, READ), torch.zeros(ROWS, SOURCE, dtype=torch.bool)
+    for name in one_of_each(ENCODERS):
+        with pytest.raises(
+            ShapeError, match=r"got False everywhere; True is real in Weft's masks, so turn one"
+        ):
+            ready(partial(ENCODERS[name], READ))(x, hidden)
+    memory = BagEncoder(READ)(x, ~hidden)
+    for name in one_of_each(DECODERS):
+        decoder = ready(partial(DECODERS[name], WRITE, BagEncoder(READ)))
+        if decoder.memory_size is not None:
+            with pytest.raises(ShapeError, match="got False everywhere"):
+                decoder.start(memory._replace(mask=hidden), ROWS)
+            with pytest.raises(ShapeError, match=f"expected a memory of {ROWS - 1} rows, got {ROWS}"):
+                decoder.start(memory, ROWS - 1)

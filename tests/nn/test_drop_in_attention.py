@@ -74,6 +74,11 @@ x = torch.randn(3, 5, 6)
         ((x, x, x, PADDING.to("meta")), "expected key_padding_mask on cpu"),
         ((x, x, x, None, True, CAUSAL[1:]), r"attn_mask of shape \[5, 5\] or \[6, 5, 5\]"),
         ((x, x, x, torch.ones(3, 5, dtype=torch.bool)), "row 0 with padding alone; .* with ~mask"),
+        ((x, x, x, torch.full((3, 5), -torch.inf)), "row 0 with padding alone; .* or -inf in one of numbers"),
+        ((x, x, x, None, True, CAUSAL.new_ones(5, 5)), "got none for query 0 of row 0"),
+        ((x, x, x, None, True, torch.zeros(5, 5).log()), "got none for query 0 of row 0"),
+        ((x, x, x, PADDING.flip(1), True, CAUSAL), "got none for query 0 of row 1"),
+        ((x, x, x, torch.full((3, 5), torch.nan)), "row 0 with padding alone"),
     ],
 )
 def test_a_mistake_is_a_sentence(given: tuple[Any, ...], words: str) -> None:

@@ -126,8 +126,16 @@ def test_an_input_that_is_no_number_is_named_by_row_and_step(module: Any, bidire
                 ):
                     ours(given)
     ours(pack([3, 1, 4, 11, 2, 7, 5], x))  # the row ends before it
+    state = torch.full((1, 7, SIZE), float("nan"))
+    hx = (state, state) if module is LSTM else state
     passing = module(READ, SIZE, nan="pass")
     assert passing(x)[0].isnan().any()
+    assert passing(X, hx)[0].isnan().any()
+    for given in (X, X[:1], pack(lengths)):
+        with pytest.raises(
+            ConfigError, match=f"^{module.__name__}: expected a state without NaN, got one with"
+        ):
+            module(READ, SIZE)(given, hx)
     with torch.no_grad():  # non-finite weights are left to the training guard
         ours.weight_hh_l0.fill_(float("nan"))
     assert ours(X)[0].isnan().any()

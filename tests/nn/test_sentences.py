@@ -1,5 +1,7 @@
 """A user's mistake gives one error message with both numbers and what to do."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn.attention import MultiHead
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.positions import Learned
@@ -62,3 +65,27 @@ def test_a_cache_ends_where_learned_positions_do() -> None:
 def test_a_stack_needs_a_layer() -> None:
     with pytest.raises(ConfigError, match=r"needs a size for each layer, for example sizes: \[256, 256\]"):
         Stack(3, ())
+
+
+@pytest.mark.parametrize(("sizes", "words"), [((0, 8), "num_tokens"), ((8, 0), "size"), ((8, 2.5), "size")])
+def test_a_table_of_tokens_needs_sizes(sizes: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=f"^Tokens: {words}: expected a whole number of at least 1, got "):
+        Tokens(*sizes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"), [((0, 2), "size"), ((6, 0), "num_heads"), ((6, 1.5), "num_heads")]
+)
+def test_heads_are_counted(sizes: Any, words: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"^MultiHead: {words}: expected a whole number of at least 1, got "
+    ):
+        MultiHead(*sizes)
+
+
+def test_numbers_are_no_mask_of_multi_head_attention() -> None:
+    attention, x = MultiHead(6, 2), torch.randn(2, 5, 6)
+    keys, values = attention.keys_values(x)
+    with pytest.raises(ShapeError, match=r"MultiHead: expected a mask of bool that broadcasts to .*float32"):
+        attention(x, keys, values, torch.ones(2, 1, 1, 5))
+    assert torch.equal(attention(x, keys, values), attention(x, keys, values, torch.ones(2, 1, 1, 5) > 0))

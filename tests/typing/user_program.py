@@ -12,7 +12,17 @@ from torch import Tensor, nn
 import weft
 from weft.data import LabelledText, ParallelText, read_lines
 from weft.metrics import Bleu, Chrf
-from weft.nn import GRU, LSTM, Categorical, MultiheadAttention, RecurrentDecoder, RecurrentEncoder, Tokens
+from weft.nn import (
+    GRU,
+    LSTM,
+    SRU,
+    Categorical,
+    MultiheadAttention,
+    RecurrentDecoder,
+    RecurrentEncoder,
+    RecurrentLayer,
+    Tokens,
+)
 from weft.search import beam_search, greedy_search, sample
 from weft.tasks import ForecastPredictor, TextClassifier, Translator, WordTagger
 from weft.testing import check_cell
@@ -28,6 +38,7 @@ class Tagger(nn.Module):
         self.embed = Tokens(12, 32)
         self.read = LSTM(32, 16, bidirectional=True, batch_first=True)
         self.again = GRU(32, 32, batch_first=True)
+        self.mix: RecurrentLayer = SRU(32, 32, num_layers=2, peephole=True)
         self.attend = MultiheadAttention(32, 4, batch_first=True)
         self.tag = Categorical(32, 5)
 
@@ -35,6 +46,7 @@ class Tagger(nn.Module):
         """Tokens and padding [B, T] to logits [B, T, C]."""
         h, _ = self.read(self.embed(tokens))
         h, _ = self.again(h)
+        h, _ = self.mix(h, mask=~padding)
         context, _ = self.attend(h, h, h, padding)
         logits: Tensor = self.tag(context)
         return logits

@@ -28,7 +28,7 @@ from weft.nn.scores import Score
 from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import edit_active, edited, record, watching
 from weft.setting_types import DropoutRate, Size
-from weft.shapes import check_choice
+from weft.shapes import check_choice, check_count
 
 Weights = Literal["softmax", "sparsemax", "entmax"]
 
@@ -301,6 +301,8 @@ class MultiHead(nn.Module):
         norm_epsilon: float = 1e-5,
     ) -> None:
         super().__init__()
+        check_count("MultiHead: size", size)
+        check_count("MultiHead: num_heads", num_heads)
         width, shared = heads.width(size, num_heads), heads.shared(num_heads)
         inputs = bias if heads.bias is None else heads.bias
         self.num_heads = num_heads
@@ -333,7 +335,9 @@ class MultiHead(nn.Module):
         weight = self.key_value.weight
         check_tensor("MultiHead", "the memory x", x, ("rows", "steps", weight.shape[1]), weight)
 
-    def check_inputs(self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, **more: Any) -> None:
+    def check_inputs(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, **more: Any
+    ) -> None:
         """Check the inputs of `forward`.
 
         Raises:
@@ -361,7 +365,7 @@ class MultiHead(nn.Module):
         x: Tensor,
         keys: Tensor,
         values: Tensor,
-        mask: Tensor | None,
+        mask: Tensor | None = None,
         *,
         order: Order = NO_ORDER,
         causal: bool = False,
@@ -373,6 +377,8 @@ class MultiHead(nn.Module):
             order: relative positions of queries and keys, for self-attention.
             causal: query t sees keys up to t; needs W = 1.
         """
+        if mask is not None and mask.dtype != torch.bool:  # torch would add its numbers to the energies
+            self.check_inputs(x, keys, values, mask)
         folded = x.reshape(keys.shape[0], -1, x.shape[2])  # [B, W T, D]
         q = turned(self.query_norm(split_heads(self.query(folded), self.num_heads)), order.turn)
         if self.shared < self.num_heads:

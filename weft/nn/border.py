@@ -22,14 +22,19 @@ RAW = (RuntimeError, AttributeError, IndexError, TypeError, ValueError)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def explained(check: str) -> Callable[[F], F]:
-    """A decorator of a method; if it fails, the method named `check` looks for the mistake in its inputs."""
+def explained(check: str, *, first: bool = False) -> Callable[[F], F]:
+    """A decorator of a method; if it fails, the method named `check` looks for the mistake in its inputs.
+
+    With `first` it looks before the method runs.
+    """
 
     def around(method: F) -> F:
         @functools.wraps(method)
         def run(self: Any, *given: Any, **named: Any) -> Any:
             if torch.compiler.is_compiling():
                 return method(self, *given, **named)
+            if first:
+                getattr(self, check)(*given, **named)
             try:
                 return method(self, *given, **named)
             except RAW as error:
@@ -56,11 +61,13 @@ class Explained:
 
     Attributes:
         checks: the names of methods, and for each the method that checks its inputs.
+        checks_first: the names of those whose inputs are checked before they run, as they run rarely.
         returns: what methods return, checked in classes that are not Weft's own: "tensor", "state" (a tuple)
             or "tensor, state", or a class.
     """
 
     checks: ClassVar[Mapping[str, str]] = {}
+    checks_first: ClassVar[tuple[str, ...]] = ()
     returns: ClassVar[Mapping[str, str | type]] = {}
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -71,7 +78,7 @@ class Explained:
                     setattr(cls, name, _returning(need, cls.__dict__[name]))
         for name, check in cls.checks.items():
             if name in cls.__dict__:
-                setattr(cls, name, explained(check)(cls.__dict__[name]))
+                setattr(cls, name, explained(check, first=name in cls.checks_first)(cls.__dict__[name]))
 
 
 def _returning(need: str | type, method: F) -> F:

@@ -104,7 +104,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             The result, like the query, and the weights or None.
 
         Raises:
-            ShapeError: wrong shapes, dtypes or devices; or a row whose keys are all padding, which gives
+            ShapeError: wrong shapes, dtypes or devices; or masks that leave a query no key, which gives
                 NaN in torch.
         """
         if not traced():
@@ -158,14 +158,29 @@ class MultiheadAttention(nn.MultiheadAttention):
                     f"torch) or floating point, got {list(mask.shape)} of {mask.dtype}"
                 )
             check_device("MultiheadAttention", what, mask, query.device)
-        if padding is not None and padding.dtype == torch.bool and padding.is_cpu and inspectable(padding):
-            empty = padding.all(-1)
-            if bool(empty.any()):
-                row = int(empty.int().argmax()) if empty.dim() else 0
-                raise InputShapeError(
-                    f"MultiheadAttention: expected a key for each row, got row {row} with padding alone; in "
-                    "torch's masks True is padding, so turn a mask of Weft around with ~mask"
-                )
+        masks = [mask for mask in (padding, allowed) if mask is not None]
+        if not all(mask.is_cpu and inspectable(mask) for mask in masks):
+            return
+        hidden = torch.zeros(1, 1, 1, 1, dtype=torch.bool)  # [B, H, T, S]
+        if padding is not None:
+            hidden = _hidden(padding).reshape(-1, 1, 1, keys)
+        if allowed is not None:
+            each = (-1, self.num_heads) if allowed.dim() == 3 else (1, 1)
+            hidden = hidden | _hidden(allowed).reshape(*each, queries, keys)
+        empty = hidden.all(-1)
+        if masks and bool(empty.any()):
+            row, _, step = empty.nonzero()[0].tolist()
+            whole = padding is not None and bool(_hidden(padding).reshape(-1, keys)[row].all())
+            found = f"row {row} with padding alone" if whole else f"none for query {step} of row {row}"
+            raise InputShapeError(
+                f"MultiheadAttention: expected a key for each query, got {found}; in torch's masks True, or "
+                "-inf in one of numbers, is ignored, so turn a mask of Weft around with ~mask"
+            )
+
+
+def _hidden(mask: Tensor) -> Tensor:
+    """Where one of torch's masks hides a key for certain: True, -inf or NaN."""
+    return mask if mask.dtype == torch.bool else ~(mask > -torch.inf)
 
 
 MultiHeadAttention = MultiheadAttention

@@ -103,7 +103,7 @@ def pack_output(
 
 
 def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
-    """Refuse an input with NaN; since NaN persists in the state, only the final state is checked."""
+    """Refuse NaN in an input or a state; since it persists in the state, only the final state is checked."""
     h = state[0] if isinstance(state, tuple) else state
     if h.device.type != "cpu" or not inspectable(h) or not math.isnan(float(h.detach().sum())):
         return
@@ -114,6 +114,11 @@ def refuse_nan(name: str, read: RecurrentInput, state: Any) -> None:
         raise ConfigError(
             f"{name}: the input of {plural(len(bad), 'row')} and {plural(bad.shape[1], 'step')} is not a "
             f"number in row {row} at step {step}; fill or drop what is missing, or say nan='pass'"
+        )
+    if any(bool(part.isnan().any()) for part in read.state):
+        raise ConfigError(
+            f"{name}: expected a state without NaN, got one with it; give no state to begin with zeros, "
+            "or say nan='pass'"
         )
 
 

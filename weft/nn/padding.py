@@ -9,27 +9,37 @@ Read next: cells/cell.py, which calls both around every kernel.
 import torch
 from torch import Tensor, nn
 
-from weft.masks import Arrangement, facts, known_facts
+from weft.errors import ShapeError
+from weft.masks import Arrangement, facts, known_facts, or_all
 from weft.nn.border import check_mask
 from weft.probe import exporting, traced
 
 HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 
 
-def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
+def read_mask(mask: Tensor | None, x: Tensor, name: str, *, some: bool = False) -> Tensor:
     """Convert a mask to bool, True = real; integers such as a tokenizer's 1 and 0 are accepted.
 
     Args:
-        mask: [B, T] bool or integers, 0 at padding.
+        mask: [B, T] bool or integers, 0 at padding; None if all positions are real.
         x: [B, T, ..], the masked input.
+        some: refuse a mask that is False everywhere (on the CPU, which is not kept waiting).
 
     Example:
         >>> import torch
         >>> read_mask(torch.tensor([[1, 1, 0]]), torch.zeros(1, 3, 5), "Stack").tolist()
         [[True, True, False]]
     """
+    if mask is None:
+        return or_all(mask, x)
     check_mask(name, mask, x)
-    return mask if mask.dtype == torch.bool else mask != 0
+    mask = mask if mask.dtype == torch.bool else mask != 0
+    if some and mask.is_cpu and inspectable(mask) and not mask.any():
+        raise ShapeError(
+            f"{name}: expected a mask with at least one real position, got False everywhere; "
+            "True is real in Weft's masks, so turn one of torch's around with ~mask"
+        )
+    return mask
 
 
 def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:

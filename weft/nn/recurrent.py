@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
-from weft.nn.border import check_mask, check_tensor, explained, weight_of
-from weft.nn.cells.cell import Cell
+from weft.nn.border import called, check_mask, check_tensor, explained, weight_of
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.norms import norm_of
 from weft.nn.ops import Dropout, Linear, opened
@@ -45,6 +45,7 @@ class Stack(nn.Module):
         residual: layers above the first add their input to their output.
         dropout: dropout rate after every layer, before a residual is added.
         last_norm: of the output; layers that normalise only their input (block) need one.
+        last_dropout: whether dropout follows the last layer too.
 
     Attributes:
         size: features of the output.
@@ -76,6 +77,7 @@ class Stack(nn.Module):
         residual: bool = False,
         dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
+        last_dropout: bool = True,
     ) -> None:
         super().__init__()
         if isinstance(sizes, int) or not sizes or min(sizes) < 1:
@@ -90,7 +92,7 @@ class Stack(nn.Module):
         self.bidirectional = bidirectional
         self.join = join
         self.residual = residual
-        self.dropout = Dropout(dropout)
+        self.dropout, self.last_dropout = Dropout(dropout), last_dropout
         self.forwards, self.backwards, self.joins = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         for layer, size in enumerate(sizes):
             wide = 2 * size if bidirectional and join == "concatenate" else size
@@ -100,11 +102,9 @@ class Stack(nn.Module):
                     "sizes can be added; give every layer the same size, or leave residual out"
                 )
             make = cells[layer % len(cells)]
-            if not callable(make):
-                raise ConfigError(f"cell: expected a class such as weft.nn.cells.GRU, got {make!r}")
-            self.forwards.append(make(in_size, size))
+            self.forwards.append(made(make, in_size, size))
             if bidirectional:
-                self.backwards.append(make(in_size, size))
+                self.backwards.append(made(make, in_size, size))
                 self.joins.append(Linear(2 * size, size) if join == "learned" else nn.Identity())
             in_size = wide
         self.size = in_size
@@ -137,7 +137,11 @@ class Stack(nn.Module):
 
     @explained("check_inputs")
     def forward(
-        self, x: Tensor, states: tuple[State, ...] | None = None, mask: Tensor | None = None
+        self,
+        x: Tensor,
+        states: tuple[State, ...] | None = None,
+        mask: Tensor | None = None,
+        backward: tuple[State, ...] | None = None,
     ) -> tuple[Tensor, tuple[tuple[State, ...], ...]]:
         """All layers over all steps.
 
@@ -145,6 +149,7 @@ class Stack(nn.Module):
             x: [B, T, D].
             states: each layer's initial state in forward direction; None for the default.
             mask: [B, T], True = real, at any positions; see Cell.forward.
+            backward: each layer's initial state in backward direction, likewise.
 
         Returns:
             y [B, T, size], and for each layer a tuple of final states, one per direction.
@@ -153,7 +158,7 @@ class Stack(nn.Module):
             ShapeError: no steps, a wrong number of features, or states with wrong rows or layers.
         """
         check_tensor("Stack", "x", x, ("rows", "steps", self.forwards[0].in_size))
-        states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
+        states = self.start(x) if states is None else check_states("Stack", states, x, len(self.forwards))
         x, mask, places = settle(x, None if mask is None else read_mask(mask, x, "Stack"))
         cuts = None if mask is None else plan(mask)
         run = partial(recomputed, _run) if self.training else _run
@@ -163,20 +168,26 @@ class Stack(nn.Module):
             if self.bidirectional:
                 back = self.backwards[layer]
                 reverse = x.flip(1) if mask is None else masks.reverse(x, mask)
-                z, final_back = run(back, reverse, back.start(x), mask, cuts)
+                begin = back.start(x) if backward is None else backward[layer]
+                z, final_back = run(back, reverse, begin, mask, cuts)
                 z = z.flip(1) if mask is None else masks.reverse(z, mask)
                 y = self.joined(layer, y, z)
                 finals.append((final, final_back))
             else:
                 finals.append((final,))
-            y = self.dropout(y) if self.training else y
+            if self.training and (self.last_dropout or layer + 1 < len(self.forwards)):
+                y = self.dropout(y)
             x = x + y if self.residual and layer else y
         if not isinstance(self.last_norm, nn.Identity):
             x = self.last_norm(x) if mask is None else self.last_norm(x) * mask[..., None]
         return restore(x, places), tuple(finals)
 
     def check_inputs(
-        self, x: Tensor, states: tuple[State, ...] | None = None, mask: Tensor | None = None
+        self,
+        x: Tensor,
+        states: tuple[State, ...] | None = None,
+        mask: Tensor | None = None,
+        backward: tuple[State, ...] | None = None,
     ) -> None:
         """Check the inputs of `forward`.
 
@@ -214,25 +225,29 @@ def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | 
     return run_pieces(cell, x, state, mask, cuts)
 
 
-def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, ...]:
-    torchs = isinstance(states, Tensor) or any(isinstance(one, Tensor) for one in states)
-    if torchs:  # h [L, B, H], or (h, c)
+def check_states(place: str, states: tuple[State, ...], x: Tensor, count: int) -> tuple[State, ...]:
+    """Check the states of `count` layers (and directions) for the rows of x."""
+    need = f"{place}: expected a state for each of {count} layers"
+    if isinstance(states, Tensor) or (
+        isinstance(states, tuple) and any(isinstance(one, Tensor) for one in states)
+    ):  # h [L, B, H], or (h, c)
         form = f"a tensor {list(states.shape)}" if isinstance(states, Tensor) else "tensors of all layers"
         zipped = "zip(h)" if isinstance(states, Tensor) else "zip(h, c)"
         raise ShapeError(
-            f"Stack: expected a state for each of {layers} layers, each a tuple of tensors [rows, size], got "
-            f"{form}; torch's [layers, rows, size] become states by tuple({zipped})"
+            f"{need}, each a tuple of tensors [rows, size], got {form}; "
+            f"torch's [layers, rows, size] become states by tuple({zipped}), and the state of a single cell "
+            "of weft.nn.cells by (state,)"
         )
-    if len(states) != layers:
-        raise ShapeError(
-            f"Stack: expected a state for each of {layers} layers, or none to start anew, got {len(states)}"
-        )
+    if not isinstance(states, tuple) or len(states) != count:
+        got = len(states) if isinstance(states, tuple) else called(states)
+        raise ShapeError(f"{need}, or none to start anew, got {got}")
     for layer, state in enumerate(states):
         for leaf in leaves(state):
             if leaf.shape[0] != x.shape[0]:
                 raise ShapeError(
-                    f"layer {layer + 1}'s state {list(leaf.shape)} has {leaf.shape[0]} rows and the input "
-                    f"{list(x.shape)} has {x.shape[0]}; carry the states of the same rows, or start anew"
+                    f"{place}: layer {layer + 1}'s state {list(leaf.shape)} has {leaf.shape[0]} rows and "
+                    f"the input {list(x.shape)} has {x.shape[0]}; carry the states of the same rows, or "
+                    "start anew"
                 )
     return states
 

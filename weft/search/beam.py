@@ -45,6 +45,7 @@ from weft.search.offered import Normalisation, Stop
 from weft.search.rules import Rule, SearchRequest, ruled
 from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Trace, TracedSettings
+from weft.shapes import check_count
 from weft.tree import State, fan, keep_sources, reorder, take
 
 Penalty = Callable[[State], Tensor]
@@ -98,7 +99,7 @@ def beam_search(
         >>> found.tokens.tolist(), round(float(found.score.exp()), 2)
         ([[[2]]], 0.3)
     """
-    limits = source_limits(max_length, first)
+    limits = source_limits(max_length, first, state)
     enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
     kept = width if stop == "worst" else nbest  # finished hypotheses
     settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
@@ -175,8 +176,7 @@ def _search(
 
 def _enough(width: int, nbest: int, patience: float, limits: Tensor) -> int:
     """Number of hypotheses of a source that must finish under rule 2; checks the settings."""
-    if width < 1:
-        raise ConfigError(f"width: expected at least 1, got {width}")
+    check_count("width", width)
     if not 1 <= nbest <= width:
         raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
     if not patience > 0:

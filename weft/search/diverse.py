@@ -59,7 +59,7 @@ def diverse_search(
         torch.Size([1, 2])
     """
     size = _size(width, groups, strength, nbest)
-    limits = source_limits(max_length, first)
+    limits = source_limits(max_length, first, state)
     every = torch.ones(groups, dtype=torch.bool, device=first.device)
     norm = norms_for(limits, length_penalty, normalisation)
     choose = partial(_choose, size=size, strength=strength, eos=eos, banned=banned)

@@ -63,7 +63,7 @@ def greedy_search(
             raise no_token(int(rows[value.argmin()]))
         return token, value
 
-    limits = source_limits(max_length, first)
+    limits = source_limits(max_length, first, state)
     asked = SearchRequest(first, limits, eos, banned, rules=rules, recorded=recorded)
     found = whole_search(step, state, asked)
     if found is not None:

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
 from weft.search.compiled import whole_search
 from weft.search.filters import invert, narrow
 from weft.search.hypotheses import Hypotheses
@@ -17,6 +16,7 @@ from weft.search.offered import Narrowing
 from weft.search.rollout import rollout
 from weft.search.rules import Rule, SamplingRule, SearchRequest, ruled
 from weft.search.step import Step, check_best, no_token, source_limits
+from weft.shapes import check_count
 from weft.tree import State
 
 
@@ -37,7 +37,7 @@ def sample(
     banned: Sequence[int] = (),
     rules: Sequence[Rule] = (),
     recorded: bool = False,
-    generator: torch.Generator,
+    generator: torch.Generator | None = None,
 ) -> Hypotheses:
     """Draw `count` hypotheses per source, from what filters.narrow leaves.
 
@@ -55,7 +55,8 @@ def sample(
         min_p: only tokens at least this times as probable as the most probable one.
         typical_p: only the smallest set of tokens of expected surprise that holds this probability.
         count: N, samples per source.
-        generator: the source of randomness; the same seed gives the same samples.
+        generator: the source of randomness; the same seed gives the same samples. None takes torch's own,
+            which torch.manual_seed sets.
 
     Returns:
         Hypotheses [B, N] in the order drawn: sorting would make the first one more probable than a
@@ -76,7 +77,8 @@ def sample(
     narrow: dict[str, Any] = {"temperature": temperature, "min_p": min_p, "typical_p": typical_p}
     how = Narrowing(top_k=top_k or 0, top_p=1.0 if top_p is None else top_p, **narrow)
     more: dict[str, Any] = {"eos": eos, "max_length": max_length, "banned": banned, "rules": rules}
-    return draw(step, state, first, how, count=count, recorded=recorded, generator=generator, **more)
+    source = torch.default_generator if generator is None else generator
+    return draw(step, state, first, how, count=count, recorded=recorded, generator=source, **more)
 
 
 @torch.no_grad()
@@ -95,9 +97,8 @@ def draw(
     generator: torch.Generator,
 ) -> Hypotheses:
     """`sample`, from what these settings leave of the distribution."""
-    if count < 1:
-        raise ConfigError(f"count: expected at least 1, got {count}")
-    how, limits, rows_in_all = how.narrowing(), source_limits(max_length, first), len(first) * count
+    check_count("count", count)
+    how, limits, rows_in_all = how.narrowing(), source_limits(max_length, first, state), len(first) * count
     asked = SearchRequest(
         first, limits, eos, banned, count, count, count, draw=SamplingRule(how, generator), rules=rules,
         recorded=recorded,

@@ -11,9 +11,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, ShapeError
 from weft.shapes import check_shape
-from weft.tree import State
+from weft.tree import State, leaves
 
 
 class Step(Protocol):
@@ -32,6 +32,8 @@ class Step(Protocol):
         """Token [N] int64 and a state to log-probabilities [N, V] of the next token, and the next state."""
 
 
+WHOLE = (torch.int64, torch.int32)
+
 COMPACT_SHARE = 1 / 8
 """Finished sources are removed once they are this share of the batch; fewer are not worth a copy."""
 
@@ -39,9 +41,19 @@ ROUNDING = 1e-3
 """A log-probability may exceed 0 by this much (bfloat16 rounds); more means that the step gives logits."""
 
 
-def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
-    """The maximum number of tokens for each source, eos counted: [B] int64."""
-    limits = torch.as_tensor(max_length, dtype=torch.int64, device=first.device)
+def source_limits(max_length: int | Tensor, first: Tensor, state: State = None) -> Tensor:
+    """The maximum number of tokens for each source, eos counted: [B] int64; also checks the first tokens."""
+    if not isinstance(first, Tensor) or first.dim() != 1 or first.dtype not in WHOLE:
+        got = f"{list(first.shape)} of {first.dtype}" if isinstance(first, Tensor) else type(first).__name__
+        raise ShapeError(f"first: expected a tensor [sources] of int64, a token for each source, got {got}")
+    rows = {leaf.shape[0] for leaf in leaves(state) if leaf.dim()} - {len(first)}
+    if rows:
+        raise ShapeError(f"state: expected one of {len(first)} rows, as first has, got {min(rows)}")
+    whole = isinstance(max_length, int | Tensor | Sequence) and not isinstance(max_length, str)
+    limits = torch.as_tensor(max_length if whole else 0.5, device=first.device)
+    if limits.dtype not in WHOLE:
+        raise ConfigError(f"max_length: expected a whole number of at least 1, got {max_length!r}")
+    limits = limits.long()
     if limits.dim() > 1 or (limits.dim() == 1 and len(limits) != len(first)):
         raise ConfigError(
             f"max_length: expected one number, or one for each of {len(first)} sources, "

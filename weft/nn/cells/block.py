@@ -10,7 +10,7 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.rglru import RGLRU
 from weft.nn.norms import NormKind, norm_of
@@ -95,7 +95,7 @@ class Block(Cell):
         elif gate == "output":
             self.leave = Linear(inner, 2 * size)  # W_1, W_2
         self.convolution = ShortConvolution(read, convolution) if convolution else None
-        self.cell = cell(read, shown)
+        self.cell = made(cell, read, shown)
         self.bridges = self.cell.bridges
         if network:
             self.network_norm = norm_of(size, norm, epsilon=norm_epsilon)

@@ -4,10 +4,10 @@ Read next: elman.py, the simplest one; ../recurrent.py, which stacks cells and r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -72,12 +72,12 @@ class Cell(Explained, nn.Module, ABC):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step: x [B, D] and a state give y [B, H] and the next state."""
 
-    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, state: State = None, mask: Tensor | None = None) -> tuple[Tensor, State]:
         """All steps.
 
         Args:
             x: [B, T, D], of the weights' dtype unless autocast is on.
-            state: the initial state.
+            state: the initial state; None for that of `start`.
             mask: [B, T], True = real, at any positions; or integers, 0 = padding. At padding the state does
                 not change, y is zero, and x is ignored.
 
@@ -87,6 +87,8 @@ class Cell(Explained, nn.Module, ABC):
         Raises:
             ShapeError: sizes or dtypes do not match the cell or each other.
         """
+        if state is None and isinstance(x, Tensor):
+            state = self.start(x)
         mask = self.check(x, state, mask)
         if mask is None:
             return self.run(x, state, None)
@@ -166,7 +168,7 @@ class Cell(Explained, nn.Module, ABC):
         shapes = self._shapes() if torch.compiler.is_compiling() else self._kept_shapes
         if [leaf.shape for leaf in given] != [(rows, *shape) for shape in shapes]:
             need, found = [[rows, *shape] for shape in shapes], [list(leaf.shape) for leaf in given]
-            layers = all(leaf.dim() == 1 + len(need[0]) for leaf in given)
+            layers = bool(given) and all(leaf.dim() == 1 + len(need[0]) for leaf in given)
             hint = "of torch's [layers, rows, size] give one layer, h[0]" if layers else ""
             raise ShapeError(
                 f"{name}: expected a state of shapes {need}, got {found}; "
@@ -195,3 +197,18 @@ class Cell(Explained, nn.Module, ABC):
         return tuple(tuple(leaf.shape[1:]) for leaf in leaves(self.carried(zeros)))
 
     _kept_shapes = cached_property(_shapes)  # making zeros to compare with took as long as a small step
+
+
+def made(cell: Callable[..., Any], in_size: int, size: int) -> Cell:
+    """A cell from its class; a layer made of a cell (weft/nn/layers.py) stands for that cell."""
+    one = _unwrapped(cell)(in_size, size) if callable(cell) else cell
+    if not isinstance(one, Cell):
+        got = f"{type(one).__module__}.{type(one).__name__}" if isinstance(one, nn.Module) else repr(one)
+        raise ConfigError(f"cell: expected a cell, such as the class weft.nn.cells.LSTM, got {got}")
+    return one
+
+
+def _unwrapped(cell: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(cell, partial):
+        return partial(_unwrapped(cell.func), *cell.args, **cell.keywords)
+    return getattr(cell, "cell_class", cell)

@@ -74,7 +74,11 @@ class Jordan(Cell):
         return o, (o,)
 
     def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None, fed: Tensor | None = None
+        self,
+        x: Tensor,
+        state: tuple[Tensor] | None = None,
+        mask: Tensor | None = None,
+        fed: Tensor | None = None,
     ) -> tuple[Tensor, tuple[Tensor]]:
         """See Cell.forward.
 
@@ -86,6 +90,7 @@ class Jordan(Cell):
         """
         if fed is None:
             return super().forward(x, state, mask)
+        state = self.start(x) if state is None else state
         mask = self.check(x, state, mask)
         check_shape("fed", fed, x.shape[0], x.shape[1], self.size)
         check_like("Jordan", self.bias, [("x", x), ("a state", fed)])

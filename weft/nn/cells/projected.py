@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.ops import linear
 from weft.tree import State
@@ -50,7 +50,7 @@ class Projected(Cell):
         super().__init__(in_size, size)
         if inner <= size:
             raise ConfigError(f"inner: expected more than the projected size {size}, got {inner}")
-        self.cell = cell(in_size, inner)
+        self.cell = made(cell, in_size, inner)
         if not isinstance(getattr(self.cell, "weight_h", None), nn.Parameter):
             name = type(self.cell).__name__
             raise ConfigError(f"cell: {name} has no matrix W_h of its own to project; take lstm or gru")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.ops import dropout
 from weft.tree import State
@@ -52,7 +52,7 @@ class Variational(Cell):
         for name, share in (("rate", rate), ("input_rate", input_rate)):
             if not 0.0 <= share < 1.0:
                 raise ConfigError(f"{name}: expected a share from 0 to below 1, got {share}")
-        self.cell = cell(in_size, size)
+        self.cell = made(cell, in_size, size)
         if not self.cell.multiplies:
             raise ConfigError(
                 f"cell: {type(self.cell).__name__} does not multiply its h, so there is nothing to drop; "

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.ops import dropout
 from weft.tree import State
@@ -45,7 +45,7 @@ class Zoneout(Cell):
         super().__init__(in_size, size)
         if not 0.0 <= rate < 1.0:
             raise ConfigError(f"rate: expected a share from 0 to below 1, got {rate}")
-        self.cell = cell(in_size, size)
+        self.cell = made(cell, in_size, size)
         self.multiplies = self.cell.multiplies
         self.rate = rate
 

@@ -40,6 +40,7 @@ class Decoder(Explained, nn.Module, ABC):
     """
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "start": "check_start"}
+    checks_first: ClassVar[tuple[str, ...]] = ("start",)
     returns: ClassVar[Mapping[str, str | type]] = {"start": "state", "forward": "tensor, state"}
     in_size: int
     memory_size: int | None

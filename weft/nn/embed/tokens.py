@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from weft.nn.border import check_classes, explained
 from weft.nn.ops import Dropout, Vectors
 from weft.setting_types import DropoutRate
+from weft.shapes import check_count
 
 
 class Tokens(nn.Module):
@@ -22,6 +23,9 @@ class Tokens(nn.Module):
         unknown: the symbol used for numbers beyond the table, which are a pointer's unknown source words;
             None if there are none.
 
+    Raises:
+        ConfigError: a size below 1.
+
     Example:
         >>> import torch
         >>> Tokens(10, 4)(torch.tensor([[3, 5]])).shape
@@ -38,6 +42,8 @@ class Tokens(nn.Module):
         unknown: int | None = None,
     ) -> None:
         super().__init__()
+        check_count("Tokens: num_tokens", num_tokens)
+        check_count("Tokens: size", size)
         self.unknown = unknown
         self.size = size
         self.scale = size**0.5 if scaled else 1.0

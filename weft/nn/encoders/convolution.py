@@ -66,7 +66,7 @@ class ConvolutionEncoder(Encoder):
             nn.Conv1d(size, 2 * size, kernel, padding=kernel // 2) for _ in range(num_layers)
         )
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         real = mask[..., None]

@@ -45,6 +45,7 @@ def check_memory(place: str, memory: Any, size: int | None, like: Tensor | None 
         )
     check_tensor(place, "memory.states", memory.states, ("rows", "steps", size or "D"), like)
     check_mask(place, memory.mask, memory.states)
+    read_mask(memory.mask, memory.states, place, some=True)
 
 
 class Encoder(Explained, nn.Module, ABC):
@@ -73,10 +74,10 @@ class Encoder(Explained, nn.Module, ABC):
     carry_sizes: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @abstractmethod
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
-        """Encode x [B, S, D_in] with mask [B, S] bool, real positions first."""
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
+        """Encode x [B, S, D_in] with mask [B, S] bool, real positions first; without one all are real."""
 
-    def check_inputs(self, x: Tensor, mask: Tensor) -> None:
+    def check_inputs(self, x: Tensor, mask: Tensor | None = None) -> None:
         """Check the inputs of `forward`.
 
         Raises:
@@ -84,16 +85,18 @@ class Encoder(Explained, nn.Module, ABC):
         """
         name = type(self).__name__
         check_tensor(name, "x", x, ("rows", "steps", self.in_size), weight_of(self))
-        check_mask(name, mask, x)
+        if mask is not None:
+            check_mask(name, mask, x)
 
-    def check(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    def check(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The input of `forward` with harmless padding, and its mask as bool.
 
         Raises:
-            ShapeError: the mask has a wrong shape, is floating point, or has padding before a real position.
+            ShapeError: the mask has a wrong shape, is floating point, is False everywhere, or has padding
+                before a real position.
         """
         name = type(self).__name__
-        mask = read_mask(mask, x, name)
+        mask = read_mask(mask, x, name, some=True)
         known = arrangement(mask) or "first"
         if known == "full":
             return x, mask

@@ -63,7 +63,7 @@ class FilterEncoder(Encoder):
             self.layers.append(nn.ModuleList(nn.Conv1d(inside, features, width) for width in widths))
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding counts as zeros."""
         x, mask = self.check(x, mask)
         real = mask[..., None]

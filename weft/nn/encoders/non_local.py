@@ -45,7 +45,7 @@ class NonLocalEncoder(Encoder):
             NonLocal(size, inner=inner, pairwise=pairwise, scaled=scaled) for _ in range(num_layers)
         )
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)

@@ -75,7 +75,7 @@ class Pyramid(Encoder):
         self.size, self.stride = in_size, stride
         self.carry_sizes = tuple(layer for stack in self.layers for layer in stack.state_sizes)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory of ceil(S / stride) positions."""
         x, mask = self.check(x, mask)
         carry: tuple[tuple[tuple[Tensor, ...], ...], ...] = ()

@@ -58,8 +58,8 @@ class RecurrentEncoder(Encoder):
         self.size = self.stack.size
         self.carry_sizes = self.stack.state_sizes
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding may be anywhere."""
-        mask = read_mask(mask, x, "RecurrentEncoder")
+        mask = read_mask(mask, x, "RecurrentEncoder", some=True)
         states, finals = self.stack(x, mask=None if masks.full(mask) else mask)
         return Memory(states, mask, self.stack.shown(finals[-1]), self.stack.carried(finals))

@@ -43,7 +43,7 @@ class SelfAttentionEncoder(Encoder):
         self.residual = residual
         self.layers = nn.ModuleList(Attention(score(in_size, in_size), in_size) for _ in range(num_layers))
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D], mask [B, S] to a Memory; the weights are recorded as `attention`."""
         x, mask = self.check(x, mask)
         for layer in self.layers:

@@ -71,7 +71,7 @@ class StridedTransformer(Encoder):
             dropout=dropout,
         )
 
-    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory of ceil(S / stride) positions."""
         x, mask = self.check(x, mask)
         x = self.project(x)

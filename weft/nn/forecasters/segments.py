@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.gru import GRU
 from weft.nn.forecasters.forecaster import Forecaster, Past, Say
 from weft.nn.ops import Dropout, Linear
@@ -68,7 +68,7 @@ class SegmentForecaster(Forecaster):
             )
         self.segment, self.size, self.horizon = segment, size, horizon
         self.read = Linear(segment * (1 + known_size + seen_size), hidden)
-        self.cell = cell(hidden, hidden)
+        self.cell = made(cell, hidden, hidden)
         self.place = nn.Parameter(torch.randn(horizon // segment, hidden // 2) * 0.02)
         self.series = nn.Parameter(torch.randn(num_series, hidden - hidden // 2) * 0.02)
         self.of_known = Linear(segment * known_size, hidden, bias=False) if known_size else None

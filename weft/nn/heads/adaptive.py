@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.masks import static
+from weft.masks import or_all, static
 from weft.nn.heads.categorical import Categorical, real_targets
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import IGNORED, cross_entropy, linear
@@ -79,8 +79,9 @@ class Adaptive(Head):
         inside = [one.log_softmax(-1) + groups[..., [k]] for k, one in enumerate(others)]
         return torch.cat([first, *inside], -1)
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """Cross-entropy; padding is removed before the matrix products, where shapes are not static."""
+        mask = or_all(mask, target)
         h, target = real_targets(h, target, mask)
         h = self.words.project(h)
         first, *others = self.words.weight.split(self.sizes)
@@ -100,7 +101,7 @@ class Adaptive(Head):
         total, _ = cross_entropy(h, weight, bias, chosen, padded=static())
         return Loss(total + torch.stack(rest).sum(), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The most probable symbol at each position."""
         best: Tensor = self(h).argmax(-1)
         return best

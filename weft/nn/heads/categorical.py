@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.masks import select, static
+from weft.masks import or_all, select, static
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import IGNORED, Linear, Output, cross_entropy, linear, log_probabilities
 
@@ -74,8 +74,9 @@ class Categorical(Head):
             self, None if isinstance(self.project, nn.Identity) else self.project, self.weight, self.bias
         )
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""
+        mask = or_all(mask, target)
         return Loss(self.total(*real_targets(h, target, mask)), mask.sum())
 
     def total(self, h: Tensor, target: Tensor) -> Tensor:
@@ -91,7 +92,7 @@ class Categorical(Head):
             logits, target, weights, ignore_index=IGNORED, label_smoothing=self.smoothing, reduction="sum"
         )
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The most probable symbol at each position."""
         return linear(self.project(h), self.weight, self.bias).argmax(-1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from weft.masks import or_all
 from weft.nn.border import check_classes, check_tensor, weight_of
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear
@@ -44,7 +45,7 @@ class Crf(Head):
     def check_features(self, h: Tensor) -> None:
         check_tensor("Crf", "h", h, ("..", "steps", self.in_size), weight_of(self))
 
-    def check_targets(self, h: Tensor, target: Tensor, mask: Tensor) -> None:
+    def check_targets(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> None:
         super().check_targets(h, target, mask)
         check_classes("Crf", "target", target[mask], len(self.begin), h.device)
 
@@ -54,8 +55,9 @@ class Crf(Head):
         mask = torch.ones(flat.shape[:2], dtype=torch.bool, device=h.device)
         return self.marginals(flat, mask).reshape(*h.shape[:-1], -1)
 
-    def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
+    def marginals(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """log p(y_t = c | x), [B, T, C], by the forward-backward algorithm."""
+        mask = or_all(mask, h)
         scores = self._emissions(h)
         forward = self._forward(scores, mask)
         steps = scores.shape[1]
@@ -67,8 +69,9 @@ class Crf(Head):
         both = forward + torch.stack(backward[::-1], 1)
         return both.log_softmax(-1)
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """-log p(target | x), summed over rows; the count is the number of tags."""
+        mask = or_all(mask, target)
         scores = self._emissions(h)
         lengths = mask.sum(1)
         last = (lengths - 1).clamp(min=0)[:, None]
@@ -86,8 +89,9 @@ class Crf(Head):
         cost = (final + self.end.to(final.dtype)).logsumexp(-1) - own
         return Loss(cost.masked_fill(lengths == 0, 0.0).sum(), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The most probable tag sequence, [B, T], by the Viterbi algorithm; 0 at padding."""
+        mask = or_all(mask, h)
         scores = self._emissions(h)
         value = self.begin.to(scores.dtype) + scores[:, 0]
         stay = torch.arange(scores.shape[2], device=h.device).expand_as(value)

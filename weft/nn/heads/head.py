@@ -65,14 +65,14 @@ class Head(Explained, nn.Module, ABC):
         """Features h [..., D] to the prediction, for a categorical head log-probabilities [..., V]."""
 
     @abstractmethod
-    def loss(self, h: Any, target: Tensor, mask: Tensor) -> Loss:
-        """Loss of targets [B, T] given h [B, T, D], where mask [B, T] is True."""
+    def loss(self, h: Any, target: Tensor, mask: Tensor | None = None) -> Loss:
+        """Loss of targets [B, T] given h [B, T, D], where mask [B, T] is True; everywhere without one."""
 
     @abstractmethod
-    def best(self, h: Any, mask: Tensor) -> Tensor:
+    def best(self, h: Any, mask: Tensor | None = None) -> Tensor:
         """The most probable prediction, [B, T]."""
 
-    def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
+    def marginals(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """Log-probabilities of each class at each position, [B, T, C], given the rows' real positions."""
         return self(h)  # type: ignore[no-any-return]
 
@@ -85,7 +85,7 @@ class Head(Explained, nn.Module, ABC):
         if not self.copies:
             check_tensor(type(self).__name__, "h", h, ("..", self.in_size), weight_of(self))
 
-    def check_masked(self, h: Any, mask: Tensor) -> None:
+    def check_masked(self, h: Any, mask: Tensor | None = None) -> None:
         """Check the inputs of `best` and `marginals`.
 
         Raises:
@@ -93,17 +93,20 @@ class Head(Explained, nn.Module, ABC):
         """
         if not self.copies:
             check_tensor(type(self).__name__, "h", h, ("rows", "steps", self.in_size), weight_of(self))
-            check_mask(type(self).__name__, mask, h)
+            if mask is not None:
+                check_mask(type(self).__name__, mask, h)
 
-    def check_targets(self, h: Any, target: Tensor, mask: Tensor) -> None:
+    def check_targets(self, h: Any, target: Tensor, mask: Tensor | None = None) -> None:
         """Check the inputs of `loss`.
 
         Raises:
             ShapeError: a wrong shape, dtype or device, or a class that does not exist.
         """
         self.check_masked(h, mask)
-        check_tensor(type(self).__name__, "target", target, tuple(mask.shape), real=False)
-        check_device(type(self).__name__, "target", target, mask.device)
+        of = h if mask is None else mask
+        if isinstance(of, Tensor):
+            check_tensor(type(self).__name__, "target", target, tuple(of.shape[:2]), real=False)
+            check_device(type(self).__name__, "target", target, of.device)
 
     def output(self) -> Output | None:
         """The weights of log softmax(W h + b), for compiled searches; None if it is another function."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
@@ -52,13 +52,14 @@ class Normal(RealHead):
         both = both.to(torch.promote_types(both.dtype, torch.float32))
         return GaussianParameters(both[..., 0], functional.softplus(both[..., 1]) + self.least)
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """-log N(y; μ, σ²), nats."""
+        mask = or_all(mask, target)
         mean, std = self(positions(h, mask))
         z = (positions(target, mask).to(mean.dtype) - mean) / std
         return Loss(summed(0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi), mask), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.errors import ConfigError
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 from weft.shapes import check_choice
@@ -52,8 +52,9 @@ class Point(RealHead):
         y: Tensor = self.weight(h)[..., 0]
         return y
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """The error summed over positions without padding, in squared units of the target or in its units."""
+        mask = or_all(mask, target)
         y = self(positions(h, mask))
         y = y.to(torch.promote_types(y.dtype, torch.float32))
         want = positions(target, mask).to(y.dtype)
@@ -65,7 +66,7 @@ class Point(RealHead):
             errors = functional.huber_loss(y, want, reduction="none")
         return Loss(summed(errors, mask), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The number at each position."""
         return self(h)  # type: ignore[no-any-return]
 

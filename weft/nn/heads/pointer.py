@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import linear
@@ -79,8 +79,9 @@ class Pointer(Head):
         from_words = F.pad(logp + F.logsigmoid(gate), (0, places), value=-float("inf"))
         return torch.logaddexp(from_words, copied.log() + F.logsigmoid(-gate))
 
-    def loss(self, h: PointerFeatures, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: PointerFeatures, target: Tensor, mask: Tensor | None = None) -> Loss:
         """See Head.loss; coverage loss and smoothing apply in training only."""
+        mask = or_all(mask, target)
         features, gate, wanted = (positions(each, mask) for each in (h.h, h.gate, target))
         logits = linear(self.words.project(features), self.words.weight, self.words.bias)
         wide = torch.promote_types(logits.dtype, torch.float32)
@@ -99,7 +100,7 @@ class Pointer(Head):
                 cost = cost + summed(positions(h.again, mask).to(wide), mask)
         return Loss(cost, mask.sum())
 
-    def best(self, h: PointerFeatures, mask: Tensor) -> Tensor:
+    def best(self, h: PointerFeatures, mask: Tensor | None = None) -> Tensor:
         """The most probable symbol at each position; V and above are copied words."""
         return self.forward(h).argmax(-1)
 

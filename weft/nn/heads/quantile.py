@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from weft.errors import ConfigError
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 from weft.shapes import check_choice
@@ -72,11 +72,12 @@ class Quantile(RealHead):
         q = torch.cat([all_[..., :1], functional.softplus(all_[..., 1:count])], -1).cumsum(-1)
         return q, all_[..., count] if self.single == "mean" else q[..., self.levels.index(0.5)]
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median only.
 
         With a separate mean, its squared error is added.
         """
+        mask = or_all(mask, target)
         q, single = self._both(positions(h, mask))
         levels = torch.cat([q.new_full((1,), level) for level in self.levels])
         error = positions(target, mask).to(q.dtype)[..., None] - q
@@ -86,7 +87,7 @@ class Quantile(RealHead):
             total = total + summed((single - positions(target, mask).to(q.dtype)).square(), mask)
         return Loss(total, mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The median, or the mean."""
         return self._both(h)[1]
 

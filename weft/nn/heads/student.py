@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.ops import Linear
 
@@ -57,8 +57,9 @@ class Student(RealHead):
         freedom = 2 + functional.softplus(three[..., 2])
         return Tailed(freedom, three[..., 0], functional.softplus(three[..., 1]) + self.least)
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """-log t_ν((y - μ) / σ) + log σ, nats."""
+        mask = or_all(mask, target)
         freedom, mean, scale = self(positions(h, mask))
         z = (positions(target, mask).to(mean.dtype) - mean) / scale
         half = (freedom + 1) / 2
@@ -66,7 +67,7 @@ class Student(RealHead):
         logp = logp - half * torch.log1p(z.square() / freedom)
         return Loss(-summed(logp, mask), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

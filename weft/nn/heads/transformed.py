@@ -3,6 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft.masks import or_all
 from weft.nn.heads.categorical import Categorical, real_targets
 from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Linear
@@ -44,12 +45,13 @@ class Transformed(Head):
         """Log-probabilities [.., V] in at least float32."""
         return self.symbols(self._transformed(h))
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """See Categorical.loss; padding is removed before the layer."""
+        mask = or_all(mask, target)
         h, target = real_targets(h, target, mask)
         return Loss(self.symbols.total(self._transformed(h), target), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The most probable symbol at each position."""
         return self.symbols.best(self._transformed(h), mask)
 

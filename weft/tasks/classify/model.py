@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.masks import positions, summed
+from weft.masks import or_all, positions, summed
 from weft.metrics.calibration import best_threshold
 from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
@@ -32,6 +32,7 @@ from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import AtLeastOne, DropoutRate, Features, Positive, Share, Size, check_fields
 from weft.tasks.labels.base import ClassWeights, check_weights
+from weft.tasks.reused import Frame
 
 USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""
@@ -49,6 +50,8 @@ class TextEmbedding:
         fixed: do not train the table; few texts spoil vectors learnt from many.
         contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
         tuned: train the model of that run further too; otherwise it stays as it is.
+        frame: symbols that a text is read between, as in the run of `training.start`: before (</s> before
+            it), after (</s> after it) or both (<s> and </s>).
     """
 
     size: Features = 128
@@ -57,6 +60,7 @@ class TextEmbedding:
     fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
+    frame: Frame = "none"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -159,7 +163,6 @@ class LabelModel:
 
         Args:
             num_items: number of tokens, or of items of the bag.
-            num_classes: C.
         """
 
         def head_of(size: int) -> Categorical | MultiLabelHead | SubclassHead:
@@ -219,16 +222,7 @@ class _Dropped(Pool):
 
 
 class MultiLabelHead(Head):
-    """p_c = sigmoid(w_c h + b_c), for each of C labels.
-
-    Args:
-        in_size: D, features of h.
-        num_classes: C.
-
-    Example:
-        >>> MultiLabelHead(3, 5)(torch.zeros(2, 1, 3)).exp()[0, 0].tolist()
-        [0.5, 0.5, 0.5, 0.5, 0.5]
-    """
+    """p_c = sigmoid(w_c h + b_c), for each of C labels."""
 
     def __init__(self, in_size: int, num_classes: int) -> None:
         super().__init__()
@@ -240,14 +234,15 @@ class MultiLabelHead(Head):
         """Log-probabilities [.., C] in at least float32; those of a text do not sum to 1."""
         return F.logsigmoid(self._logits(h))
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """Binary cross-entropies, summed over the labels of each text; targets [B, T, C] are 0 or 1."""
+        mask = or_all(mask, target)
         logits = self._logits(positions(h, mask))
         wanted = positions(target, mask).to(logits)
         costs = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
         return Loss(summed(costs, mask), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """[B, T, C] bool: the labels with a probability of at least one half."""
         return self._logits(h) >= 0
 
@@ -269,10 +264,6 @@ def thresholds(probs: np.ndarray, target: np.ndarray) -> list[float]:
     Args:
         probs: [N, C] of validation texts.
         target: [N, C] their labels, 0 or 1.
-
-    Example:
-        >>> thresholds(np.array([[0.4, 0.2], [0.1, 0.3]]), np.array([[1, 0], [0, 0]]))
-        [0.25, 0.5]
     """
     return [
         best_threshold(column, there > 0) if there.any() else USUAL
@@ -287,13 +278,8 @@ class SubclassHead(Head):
     """p(c) is the sum of p(s) over the subclasses s of c, with p(s) = softmax(W h + b)_s.
 
     Args:
-        in_size: D, features of h.
         inside: [S] the class of each subclass; every class from 0 to C - 1 has one.
         smoothing: share of the probability of a subclass and of a class that is spread over all in training.
-
-    Example:
-        >>> SubclassHead(3, [0, 1, 1])(torch.zeros(1, 1, 3)).exp()[0, 0]
-        tensor([0.3333, 0.6667], grad_fn=<SelectBackward0>)
     """
 
     inside: Tensor
@@ -315,12 +301,13 @@ class SubclassHead(Head):
         """Log-probabilities [.., C] in at least float32."""
         return self._classes(self._subclasses(h))
 
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor | None = None) -> Loss:
         """The mean of the cross-entropies of the subclass and of its class.
 
         A target is a subclass s, or S + c for a text of which only the class c is known: its subclass has the
         cross-entropy of the class.
         """
+        mask = or_all(mask, target)
         logp, target = self._subclasses(positions(h, mask)), positions(target, mask)
         classes = self._classes(logp)
         both = torch.cat([logp, classes], -1)
@@ -332,7 +319,7 @@ class SubclassHead(Head):
             costs = (1 - self.smoothing) * costs - self.smoothing * spread
         return Loss(summed(costs, mask), mask.sum())
 
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
         """The most probable class at each position."""
         return self(h).argmax(-1)  # type: ignore[no-any-return]
 

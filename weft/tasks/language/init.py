@@ -1,5 +1,6 @@
 """`weft init language`: a recipe for a user's running text."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -30,6 +31,8 @@ from weft.words import LETTERS
 
 Kind = Literal["space", "word", "character", "bpe"]
 SMALL = 2_000_000  # characters
+WRITTEN = 12
+"""Lines that `weft predict` writes, enough to see a verse."""
 TRIAL = Trial(
     (
         ModelCandidate("lstm", "a recurrent network", updates=1500),
@@ -95,6 +98,9 @@ class LanguageInit(TemplateInit):
             "mixed": only(given["model"] == "mixture"),
             "unmixed": only(given["model"] != "mixture"),
             "length": length,
+            "lines": WRITTEN,
+            # some lines are longer than most, and a word may be two pieces
+            "written": min(2000, max(100, math.ceil(2 * WRITTEN * tokens / seen.texts))),
             "width": width + width % 8,
             "warmup": plan.warmup,
             "epochs": plan.epochs,
