@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from weft.commands.serve import LOOPBACK
 from weft.commands.serve import command as serve
 from weft.version import __version__
 
@@ -16,7 +17,7 @@ DEPLOY = ROOT / "deploy"
 CONTAINER = (DEPLOY / "Containerfile").read_text("utf-8")
 UNIT = (DEPLOY / "weft.service").read_text("utf-8")
 FOREIGN = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MPLCONFIGDIR", "PATH", "PYTHONDONTWRITEBYTECODE"}
-GRACE_SECONDS = 30  # weft/serve/server.py
+GUIDE = (ROOT / "docs" / "guides" / "deploy.md").read_text("utf-8")
 
 
 def documents(name: str) -> list[Any]:
@@ -133,9 +134,40 @@ def test_nothing_runs_as_root_or_writes_elsewhere() -> None:
 
 def test_stopping_leaves_the_time_that_the_server_takes() -> None:
     server = pytest.importorskip("weft.serve.server", reason="the extra serve is not installed")
-    assert server.GRACE_SECONDS == GRACE_SECONDS
+    seconds = server.GRACE_SECONDS + server.END_SECONDS
     stop = re.search(r"^TimeoutStopSec=(\d+)$", UNIT, re.M)
-    assert stop and int(stop[1]) > GRACE_SECONDS
-    assert pod()["terminationGracePeriodSeconds"] > GRACE_SECONDS
-    assert int(compose()["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+    assert stop and int(stop[1]) > seconds
+    assert pod()["terminationGracePeriodSeconds"] > seconds
+    assert int(compose()["stop_grace_period"].removesuffix("s")) > seconds
     assert "STOPSIGNAL SIGTERM" in CONTAINER and "KillSignal=SIGTERM" in UNIT
+    assert f"for up to {server.GRACE_SECONDS} seconds after SIGTERM, and after {seconds}" in GUIDE
+
+
+def test_the_guide_has_the_limits_of_the_proxy_and_of_the_server() -> None:
+    nginx, words = (DEPLOY / "nginx.conf").read_text("utf-8"), " ".join(GUIDE.split())
+    for setting, sentence in {
+        "rate=10r/s;": "10 requests a second and 20 connections for each address",
+        "burst=40 ": "| 10, and 40 at once |",
+        "limit_conn weft_connections 20;": "| 20 for each address |",
+        "client_header_timeout 10s;": "| ended by nginx after 10 and 30 |",
+        "keepalive_timeout 30s;": "| ended by nginx after 10 and 30 |",
+        "client_body_timeout 10s;": "10 seconds between two parts",
+        "send_timeout 30s;": "30 between two reads |",
+    }.items():
+        assert setting in nginx and sentence in words, setting
+    limits = pytest.importorskip(
+        "weft.serve.limits", reason="the extra serve is not installed"
+    ).ServerLimits()
+    assert f"closed after {limits.header_seconds:g} and 5 seconds" in words
+    assert f"| {limits.body_seconds:g} seconds | nginx" in words
+
+
+def test_only_this_machine_is_answered_unless_another_address_is_named() -> None:
+    assert serve.make_context("serve", ["run"]).params["host"] in LOOPBACK
+
+
+def test_what_is_not_pinned_is_said() -> None:
+    said, base = (ROOT / "SECURITY.md").read_text("utf-8"), re.search(r"^ARG BASE=(\S+)$", CONTAINER, re.M)
+    assert base and ("@sha256:" in base[1]) != ("names its base image by a tag" in said)
+    setup = (ROOT / "Makefile").read_text("utf-8").partition("\nsetup:")[2].partition("\n\n")[0]
+    assert setup and ("--require-hashes" in setup) != ("`make setup` takes the newest pip" in said)

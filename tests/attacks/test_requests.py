@@ -19,6 +19,7 @@ import h11
 import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from weft.serve import forms
 from weft.serve.app import Application
 from weft.serve.forms import DEPTH, KEYLESS_BYTES
 from weft.serve.guard import HEADER_BYTES, Access, Guard
@@ -176,8 +177,10 @@ BODIES = {
             b'"',
             b'\\"',
             b"Content-Disposition: form-data;\r\n",
+            b'name="api_key"\r\n',
         )
     },
+    "names of fields in a form": form(lambda size: b"&".join(b"%d=" % n for n in range(size // 7))),
     "numbers of names": text(lambda size: json.dumps({str(n): n for n in range(size // 15)}).encode()),
     **{
         f"json {unit!r}": text(filled(b'{"q": "', unit, b'"}'))
@@ -321,7 +324,7 @@ def test_one_request_writes_little_to_the_log(
     def fail(_: Any) -> None:
         raise ValueError("x" * 9000)
 
-    monkeypatch.setattr("weft.serve.forms._grouped", fail)
+    monkeypatch.setattr(forms, "_grouped", fail)  # not by name: another test imports it again
     with pytest.raises(ValueError, match="xxx"):
         asked(open_server, Sent({"content-type": FORM.encode()}, b"q=a"))
     assert 0 < len(capfd.readouterr().err) <= LOG_CHARACTERS + 1

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,26 @@ def children() -> list[int]:
     """Processes that open documents, of this one."""
     found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "isolated"], capture_output=True)
     return [*map(int, found.stdout.split())]
+
+
+def test_a_child_that_still_writes_is_left_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pipe is full when it is killed, as the loop had something else to do."""
+    program, read, delays = tmp_path / "python", asyncio.StreamReader.read, iter([9.0, 9.0])
+    program.write_text("#!/bin/sh\nexec yes\n")
+    program.chmod(0o700)
+
+    async def late(reader: asyncio.StreamReader, count: int = -1) -> bytes:
+        await asyncio.sleep(next(delays, 0))
+        return await read(reader, count)
+
+    async def scene() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await isolated.document_language(b"a", "a.txt", DocumentBounds(), 9)
+
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(asyncio.StreamReader, "read", late)
+    asyncio.run(asyncio.wait_for(scene(), 5))
 
 
 def test_errors_come_back_with_their_place() -> None:

@@ -23,7 +23,7 @@ def ask(
     headers = {**({"Content-Type": kind} if kind else {}), **(headers or {})}
     request = urllib.request.Request(address, data=data, headers=headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=90) as answer:
             return _reply(answer.status, answer.read(), dict(answer.headers))
     except urllib.error.HTTPError as error:
         with error:

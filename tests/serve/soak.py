@@ -3,8 +3,8 @@
     python -m tests.serve.soak RUNS --seconds 7200
 
 where RUNS is a folder with the runs toy (translates), prose (language model), label (classifies) and tags.
-It prints the memory of the server at the beginning and the end, the time of short requests, and every answer
-of 5xx that was not asked for. test_soak.py runs it for two minutes.
+It prints the memory of the server at the beginning and the end, the time of short requests, how long the
+server took to leave, and every answer of 5xx that was not asked for. test_soak.py runs it for two minutes.
 """
 
 import argparse
@@ -43,6 +43,7 @@ class Report(NamedTuple):
         short: seconds of each short request.
         first_mib, last_mib: memory of the server after the first tenth of the time, and at the end.
         unasked: answers of 5xx that were not asked for.
+        left: seconds from SIGTERM, with requests in progress, to the end of the server.
     """
 
     requests: Counter[tuple[str, int]]
@@ -50,6 +51,7 @@ class Report(NamedTuple):
     first_mib: float
     last_mib: float
     unasked: list[str]
+    left: float
 
     def p99(self) -> float:
         """Seconds within which 99 of 100 short requests were answered."""
@@ -95,6 +97,8 @@ class Client:
             try:
                 status = self.kinds[kind]()
             except OSError as error:
+                if time.monotonic() > until:  # the server leaves
+                    break
                 status = 0
                 self.unasked.append(f"{kind}: {error!r}")
             self.count[kind, status] += 1
@@ -228,15 +232,15 @@ def soak(runs: Path, seconds: float, clients: int = 6) -> Report:
         while time.monotonic() < until:
             os.utime(copies / "toy" / "model.safetensors")  # the same model, which is loaded again
             time.sleep(min(5.0, max(0.0, until - time.monotonic())))
+        last, begun = memory_mib(process.pid), time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        code, left = process.wait(60), time.monotonic() - begun
         for thread in threads:
             thread.join(60)
-        last = memory_mib(process.pid)
         count = sum((one.count for one in found), Counter[tuple[str, int]]())
-        process.send_signal(signal.SIGTERM)
         unasked = [one for client in found for one in client.unasked]
-        if process.wait(60):
-            unasked.append(f"the server ended with code {process.returncode}")
-        return Report(count, [one for client in found for one in client.short], first, last, unasked)
+        unasked += [f"the server ended with code {code}"] if code else []
+        return Report(count, [one for client in found for one in client.short], first, last, unasked, left)
 
 
 @contextlib.contextmanager
@@ -276,6 +280,7 @@ def main() -> None:
         print(f"{kind:12} {status} {count:7,}")
     print(f"memory {report.first_mib:.0f} MiB, at the end {report.last_mib:.0f} MiB")
     print(f"short requests: {len(report.short):,}, 99 of 100 within {report.p99():.2f} seconds")
+    print(f"the server left {report.left:.1f} seconds after SIGTERM")
     print("\n".join(report.unasked) or "no answer of 5xx that was not asked for")
 
 

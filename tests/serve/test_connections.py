@@ -262,34 +262,6 @@ def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path
         assert lines[2].recv(1000).startswith(b"HTTP/1.1 200")
 
 
-def test_a_request_that_is_on_its_way_at_a_shutdown_is_answered_and_told_to_be_the_last(
-    library: None, runs: Path
-) -> None:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.server import Server, bound
-
-    place = bound("127.0.0.1", 0)
-    server = Server(Application({}, ServerLimits()))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    with connected(f"http://127.0.0.1:{place.getsockname()[1]}") as line:
-        line.sendall(GET + b"\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += line.recv(1000)
-        assert b"connection: close" not in answer.lower()
-        server.should_exit = True
-        time.sleep(0.3)
-        line.sendall(GET + b"\r\n")
-        answer = rest(line)
-        assert answer.startswith(b"HTTP/1.1 200") and b"\r\nconnection: close\r\n" in answer.lower()
-    thread.join(20)
-    assert not thread.is_alive()
-
-
 @pytest.mark.slow
 def test_a_silent_client_of_https_is_closed_in_time(
     library: None, runs: Path, certificate: tuple[Path, Path]

@@ -14,6 +14,7 @@ def test_two_minutes_of_mixed_requests_cost_no_memory_and_no_failure(library: No
     assert {kind for kind, _ in report.requests} == {*report_kinds()}
     assert report.last_mib < 1.25 * report.first_mib + 50, (report.first_mib, report.last_mib)
     assert report.p99() < 20
+    assert report.left < 45
 
 
 def report_kinds() -> list[str]:

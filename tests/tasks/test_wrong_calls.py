@@ -42,6 +42,12 @@ def test_a_sentence_is_a_text_or_a_list_of_words(wrong: Any) -> None:
         assert tagger.tag([wrong]) == [None]
 
 
+@pytest.mark.parametrize("wrong", ["the dog", {"the dog": 1}, None, 3])
+def test_one_input_in_place_of_many_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected several inputs, got one"):
+        weft.load(shared_run("tag")).tag(wrong)
+
+
 SERIES = [True] * 60, [[1.0, 2.0], 3.0], 3, b"x", {"a": [1.0] * 60}, {1.0, 2.0}
 
 

@@ -1,8 +1,8 @@
 """Dynamic batching: waiting requests are answered together, short ones before the end of long ones.
 
-A job goes to the lane of its size. Each lane has a queue and a thread that answers it in batches, and the
-lanes share the time so that a short job is answered while a long one is computed. The event loop enforces
-deadlines, independently of the threads. Read next: translation.py, what a batch computes; app.py.
+A job goes to the lane of its size. Each lane has a queue and a thread that answers it in batches, so a short
+job is answered while a long one is computed. The event loop enforces deadlines, independently of the threads.
+Read next: translation.py, what a batch computes; app.py.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from weft.text.segments import Sentence
 from weft.wording import plural
 
 Stopped = Callable[[], bool]
-"""Whether no client is waiting any more; also the place where work of another lane may run."""
+"""Whether no client is waiting any more."""
 
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
 """Maps items to one answer each; checks `Stopped` at every step and raises `ClientLeft` if it is True."""
@@ -32,12 +32,6 @@ StreamWork = Callable[[list[Any], Emit, Stopped], None]
 
 SIZES = (500, 5_000)
 """Maximum size of a job, in characters, of every lane but the last."""
-
-SHARES = (4, 2, 1)
-"""The share of the time of each lane while all have work."""
-
-HEAD_START = 0.1
-"""Seconds, divided by the share, that a lane gets at once after it was idle."""
 
 PADDED = 16_000
 """Maximum characters of a batch, each text counted as the longest: bounds the longest step of a model."""
@@ -136,67 +130,6 @@ class BatchJob:
             self.answer.set_result(list(found))
 
 
-class Turns:
-    """Time sharing between threads: one computes at a time, and each lane gets its share of the time.
-
-    A lane's clock advances by the time that it computes, divided by its share; whenever the computing lane
-    pauses, the waiting lane whose clock is furthest behind continues. A lane that was idle starts level with
-    the others, less a head start, so that it cannot save up time.
-    """
-
-    def __init__(
-        self,
-        shares: Sequence[float],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        head_start: float = HEAD_START,
-    ) -> None:
-        self._shares = shares
-        self._clock = clock
-        self._head_start = head_start
-        self._used = [0.0] * len(shares)
-        self._active: set[int] = set()
-        self._holder: int | None = None
-        self._since = 0.0
-        self._free = threading.Condition()
-
-    def begin(self, lane: int) -> None:
-        """Wait for the first turn of some work."""
-        with self._free:
-            if self._active:
-                level = min(self._used[one] for one in self._active)
-                self._used[lane] = max(self._used[lane], level - self._head_start)
-            self._active.add(lane)
-            self._wait(lane)
-
-    def pause(self, lane: int) -> None:
-        """Let another lane compute if it is its turn, and wait for the next turn."""
-        with self._free:
-            self._release(lane)
-            self._wait(lane)
-
-    def end(self, lane: int) -> None:
-        """The work has ended, or was given up."""
-        with self._free:
-            if self._holder == lane:
-                self._release(lane)
-            self._active.discard(lane)
-            self._free.notify_all()
-
-    def _release(self, lane: int) -> None:
-        self._used[lane] += (self._clock() - self._since) / self._shares[lane]
-        self._holder = None
-
-    def _wait(self, lane: int) -> None:
-        while self._holder is not None or lane != self._next():
-            self._free.notify_all()
-            self._free.wait()
-        self._holder, self._since = lane, self._clock()
-
-    def _next(self) -> int:
-        return min(self._active, key=lambda one: (self._used[one], one))
-
-
 class Part(NamedTuple):
     """The items of a job that are in a batch, by number."""
 
@@ -212,13 +145,11 @@ class Lane:
     dies is replaced.
     """
 
-    def __init__(self, name: str, rows: int, turns: Turns, number: int) -> None:
+    def __init__(self, name: str, rows: int) -> None:
         self.batches = 0
         self.answered = 0
         self._name = name
         self._rows = rows
-        self._turns = turns
-        self._number = number
         self._jobs: deque[BatchJob] = deque()
         self._served: dict[str, int] = {}
         """Client to the number of its last turn, the longest ago first."""
@@ -279,11 +210,7 @@ class Lane:
     def _work(self) -> None:
         try:
             while parts := self._next():
-                self._turns.begin(self._number)
-                try:
-                    self._run([part for part in parts if self._passes(part.job)])
-                finally:
-                    self._turns.end(self._number)
+                self._run([part for part in parts if self._passes(part.job)])
                 with self._ready:
                     self._running = []
         except BaseException as error:  # noqa: BLE001  a panic in compiled code is not an Exception
@@ -353,12 +280,8 @@ class Lane:
             return
         items = [part.job.items[n] for part in parts for n in part.numbers]
 
-        def stopped() -> bool:
-            self._turns.pause(self._number)
-            return all(part.job.over() for part in parts)
-
         try:
-            found = list(parts[0].job.work(items, stopped))
+            found = list(parts[0].job.work(items, lambda: all(part.job.over() for part in parts)))
         except (WeftError, Refusal) as error:
             if len(parts) == 1:
                 parts[0].job.fail(error)
@@ -391,8 +314,7 @@ class Batcher:
         self.most = most
         self._name = name
         self._draining = False
-        turns = Turns(SHARES)
-        self._lanes = [Lane(name, rows, turns, number) for number in range(len(SHARES))]
+        self._lanes = [Lane(name, rows) for _ in range(len(SIZES) + 1)]
 
     @property
     def batches(self) -> int:

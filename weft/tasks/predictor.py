@@ -416,7 +416,7 @@ class Predictor(ABC, Generic[In]):
             value: what Python gets of an answer; cell: of a value, for a column of a DataFrame.
             window: number of inputs that are answered together; 0 for the usual number.
         """
-        if isinstance(raws, str | bytes):
+        if isinstance(raws, str | bytes | Mapping) or not isinstance(raws, Iterable):
             raise TypeError("expected several inputs, got one; give a list, or use predict(input)")
         rows = rows_of(raws, self.columns)
         index = getattr(raws, "index", None) if hasattr(raws, "iloc") else None
