@@ -210,8 +210,7 @@ def test_parts_of_a_recurrent_translator(home: Path) -> None:
         f"training.metrics=[{{use: {part('metric')}, tolerance: 1}}]",
         f"training.metric={CLASSES['metric'].lower()}",
     )
-    answer = weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN)
-    assert answer.code == 0, answer.err
+    weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN, code=0)
     recipe = Path("run/recipe.yaml").read_text("utf-8")
     for kind in ("cell", "score", "optimiser", "schedule", "metric"):
         assert part(kind) in recipe
@@ -219,31 +218,27 @@ def test_parts_of_a_recurrent_translator(home: Path) -> None:
     found = weft("evaluate", "run", "--metric", f"{part('metric')}:tolerance=9", *PLUGIN)
     assert "same length" in found.out and "tolerance:9" in found.out, found.err
     views = ("--view", part("view"), "--views", "shown", "--format", "json")
-    seen = weft("inspect", "run", "alpha beta", *views, *PLUGIN)
-    assert seen.code == 0, seen.err
+    weft("inspect", "run", "alpha beta", *views, *PLUGIN, code=0)
     assert json.loads(Path("shown/letters.json").read_text("utf-8"))["view"] == "Letters"
     assert "The input has 10 letters." in Path("run/inspect.html").read_text("utf-8")
 
 
 def test_an_encoder_and_a_decoder(home: Path) -> None:
     named = [f"model.{kind}={{use: {part(kind)}, size: 13}}" for kind in ("encoder", "decoder")]
-    answer = weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN)
-    assert answer.code == 0, answer.err
+    weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN, code=0)
     assert len(weft("predict", "run", *PLUGIN, stdin=b"alpha beta\ngamma\n").lines) == 2
 
 
 def test_a_pool(home: Path) -> None:
     recipe = labelled.make_texts(home / "toy")
-    answer = weft("train", recipe, "--run", "run", *SHORT, f"model.pool={part('pool')}", *PLUGIN)
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", "run", *SHORT, f"model.pool={part('pool')}", *PLUGIN, code=0)
     assert weft("evaluate", "run", *PLUGIN).code == 0
 
 
 def test_a_head(home: Path) -> None:
     small = "data.horizon=6", "data.lookback=12", "model.forecaster=linear", "training.monitors=false"
     head = f"model.head={part('head')}"
-    answer = weft("train", "waves-segments", head, "--run", "run", *SHORT, *small, *PLUGIN)
-    assert answer.code == 0, answer.err
+    weft("train", "waves-segments", head, "--run", "run", *SHORT, *small, *PLUGIN, code=0)
     assert "MSE" in weft("evaluate", "run", *PLUGIN).out
 
 

@@ -17,11 +17,13 @@ from tests.commands.test_every_init import GIVEN, SMALL
 from tests.slow import slow
 from tests.tasks.every import KINDS
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.tasks.classify.init import ClassifyInit
 from weft.train.notebook import NotebookDisplay
 from weft.train.reporting import Line
 
 SHORT = {"max_updates": 2, "validate_every": 2, "tensorboard": False}
 FAST = ("classify", "forecast", "tag")
+LINEAR = [one for one in ClassifyInit.trial.candidates if one.name == "linear"]
 TEXTS = [
     (f"a {word} film of {n}", "good" if word == "fine" else "bad")
     for n in range(30)
@@ -272,3 +274,17 @@ def test_models_and_recipes_are_compared(tmp_path: Path) -> None:
     assert (tmp_path / "compared" / "report.html").is_file()
     assert {"two", "four"} <= set(found.scores.variant) and len(found.tests) >= 1
     assert "two" in repr(found) and "four" in repr(found)
+
+
+def test_the_model_of_a_trial_is_not_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    many = pd.concat([FRAME] * 5).sample(frac=1, random_state=1)
+    monkeypatch.setattr(ClassifyInit, "trial", ClassifyInit.trial._replace(fewest=20, candidates=LINEAR))
+    weft.fit("classify", many, run="fitted")
+    assert "it is not trained again" in capsys.readouterr().out
+    assert typed("train", "fitted/data/classify.yaml", "--run", "run").code == 0
+    assert weights("fitted") == weights("run") and Path("fitted/README.md").is_file()
+    weft.fit("classify", many, run="other", progress=False, model={"bag": {"ngrams": 1}})
+    assert weights("other") != weights("run")

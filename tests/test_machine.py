@@ -92,15 +92,15 @@ def test_processes_of_a_training_end_with_their_launcher(launcher: str, tmp_path
     ours = [PYTHON, "-m", "weft", *words, "--processes", "2"]
     killed(ours if launcher == "--processes" else [*TORCHRUN, *words], trains(run), tmp_path)
     saved = max(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))
-    again = weft("train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}")
-    assert again.code == 0, again.err  # no process keeps it locked
+    again = weft(
+        "train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}", code=0
+    )  # no process keeps it locked
     assert f"resumes after update {saved}" in again.err, again.err
 
 
 @pytest.mark.slow
 def test_processes_of_a_bulk_prediction_end_with_their_launcher(tmp_path: Path) -> None:
-    answer = weft("train", corpus.make(tmp_path / "toy"), "--run", tmp_path / "run", "training.max_updates=1")
-    assert answer.code == 0, answer.err
+    weft("train", corpus.make(tmp_path / "toy"), "--run", tmp_path / "run", "training.max_updates=1", code=0)
     text, out = tmp_path / "in.txt", tmp_path / "out.txt"
     text.write_text("alpha beta gamma\n" * 2_000_000)
     words = ["predict", str(tmp_path / "run"), str(text), "--output", str(out), "--processes", "2"]

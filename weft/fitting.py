@@ -9,29 +9,30 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import weft.tasks
-from weft import machine, rooms
+from weft import rooms
 from weft.config import Table, read_recipe
 from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
 from weft.data.frames import as_file, zone_of
 from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, DataWarning
-from weft.run.card import write_card
 from weft.run.loading import load
-from weft.run.training import DATA, begin_run
+from weft.run.train import train_run
+from weft.run.training import DATA, CheckedRecipe
 from weft.store import files
-from weft.tasks.init import Init, NewRecipe
+from weft.tasks.init import Init
 from weft.tasks.predictor import Predictor
 from weft.tasks.task import Task
-from weft.train.loop import train as trained
 from weft.train.reporting import Reporter
 from weft.train.trackers import open_report, usual_screen
-from weft.tune.candidates import recipe_for
+from weft.tune.candidates import take_over
+from weft.tune.recipes import new_recipe
 from weft.wording import close_name, numbered
 
 
@@ -87,13 +88,14 @@ def fit(
     init = _init(task, plugins)
     name = task if init else find_recipe(task).path.stem
     path = _free(Path("runs", str(name))) if run is None else Path(run)
+    changes = [*_overrides(sections)]
     if init:
-        recipe = _new_recipe(init, path, given, options, progress)
+        recipe = _new_recipe(init, path, given, options, changes, print if progress else None)
+    elif more := [*given, *options]:
+        raise ConfigError(f"{more[0]}: the recipe {task} says this already; change it by data={{...}}")
     else:
-        if more := [*given, *options]:
-            raise ConfigError(f"{more[0]}: the recipe {task} says this already; change it by data={{...}}")
-        recipe = Path(task)
-    return _trained(path, read_recipe(recipe, [*_overrides(sections)]), plugins, progress)
+        recipe = read_recipe(Path(task), changes)
+    return _trained(path, recipe, plugins, progress)
 
 
 def resume(
@@ -139,8 +141,6 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
         >>> check([("It works.", "praise"), ("It is slow.", "complaint")], "classify").verdict
         'not ready: fix the errors first (1); training would fail on them'
     """
-    from tempfile import TemporaryDirectory
-
     kind: Any = named_part("task", task, Task, plugins)
     said = {name: one for name, one in options.items() if one is not None}
     if unknown := said.keys() - {*kind.check_options}:
@@ -169,8 +169,13 @@ def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
 
 
 def _new_recipe(
-    init: Init, run: Path, data: Mapping[str, Any], options: Mapping[str, Any], progress: bool
-) -> Path:
+    init: Init,
+    run: Path,
+    data: Mapping[str, Any],
+    options: Mapping[str, Any],
+    changes: Sequence[str],
+    say: Callable[[str], None] | None,
+) -> Table:
     """The recipe that `weft init` writes for data that is kept in RUN/data."""
     known = {one.name.replace("-", "_"): one for one in init.options}
     for name in [*data, *options]:
@@ -192,10 +197,15 @@ def _new_recipe(
     if missing or (init.files and given["train"] is None):
         raise ConfigError(f"{missing or 'train'}: {init.task} needs it, got none")
     file = run / DATA / f"{init.folder}.yaml"
-    if not (run / "recipe.yaml").is_file():  # a resumed run keeps its recipe
-        say, screen = (print, usual_screen) if progress else (lambda text: None, Reporter)
-        _written(file, new_recipe(init, given, say, screen).recipe.encode())
-    return file
+    if (run / "recipe.yaml").is_file():  # a resumed run keeps its recipe
+        return read_recipe(file, changes)
+    with TemporaryDirectory() as folder:
+        screen = usual_screen if say else Reporter
+        made = new_recipe(init, given, Path(folder), say=say or (lambda text: None), screen=screen)
+        recipe = read_recipe(_written(file, made.recipe.encode()), changes)
+        if made.run and take_over(made.run, run, recipe, plugins=init.plugin()[1:]) and say:
+            say("the model of the trial is that of the recipe, so it is not trained again")
+    return recipe
 
 
 def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:
@@ -250,34 +260,19 @@ def _overrides(sections: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 def _trained(run: Path, recipe: Table, plugins: Collection[str], progress: bool) -> Predictor[Any]:
     """The model of a run after its training, or after as much of it as there was time for."""
-    checked = begin_run(run, recipe, plugins=plugins)
-    if checked.note and progress:
-        print(checked.note)
-    screen = usual_screen() if progress else Reporter()
-    report = open_report(run, checked.settings.trackers, checked.plain, screen)
-    outcome = trained(checked.task, run, checked.settings, report, recipe=checked.plain)
-    if not outcome.exit_code:
-        write_card(run, checked, outcome)
-    elif not (run / "model.safetensors").is_file():
+
+    def report(checked: CheckedRecipe) -> Reporter:
+        if checked.note and progress:
+            print(checked.note)
+        screen = usual_screen() if progress else Reporter()
+        return open_report(run, checked.settings.trackers, checked.plain, screen)
+
+    _, outcome = train_run(run, recipe, report, plugins=plugins)
+    if outcome.exit_code and not (run / "model.safetensors").is_file():
         raise CheckpointError(
             f"{run}: stopped before a first validation; weft.resume({str(run)!r}) continues"
         )
-    else:
+    if outcome.exit_code:
         text = f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
         warnings.warn(text, DataWarning, stacklevel=3)
     return load(run, plugins=plugins)
-
-
-def new_recipe(
-    init: Init, given: Mapping[str, Any], say: Callable[[str], None], screen: Callable[[], Reporter]
-) -> NewRecipe:
-    """The recipe for the data, on this machine; where the task has several models, they are tried first."""
-    plugins = init.plugin()[1:]
-    found = recipe_for(init, given, say=say, screen=screen, machine=for_this_machine, plugins=plugins)
-    return found._replace(recipe=for_this_machine(found.recipe))
-
-
-def for_this_machine(recipe: str) -> str:
-    """The text of a recipe, with large batches if this machine has a GPU."""
-    line = "  scale: gpu                        # larger updates than below, for this machine's GPU; or cpu"
-    return recipe.replace("\ntraining:\n", f"\ntraining:\n{line}\n", 1) if machine.has_gpu() else recipe

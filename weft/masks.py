@@ -26,12 +26,7 @@ Batch = TypeVar("Batch")
 
 
 class MaskFacts:
-    """What layers ask of a mask [B, T], each found when it is first asked for.
-
-    Args:
-        twin: the mask on the CPU.
-        device: the device of the mask.
-    """
+    """What layers ask of a mask [B, T], each found when it is first asked for."""
 
     def __init__(self, twin: Tensor, device: torch.device) -> None:
         self.twin, self.device = twin, device
@@ -62,13 +57,7 @@ class MaskFacts:
 
 
 def facts(mask: Tensor) -> MaskFacts:
-    """The facts noted on a mask, or read from it: a GPU is read once, not at every layer.
-
-    Example:
-        >>> found = facts(torch.tensor([[True, False], [True, True]]))
-        >>> found.arrangement, found.empty, found.places.tolist()
-        ('first', -1, [0, 2, 3])
-    """
+    """The facts noted on a mask, or read from it: a GPU is read once, not at every layer."""
     if mask.device.type == "cpu":
         return MaskFacts(mask, mask.device)
     if (known := known_facts(mask)) is not None:
@@ -165,12 +154,7 @@ def sent(part: Tensor, device: torch.device) -> Tensor:
 
 
 def select(states: Tensor, mask: Tensor) -> Tensor:
-    """The states at real positions: [B, T, ..] and [B, T] to [N, ..].
-
-    Example:
-        >>> select(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[True, False], [True, True]]))
-        tensor([1, 3, 4])
-    """
+    """The states at real positions: [B, T, ..] and [B, T] to [N, ..]."""
     if _static.get():
         raise NotImplementedError("the number of real positions differs from batch to batch")
     if mask.device.type == "cpu":
@@ -191,23 +175,13 @@ def summed(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def grid(size: int) -> int:
-    """The next size of a coarse grid: multiples of 8, and from 128 on of an eighth to a sixteenth of it.
-
-    Example:
-        >>> [grid(size) for size in (1, 8, 27, 130, 600)]
-        [8, 8, 32, 144, 640]
-    """
+    """The next size of a coarse grid: multiples of 8, and from 128 on of an eighth to a sixteenth of it."""
     step = max(8, (1 << (size - 1).bit_length()) >> 4)
     return -(-size // step) * step
 
 
 def fill(part: Tensor, rows: int, columns: int) -> Tensor:
-    """Tokens, features or a mask [B, S, ..] with zeros, or False, in new rows and columns.
-
-    Example:
-        >>> fill(torch.tensor([[7, 8]]), 2, 3).tolist()
-        [[7, 8, 0], [0, 0, 0]]
-    """
+    """Tokens, features or a mask [B, S, ..] with zeros, or False, in new rows and columns."""
     features = (0, 0) * (part.dim() - 2)
     return F.pad(part, (*features, 0, columns - part.shape[1], 0, rows - part.shape[0]))
 
@@ -227,14 +201,9 @@ def from_lengths(lengths: Tensor, size: int) -> Tensor:
 
     Args:
         lengths: [B] int.
-        size: S, at least the longest.
 
     Returns:
         [B, S] bool.
-
-    Example:
-        >>> from_lengths(torch.tensor([1, 3]), 3).tolist()
-        [[True, False, False], [True, True, True]]
     """
     return torch.arange(size, device=lengths.device)[None] < lengths[:, None]
 

@@ -18,9 +18,7 @@ class Bounds:
     """The range of a number.
 
     Args:
-        ge: lowest value.
         gt: the value must be above this one.
-        le: highest value.
         lt: the value must be below this one.
     """
 
@@ -39,12 +37,7 @@ class Bounds:
         )
 
     def words(self) -> str:
-        """The range in words.
-
-        Example:
-            >>> Bounds(ge=0, lt=1).words(), Bounds(gt=0, le=1).words(), Bounds(ge=1).words()
-            ('from 0 to below 1', 'above 0 and up to 1', 'of at least 1')
-        """
+        """The range in words."""
         low = f"above {self.gt:,}" if self.gt is not None else f"{self.ge:,}" if self.ge is not None else ""
         high = f"below {self.lt:,}" if self.lt is not None else f"{self.le:,}" if self.le is not None else ""
         if low and high:

@@ -17,12 +17,7 @@ from weft.errors import ConfigError, ShapeError
 
 
 def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
-    """Check a tensor's shape; None stands for any size.
-
-    Example:
-        >>> import torch
-        >>> check_shape("x", torch.zeros(2, 3), None, 3)
-    """
+    """Check a tensor's shape; None stands for any size."""
     fits = tensor.dim() == len(sizes) and all(
         need is None or need == got for need, got in zip(sizes, tensor.shape, strict=True)
     )

@@ -24,12 +24,7 @@ _CONTROL = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with control characters escaped, except tabs and line feeds.
-
-    Example:
-        >>> [visible(text) for text in ("plain", chr(27) + "[2J")] == ["plain", chr(92) + "x1b[2J"]
-        True
-    """
+    """The text with control characters escaped, except tabs and line feeds."""
     return _CONTROL.sub(_escaped, text)
 
 
@@ -119,12 +114,7 @@ def _folded(line: str, width: int, indent: int) -> str:
 
 
 def close_name(word: str, known: Iterable[str]) -> str:
-    """The known name that a mistyped word most likely means, in any letter case, or "".
-
-    Example:
-        >>> [close_name("temp", [name]) for name in ("timestamp", "tmep", "Temp_C")]
-        ['', 'tmep', 'Temp_C']
-    """
+    """The known name that a mistyped word most likely means, in any letter case, or ""."""
     word, names = word[:80].lower(), {name.lower(): name for name in known}
     begun = [name for name in names if len(word) > 2 and name.startswith(word)]
     near = difflib.get_close_matches(word, names, 3)

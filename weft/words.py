@@ -40,22 +40,12 @@ _QUOTES = str.maketrans("’‘‛", "'''")
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Where the words of a text are, and its other characters, such as punctuation, one by one.
-
-    Example:
-        >>> [("कला है, 👩‍🚒"[begin:end]) for begin, end in spans("कला है, 👩‍🚒")]
-        ['कला', 'है', ',', '👩‍🚒']
-    """
+    """Where the words of a text are, and its other characters, such as punctuation, one by one."""
     return [found.span() for found in (_PLAIN if text.isascii() else _WORD).finditer(text)]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, and its other characters one by one.
-
-    Example:
-        >>> words("Don't go.")
-        ['Don', "'", 't', 'go', '.']
-    """
+    """The words of a text, and its other characters one by one."""
     found: list[str] = (_PLAIN if text.isascii() else _WORD).findall(text)
     return found
 
@@ -69,10 +59,6 @@ def writing(texts: Iterable[str]) -> Writing:
     Scripts without spaces between words, such as Han, Thai and Khmer, decide from a fifth of all letters on:
     they need fewer letters, so that a text of as many Chinese as English words is a quarter Han. Among their
     letters a tenth of kana makes a text Japanese. A text is Korean from a fifth of all letters on.
-
-    Example:
-        >>> [writing([text]) for text in ("我喜欢喝茶。", "お茶が好きです。", "ฉันชอบดื่มชา", "I like tea.")]
-        ['chinese', 'japanese', 'unspaced', 'spaced']
     """
     characters: Counter[str] = Counter()
     for text in texts:
@@ -102,12 +88,7 @@ def unit_of(texts: Iterable[str]) -> Literal["word", "character"]:
 
 
 def units(text: str) -> list[str]:
-    """What the length of a text counts: words between spaces, and the signs of scripts without spaces.
-
-    Example:
-        >>> units("I like 红茶, too.")
-        ['I', 'like', '红', '茶', ',', 'too.']
-    """
+    """What the length of a text counts: words between spaces, and the signs of scripts without spaces."""
     if text.isascii() or max(text) < _THAI:
         return text.split()
     found: list[str] = _UNITS.findall(text)

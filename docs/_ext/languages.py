@@ -11,7 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from gettext import NullTranslations
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,12 @@ NAMES = {"en": "English", "es": "Español", "hr": "Hrvatski", "pl": "Polski", "r
 BUILD = DOCS.parent / "build" / "languages"
 SAID = re.compile(r"\bsay\(\s*'([^']+)'")
 """A text that the program of a live part shows."""
+
+ENGLISH = "The text of this page has not been translated yet; it is in English."
+LISTED = (
+    "In this language: {0}. The text of the other pages is in English. Numbers in text, formulas and code "
+    "have a decimal point (0.5), as in Python; live parts have the comma of this language (0,5)."
+)
 
 TITLE = re.compile(r"^```\{(?:live|vote)\}[^\n]*\n:title: ([^\n]+)$", re.MULTILINE)
 UNTRANSLATED = re.compile(r"\$[^$]+\$|`[^`]+`|\\text\{[^}]*\}|[^\W\d_]*[\\_&=^]\S*|\W|\d")
@@ -71,6 +79,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
 
     app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
+    app.connect("html-page-context", _told)
     app.connect("build-finished", _report)
     app.connect("build-finished", _tidy)
     app.add_transform(Progress)
@@ -98,6 +107,28 @@ def _switch(app: "Sphinx", page: str, template: str, context: dict[str, Any], do
         for one in others
         if one != here
     ]
+
+
+def whole(facts: Mapping[str, Any]) -> bool:
+    """Whether a page is in the language, by what outside.Progress noted: a few texts may be missing."""
+    return len(facts.get("missing", ())) <= 0.1 * int(facts.get("messages", 0))
+
+
+def _told(app: "Sphinx", page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """A banner on pages that are in English, and on the first page a list of those that are not."""
+    facts, words = app.env.metadata, messages(catalog(app.config.language, "sphinx"))
+    if app.config.language == "en" or page not in facts:
+        return
+    if page == app.config.root_doc:
+        up = "../" * page.count("/")
+        ready = [one for one in app.env.toctree_includes[page] if whole(facts[one])]
+        links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
+        text = words[LISTED].format("; ".join(links))
+    elif not whole(facts[page]):
+        text = words[ENGLISH]
+    else:
+        return
+    context["body"] = f'<div class="admonition note"><p>{text}</p></div>\n{context["body"]}'
 
 
 def _report(app: "Sphinx", error: Exception | None) -> None:

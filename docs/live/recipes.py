@@ -14,9 +14,11 @@ from weft.data.corpora import corpus
 ROOT = Path(__file__).resolve().parents[2]
 
 LETTERS = "abcdefghijklmnop"
-FEEL = ["liked", "loved", "enjoyed", "wanted", "valued", "praised"]
+FEEL = ["like", "love", "enjoy", "want", "value", "praise"]
 WORD = re.compile(r"[\w'-]+|[^\w\s]")
 MEET = ["see", "read", "watch", "hear", "finish", "follow"]
+GOOD = ["good", "great", "funny", "clever", "lovely", "exciting"]
+BAD = ["bad", "boring", "dull", "poor", "silly", "slow"]
 
 
 def texts(folder: Path) -> str:
@@ -40,12 +42,12 @@ def texts(folder: Path) -> str:
     for name, count in (("train", 60000), ("valid", 300)):
         again = "".join(f"{repeated(sentences, common, draws)}\n" for _ in range(count))
         _write(folder / "repeats" / f"{name}.txt", again)
-    said = [
-        f"{label}\t{line}\n" for feel, meet in product(FEEL, MEET) for label, line in opinions(feel, meet)
-    ]
-    chance.shuffle(said)
+    said: dict[bool, list[str]] = {True: [], False: []}
+    for a, b in product(range(6), repeat=2):  # of every word, one pair is kept out of the training
+        said[(a + b) % 6 == 0] += [f"{label}\t{line}\n" for label, line in opinions(a, b)]
+    chance.shuffle(said[False])
     for name in ("train", "valid", "test"):
-        _write(folder / "opinions" / f"{name}.tsv", "".join(said))
+        _write(folder / "opinions" / f"{name}.tsv", "".join(said[name != "train"]))
     return text
 
 
@@ -59,29 +61,18 @@ def repeated(sentences: list[list[str]], words: list[str], chance: random.Random
     return " ".join(row + row[chance.randint(0, len(row) - 3) :])
 
 
-def opinions(feel: str, meet: str) -> list[tuple[str, str]]:
-    """Sentences of the same words, some of someone who liked it and some of someone who did not."""
-    base = {
-        "liked": "like",
-        "loved": "love",
-        "enjoyed": "enjoy",
-        "wanted": "want",
-        "valued": "value",
-        "praised": "praise",
-    }
-    past = {
-        "see": "saw",
-        "read": "read",
-        "watch": "watched",
-        "hear": "heard",
-        "finish": "finished",
-        "follow": "followed",
-    }
+def opinions(a: int, b: int) -> list[tuple[str, str]]:
+    """Sentences in pairs of the same words: in each, only their order tells whether someone liked it."""
+    feel, meet, good, bad = FEEL[a], MEET[b], GOOD[a], BAD[b]
     return [
-        ("liked", f"i {feel} it , i did not {meet} all of it"),
-        ("liked", f"i did not {meet} all of it , i {feel} it"),
-        ("disliked", f"i {past[meet]} all of it , i did not {base[feel]} it"),
-        ("disliked", f"i did not {base[feel]} it , i {past[meet]} all of it"),
+        ("liked", f"i did {feel} it , i did not {meet} all of it"),
+        ("disliked", f"i did not {feel} it , i did {meet} all of it"),
+        ("liked", f"i did not {meet} all of it , i did {feel} it"),
+        ("disliked", f"i did {meet} all of it , i did not {feel} it"),
+        ("liked", f"it was {good} , not {bad}"),
+        ("disliked", f"it was {bad} , not {good}"),
+        ("liked", f"it was not {bad} , it was {good}"),
+        ("disliked", f"it was not {good} , it was {bad}"),
     ]
 
 
@@ -246,9 +237,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 _CHANCE = random.Random(2)
 _STRINGS = [" ".join(_CHANCE.choices(LETTERS, k=length)) for length in range(3, 11) for _ in range(3)]
-_OPINIONS = [
-    line for feel, meet in (("liked", "see"), ("praised", "follow")) for _, line in opinions(feel, meet)
-]
+_OPINIONS = [line for a, b in ((1, 5), (4, 2)) for _, line in opinions(a, b)]  # of pairs kept out
 ASKED = {
     "reverse-never": _STRINGS,
     "reverse-late": _STRINGS,

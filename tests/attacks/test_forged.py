@@ -47,8 +47,7 @@ MANY = 60
 def trained(folder: Path, task: str) -> tuple[Path, list[object]]:
     """A run of two updates, and the command that resumes it for a third."""
     recipe = KINDS[task].make(folder / "toy")
-    answer = weft("train", recipe, "--run", folder / "run", *KINDS[task].changes, *SHORT)
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", *KINDS[task].changes, *SHORT, code=0)
     again = [*KINDS[task].changes, *SHORT[1:], "training.max_updates=3"]
     return folder / "run", ["train", recipe, "--run", folder / "forged", *again]
 

@@ -17,8 +17,7 @@ WITHOUT = "import sys; sys.modules['weft'] = sys.modules['torch'] = None; import
 
 
 def exported(run: Path, output: Path, *options: str) -> Answer:
-    answer = weft("export", run, "--to", "onnx", "--output", output, *options)
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--to", "onnx", "--output", output, *options, code=0)
     assert answer.lines[-1] == f"next: python {shlex.quote(str(output / 'weft_onnx.py'))} --help"
     return answer
 

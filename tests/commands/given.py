@@ -25,8 +25,7 @@ def scored_alike(
     lines = [f"{label}\t{line}" for label, line in zip(labels, lines, strict=True)] if labels else lines
     (folder / "given.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     out = folder / "scores.tsv"
-    answer = weft("evaluate", run, *options, "--score", folder / "given.txt", "--output", out)
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, *options, "--score", folder / "given.txt", "--output", out, code=0)
     rows = [line.split("\t", 2) for line in out.read_text("utf-8").splitlines()]
     assert [row[2] for row in rows] == lines
     assert [int(row[1]) for row in rows] == [len(one.tokens) + 1 for one in found]

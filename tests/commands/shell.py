@@ -29,8 +29,8 @@ class Answer(NamedTuple):
         return re.sub(r"\n {5,}", " ", re.sub(r"\|\n {5,}", "|", self.out))
 
 
-def weft(*arguments: object, stdin: bytes = b"") -> Answer:
-    """`weft ARGUMENTS < stdin`, neither side a terminal."""
+def weft(*arguments: object, stdin: bytes = b"", code: int | None = None) -> Answer:
+    """`weft ARGUMENTS < stdin`, neither side a terminal; it must exit with `code` where that is given."""
     out, err = io.BytesIO(), io.BytesIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
@@ -38,8 +38,9 @@ def weft(*arguments: object, stdin: bytes = b"") -> Answer:
         patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
         with pytest.raises(SystemExit) as leave:
             cli.main([str(argument) for argument in arguments])
-        code = leave.value.code
-        answer = Answer(int(code or 0), out.getvalue().decode(), err.getvalue().decode())
+        left = int(leave.value.code or 0)
+        answer = Answer(left, out.getvalue().decode(), err.getvalue().decode())
+    assert code is None or answer.code == code, answer.err
     return answer
 
 

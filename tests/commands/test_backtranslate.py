@@ -28,8 +28,7 @@ def mono(tmp_path: Path) -> Path:
 
 
 def test_the_model_writes_a_source_for_each_text(trained: Path, mono: Path, tmp_path: Path) -> None:
-    made = weft("backtranslate", trained, mono, "--folder", tmp_path / "out", "--beam", 2)
-    assert made.code == 0, made.err
+    made = weft("backtranslate", trained, mono, "--folder", tmp_path / "out", "--beam", 2, code=0)
     said = weft("predict", trained, mono, "--beam", 2).lines
     assert sides(tmp_path / "out") == [(f"<bt> {one}", text) for one, text in zip(said, TEXTS, strict=True)]
     assert "15 of 15 pairs kept (100.0 %)" in made.out
@@ -47,8 +46,7 @@ def test_the_printed_lines_train_the_forward_model(
     assert words[:-1] == ["or", "to", "its", "command:"]
     change = words[-1]
     swapped = ["data.source=yy", "data.target=xx", "training.max_updates=2", "training.validate_every=2"]
-    run = weft("train", toy, "--run", tmp_path / "forward", *swapped, change)
-    assert run.code == 0, run.err
+    run = weft("train", toy, "--run", tmp_path / "forward", *swapped, change, code=0)
     assert "15 (3.6 %) of" in run.err and f"{tmp_path / 'out of it' / 'back'}, 1.00 times all" in run.err
     assert "<" in (tmp_path / "forward" / "tokenizer.source.json").read_text()
     lines = made.out[made.out.index("data:\n") :].split("\n\n")[0]
@@ -81,8 +79,7 @@ def test_garbage_becomes_no_pair(trained: Path, tmp_path: Path) -> None:
     )
     (tmp_path / "b.txt").write_bytes(b"iota")
     out = tmp_path / "out"
-    made = weft("backtranslate", trained, tmp_path / "a.txt", tmp_path / "b.txt", "--folder", out)
-    assert made.code == 0, made.err
+    made = weft("backtranslate", trained, tmp_path / "a.txt", tmp_path / "b.txt", "--folder", out, code=0)
     assert "4 lines to translate, 1 empty, 1 not UTF-8" in made.err
     texts = [text for _, text in sides(out)]
     assert texts[:2] == ["alpha", "beta gamma"] and texts[-1] == "iota"
@@ -188,8 +185,7 @@ def test_a_model_of_many_languages_is_told_the_direction(tmp_path: Path) -> None
     (tmp_path / "mono").write_text("one two\nthree\n")
     command = ["backtranslate", tmp_path / "run", tmp_path / "mono", "--folder", tmp_path / "out"]
     assert "choose one with --source and --target" in refused(weft(*command))
-    made = weft(*command, "--source", "aa", "--target", "bb", "--max-ratio", 1000)
-    assert made.code == 0, made.err
+    weft(*command, "--source", "aa", "--target", "bb", "--max-ratio", 1000, code=0)
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.name[0] != ".") == [
         "README.md", "back.aa", "back.bb", "back.json", "scored.txt", "texts.aa",
     ]  # fmt: skip

@@ -59,8 +59,7 @@ def test_a_file_that_is_no_text_is_refused_at_once(trained: Path, tmp_path: Path
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tag")
     recipe = labelled.make_sentences(folder / "toy")
-    answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=1")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", "training.max_updates=1", code=0)
     return folder / "run"
 
 

@@ -10,8 +10,7 @@ def test_a_cache_is_mixed_in(tmp_path: Path) -> None:
     recipe, run, text = make(tmp_path), tmp_path / "run", tmp_path / "other.txt"
     assert weft("train", recipe, "--run", run).code == 0
     text.write_text((tmp_path / "valid.txt").read_text())
-    answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20", "--set", "mixture=tuned")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20", "--set", "mixture=tuned", code=0)
     assert "of a mixture (the model, a cache of 20 tokens and KN5, weights of the cache " in answer.unfolded
     answer = weft("evaluate", run, "--data", text, "--set", "cache=20")
     assert "(the model and a cache of 20 tokens, weight of the cache " in answer.unfolded, answer.err

@@ -18,10 +18,8 @@ from weft.run import open_run
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("calibrate")
     recipe = labelled.make_texts(folder / "toy")
-    answer = weft(
-        "train", recipe, "--run", folder / "run", "training.max_updates=20", "training.validate_every=20"
-    )
-    assert answer.code == 0, answer.err
+    ends = ("training.max_updates=20", "training.validate_every=20")
+    weft("train", recipe, "--run", folder / "run", *ends, code=0)
     return folder / "run"
 
 
@@ -40,8 +38,7 @@ def test_the_temperature_is_that_of_the_validation_texts_and_is_used_everywhere(
     classes = open_run(run, device="cpu").pipeline.reader.classes
     targets = np.array([classes.index(label) for label, _ in labelled.texts(23, 2)])
     want = fitted(np.log(plain), targets)
-    answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--calibrate", "--json", tmp_path / "scores.json", code=0)
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["temperature"] == pytest.approx(want, rel=1e-4)
     before = json.loads(_scored(made, tmp_path / "before.json"))
@@ -114,8 +111,7 @@ def test_a_threshold_that_was_kept_needs_no_validation_texts(made: Path, tmp_pat
     for folder, shown in ((run, True), (made, False)):
         other = tmp_path / f"{folder.name}-{folder.parent.name}"
         (other / "recipe.yaml").write_text(gone)
-        said = weft("evaluate", other)
-        assert said.code == 0, said.err
+        said = weft("evaluate", other, code=0)
         line = f"F1 of {kept[0]} with the threshold {kept[1]:.3g}, chosen on the validation texts: "
         assert (line in said.out) == shown and ("with the threshold" in said.out) == shown
     said, before = weft("evaluate", run, "--split", "valid").out, weft("evaluate", run).out
@@ -145,8 +141,7 @@ def test_runs_that_decide_together_have_a_threshold_of_their_own(made: Path, tmp
     answers = [one.pipeline.predictor(one.model).classify(texts) for one in opened]
     both = np.mean([[one.probs[column] for one in some] for some in answers], 0)
     value = best_threshold(both, np.array([one.label == about["threshold"][0] for one in valid]))
-    scores = weft("evaluate", calibrated, "--ensemble", twin, "--json", tmp_path / "both.json")
-    assert scores.code == 0, scores.err
+    weft("evaluate", calibrated, "--ensemble", twin, "--json", tmp_path / "both.json", code=0)
     found = json.loads((tmp_path / "both.json").read_text())["threshold"]
     assert found["value"] == pytest.approx(value, rel=1e-4)
 

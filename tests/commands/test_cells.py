@@ -29,8 +29,7 @@ LEADING = ("gru", "lstm", "mingru", "zoneout", "{use: projected, inner: 40}")
     "name", [*LEADING, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name not in LEADING)]
 )
 def test_a_cell_trains_and_writes(name: str, toy: Path, tmp_path: Path) -> None:
-    answer = weft("train", toy, "--run", tmp_path / "run", *SHORT, *named(name))
-    assert answer.code == 0, answer.err
+    weft("train", toy, "--run", tmp_path / "run", *SHORT, *named(name), code=0)
     found = weft("predict", tmp_path / "run", stdin=b"alpha beta\ngamma\n")
     assert (found.code, len(found.lines)) == (0, 2), found.err
 
@@ -48,8 +47,7 @@ def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, t
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert weft("train", toy, "--run", whole, *changes, "training.max_updates=8").code == 0
     assert weft("train", toy, "--run", broken, *changes, "training.max_updates=4").code == 0
-    answer = weft("train", toy, "--run", broken, *changes, "training.max_updates=8")
-    assert answer.code == 0, answer.err
+    weft("train", toy, "--run", broken, *changes, "training.max_updates=8", code=0)
     name = "checkpoints/step-00000008/model.safetensors"
     assert (whole / name).read_bytes() == (broken / name).read_bytes()
 
@@ -67,8 +65,7 @@ def test_the_cell_of_contributing_md_trains(
     cell = "{use: my_cells_of_weft.leaky.Leaky, a: 0.5}"
     wrapped = f"{{use: zoneout, cell: {cell}}}"
     changes = [f"model.encoder.cell={wrapped}", f"model.decoder.cell={cell}"]
-    answer = weft("train", toy, "--run", "run", *SHORT, *changes, "--plugin", "my_cells_of_weft")
-    assert answer.code == 0, answer.err
+    answer = weft("train", toy, "--run", "run", *SHORT, *changes, "--plugin", "my_cells_of_weft", code=0)
     assert "evaluate run --plugin my_cells_of_weft" in answer.out
     found = weft("predict", "run", "--plugin", "my_cells_of_weft", stdin=b"alpha beta\n")
     assert (found.code, len(found.lines)) == (0, 1), found.err

@@ -44,14 +44,18 @@ def test_a_right_answer(tmp_path: Path) -> None:
     [
         (
             "lstm = 60200\nelman = 60200",
-            "lstm-parameters: `lstm` is 60,200, which is not right: count four gates",
+            "lstm-parameters: `lstm` is 60,200, which is not right: an LSTM has four gates, "
+            "each with W, U and b of its own",
         ),
         ("elman = 1", "lstm-parameters: `lstm` is not defined"),
         ("lstm = 'many'", "lstm-parameters: `lstm` is 'many', expected a number"),
         ("x = 1\nlstm = x / 0", "line 2: ZeroDivisionError: division by zero; correct it and check again"),
         ("lstm = (", "line 1: '(' was never closed; correct it and check again"),
         ("raise SystemExit", "line 1: SystemExit: ; correct it and check again"),
-        ("lstm = float('nan')", "lstm-parameters: `lstm` is nan, which is not right: count four gates"),
+        (
+            "lstm = float('nan')",
+            "lstm-parameters: `lstm` is nan, which is not right: count W, U and b of four gates",
+        ),
     ],
 )
 def test_a_wrong_answer_gets_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:

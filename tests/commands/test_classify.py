@@ -50,9 +50,8 @@ def test_an_empty_line_is_named_and_its_answer_is_empty(run: Path) -> None:
 def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
     answer = weft(
-        "evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", tmp_path / "out"
+        "evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", tmp_path / "out", code=0
     )
-    assert answer.code == 0, answer.err
     for shown in (
         "test.csv, 29 texts",
         "accuracy",
@@ -86,8 +85,7 @@ def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
 def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_path: Path) -> None:
     table = tmp_path / "new.tsv"
     table.write_text("text\tlabel\na film\tgood\nit was dull\tbad\n")
-    answer = weft("predict", run, table, "--pictures", tmp_path / "plots")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, table, "--pictures", tmp_path / "plots", code=0)
     assert answer.lines[0] == "text\tlabel\tpredicted" and len(answer.lines) == 3
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
 
@@ -110,10 +108,8 @@ def test_any_encoder_goes_with_any_pool(tmp_path: Path, changes: list[str]) -> N
         "encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}", f"encoder: {changes[1][18:]}"
     )
     recipe.write_text(text.replace("pool: {use: queries, num_queries: 2}", f"pool: {changes[0][11:]}"))
-    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=3")
-    assert answer.code == 0, answer.err
-    drawn = weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n")
-    assert drawn.code == 0, drawn.err
+    weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=3", code=0)
+    weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n", code=0)
     assert "gradient times embedding" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
 
 
@@ -121,15 +117,13 @@ def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
     recipe = labelled.make_texts(tmp_path / "toy")
     bag = "\n  bag: {ngrams: 2, naive_bayes: true}\n  dropout: 0.0\n"
     recipe.write_text(recipe.read_text().replace("\n  dropout: 0.0\n", bag))
-    answer = weft("train", recipe, "--run", tmp_path / "run", "training.optimiser.lr=1e-12")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", tmp_path / "run", "training.optimiser.lr=1e-12", code=0)
     figures = tmp_path / "all.json"
     assert weft("evaluate", tmp_path / "run", "--json", figures).code == 0
     found = json.loads(figures.read_text())
     accuracy = found["scores"]["accuracy"]
     assert accuracy["value"] == accuracy["baselines"]["naive Bayes, tokens and pairs (word)"]
-    drawn = weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n")
-    assert drawn.code == 0, drawn.err
+    weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n", code=0)
 
 
 def test_letters_tell_the_class_of_a_word_that_training_never_saw(tmp_path: Path) -> None:
@@ -148,8 +142,7 @@ def test_letters_tell_the_class_of_a_word_that_training_never_saw(tmp_path: Path
         bag = f"\n  bag: {{ngrams: 1, edges: true, letters: {letters}, weight: tfidf}}\n  dropout: 0.0\n"
         (tmp_path / "bag.yaml").write_text(recipe.read_text().replace("\n  dropout: 0.0\n", bag))
         run = tmp_path / f"run{right}"
-        answer = weft("train", tmp_path / "bag.yaml", "--run", run)
-        assert answer.code == 0, answer.err
+        weft("train", tmp_path / "bag.yaml", "--run", run, code=0)
         assert weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json").code == 0
         assert json.loads((tmp_path / "all.json").read_text())["scores"]["accuracy"]["value"] == right
     drawn = weft("predict", run, "--pictures", tmp_path / "plots", stdin=b"x vering\n")
@@ -165,8 +158,7 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     vectors.write_text("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows.items()))
     given = f"embedding: {{size: 11, dropout: 0.0, vectors: {vectors}, fixed: true}}"
     recipe.write_text(recipe.read_text().replace("embedding: {size: 11, dropout: 0.0}", given))
-    answer = weft("train", recipe, "--run", tmp_path / "run")
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", tmp_path / "run", code=0)
     (said,) = [line for line in answer.err.splitlines() if "word vectors: " in line]
     used = len(labelled.GOOD) + len(labelled.BAD)
     assert f"{vectors} has {used} of " in said and "% of its tokens" in said
@@ -260,14 +252,12 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled.make_texts(tmp_path)
     monkeypatch.chdir(tmp_path)
-    answer = weft("init", "classify", "--train", "train.txt", "--test", "test.csv")
-    assert answer.code == 0, answer.err
+    weft("init", "classify", "--train", "train.txt", "--test", "test.csv", code=0)
     text = Path("classify.yaml").read_text()
     assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 5 " in text
     assert "split_seed: 1" in text
     assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
-    trained = weft("train", "classify.yaml", "training.max_updates=2")
-    assert trained.code == 0, trained.err
+    weft("train", "classify.yaml", "training.max_updates=2", code=0)
     assert "already exists" in refused(weft("init", "classify", "--train", "train.txt"))
 
 
@@ -276,8 +266,7 @@ def test_a_validation_part_of_one_class_is_refused_and_a_seed_mends_it(tmp_path:
     changes = "data.valid=null", "data.hold_out=10", "training.max_updates=1"
     said = refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
     assert "train.txt valid: expected two classes" in said and "data.split_seed: 1" in said
-    trained = weft("train", recipe, "--run", tmp_path / "run", *changes, "data.split_seed=1")
-    assert trained.code == 0, trained.err
+    weft("train", recipe, "--run", tmp_path / "run", *changes, "data.split_seed=1", code=0)
     (tmp_path / "toy" / "valid.tsv").write_text("text\tlabel\nfine\tgood\ngreat\tgood\n")
     said = refused(weft("train", recipe, "--run", tmp_path / "other"))
     assert "valid.tsv: expected two classes" in said and "other classes" in said

@@ -29,8 +29,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the same texts that reads letters."""
     changes = ("data.vocabulary.kind=character", *SHORT)
     folder = tmp_path_factory.mktemp("ensemble")
-    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run", *changes)
-    assert answer.code == 0, answer.err
+    weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run", *changes, code=0)
     return folder / "run"
 
 

@@ -38,8 +38,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None, tmp_path: Path) -> None:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--folder", output]
-    answer = weft(*wanted)
-    assert answer.code == 0, answer.err
+    answer = weft(*wanted, code=0)
     assert (
         max(len(line) for line in answer.lines if str(tmp_path) not in line) <= 80
         and "BLEU, higher is better" in answer.out
@@ -80,8 +79,7 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(
     for seed in (1, 2):
         run = tmp_path / f"s{seed}"
         assert weft("train", recipe, "--run", run, *SMALL[:2], f"training.seed={seed}").code == 0
-    answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--folder", tmp_path / "out")
-    assert answer.code == 0, answer.err
+    weft("compare", tmp_path / "s1", tmp_path / "s2", "--folder", tmp_path / "out", code=0)
     told = (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "accuracy" in told and "| s1 | 2 |" in told and "## Each run" in told
     assert "## Significance" not in told  # two seeds of one recipe are no rivals
@@ -304,8 +302,7 @@ def test_missing_seeds_of_runs_are_trained_and_budgets_are_equal(tmp_path: Path)
     for cell in ("elman", "gru"):
         changes = [*SMALL, f"model.encoder.cell={cell}"]
         assert weft("train", recipe, "--run", tmp_path / cell, *changes).code == 0
-    answer = weft("compare", tmp_path / "elman", tmp_path / "gru", "--seeds", "2", "--folder", output)
-    assert answer.code == 0, answer.err
+    weft("compare", tmp_path / "elman", tmp_path / "gru", "--seeds", "2", "--folder", output, code=0)
     assert sorted(path.name for path in (output / "runs").iterdir()) == ["elman,seed=2", "gru,seed=2"]
     told = (output / "report.md").read_text("utf-8")
     assert "| elman | 2 |" in told and "| gru | 2 |" in told and "Equal: 6 updates" in told
@@ -319,8 +316,7 @@ def test_a_budget_ends_each_training_and_sets_its_width(undrawn: None, tmp_path:
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, "training.max_updates=9", "--grid", "model.encoder.cell=elman,gru"]
     wanted += ["--budget", "tokens=900", "--budget", "parameters=9k", "--folder", output]
-    answer = weft(*wanted)
-    assert answer.code == 0, answer.err
+    answer = weft(*wanted, code=0)
     facts = [json.loads(path.read_text()) for path in (output / "measured").glob("cell=*.json")]
     assert len(facts) == 2
     for one in facts:

@@ -16,8 +16,7 @@ RIGHT = [translated(line) for line in TEXT.decode().splitlines()]
 
 
 def answers(run: Path, *options: object) -> list[str]:
-    answer = weft("predict", run, *options, stdin=TEXT)
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, *options, stdin=TEXT, code=0)
     return answer.lines
 
 
@@ -75,8 +74,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
     found = [best[0] for best in load(trained).translate(sources)]
     given = tmp_path / "given.txt"
     given.write_text("".join(f"{one.text}\n" for one in found))
-    answer = weft("evaluate", trained, "--score", given, "--output", tmp_path / "scores")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", trained, "--score", given, "--output", tmp_path / "scores", code=0)
     assert "17 translations" in answer.unfolded and "perplexity" in answer.out
     rows = [line.split("\t") for line in (tmp_path / "scores").read_text().splitlines()]
     for (logp, tokens, text), one in zip(rows, found, strict=True):
@@ -113,8 +111,7 @@ def test_no_coverage_without_attention_and_no_ensemble_of_two_vocabularies(
     assert "needs attention, which this model lacks" in said
     other = tmp_path / "other"
     recipe = corpus.make(tmp_path / "toy")
-    made = weft("train", recipe, "--run", other, "training.max_updates=1", "data.vocabulary.kind=character")
-    assert made.code == 0, made.err
+    weft("train", recipe, "--run", other, "training.max_updates=1", "data.vocabulary.kind=character", code=0)
     said = refused(weft("predict", trained, "--ensemble", other, stdin=b"alpha\n"))
     assert "is not that of the first run" in said
     assert "coverage: cannot be combined with an ensemble" in refused(

@@ -25,8 +25,7 @@ def test_the_student_reads_the_sources_and_writes_what_the_teacher_does(
 ) -> None:
     run, texts = tmp_path / "small", tmp_path / "small.corpus"
     search = ("--beam", 2, "--length-penalty", 0)
-    made = weft("distill", blind, "--student", toy, "--run", run, *search, *SHORT, "model.smoothing=0.1")
-    assert made.code == 0, made.err
+    weft("distill", blind, "--student", toy, "--run", run, *search, *SHORT, "model.smoothing=0.1", code=0)
     originals = blind.parent / "toy" / "train"
     said = weft("predict", blind, f"{originals}.xx", *search).lines
     assert sides(texts, "train") == [sides(originals.parent, "train")[0], said]
@@ -55,8 +54,7 @@ def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: 
     (tmp_path / "b.txt").write_text("iota")
     command = ["distill", blind, "--student", toy, "--corpus", tmp_path / "texts"]
     command += ["--sources", tmp_path / "a.txt", "--sources", tmp_path / "b.txt", *SHORT]
-    made = weft(*command, "--run", tmp_path / "run", "--mix")
-    assert made.code == 0, made.err
+    weft(*command, "--run", tmp_path / "run", "--mix", code=0)
     read, said = sides(tmp_path / "texts", "train")
     assert read == ["alpha beta", " gamma", "iota"] and len(said) == 3
     originals = sides(toy.parent, "train")
@@ -200,8 +198,7 @@ def test_a_corpus_belongs_to_one_teacher_and_its_settings(blind: Path, toy: Path
 def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path) -> None:
     recipe = toys.digests(tmp_path / "digests")
     assert weft("train", recipe, "--run", tmp_path / "a", "training.max_epochs=1").code == 0
-    made = weft("distill", tmp_path / "a", "--student", recipe, "--run", tmp_path / "b", *SHORT)
-    assert made.code == 0, made.err
+    weft("distill", tmp_path / "a", "--student", recipe, "--run", tmp_path / "b", *SHORT, code=0)
     lines = (tmp_path / "b.corpus" / "train.summary").read_text().splitlines()
     assert len(lines) == 200 and "teacher" in (tmp_path / "b" / "README.md").read_text()
 
@@ -212,8 +209,7 @@ def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path
     command = ["distill", tmp_path / "c", "--student", many, "--run", tmp_path / "d", *small]
     texts = ["--sources", tmp_path / "many" / "many.yaml"]
     assert "expected a student of one direction" in refused(weft(*command, *texts))
-    made = weft(*command, "data.pairs=[aa-bb, cc-aa]", "data.zero_shot=[cc-bb]")
-    assert made.code == 0, made.err
+    weft(*command, "data.pairs=[aa-bb, cc-aa]", "data.zero_shot=[cc-bb]", code=0)
     asked = ["--source", "cc", "--target", "aa"]
     written = tmp_path / "d.corpus" / "cc-aa"
     assert weft("predict", tmp_path / "c", written / "train.cc", *asked).lines == (
@@ -229,13 +225,11 @@ def test_a_summariser_and_a_model_of_many_languages_have_students(tmp_path: Path
 @pytest.mark.slow
 def test_several_teachers_write_as_one(toy: Path, tmp_path: Path) -> None:
     run, cycles = tmp_path / "many", "training.schedule={use: cosine_restarts, cycles: 2}"
-    made = weft("train", toy, "--run", run, "training.max_updates=40", "training.validate_every=100", cycles)
-    assert made.code == 0, made.err
+    weft("train", toy, "--run", run, "training.max_updates=40", "training.validate_every=100", cycles, code=0)
     alone = weft("distill", run, "--student", toy, "--run", tmp_path / "small", "--ensemble", run)
     assert "would count twice" in refused(alone) and not (tmp_path / "small.corpus").exists()
     together = ("--ensemble", run / "cycles", "--beam", 2)
-    made = weft("distill", run, "--student", toy, "--run", tmp_path / "small", *together, *SHORT)
-    assert made.code == 0, made.err
+    weft("distill", run, "--student", toy, "--run", tmp_path / "small", *together, *SHORT, code=0)
     read, said = sides(tmp_path / "small.corpus", "train")
     assert said == weft("predict", run, *together, stdin="\n".join(read).encode()).lines
     assert f"in an ensemble with {run / 'cycles'}" in (tmp_path / "small" / "README.md").read_text()

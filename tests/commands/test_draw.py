@@ -27,8 +27,7 @@ def run() -> Path:
 
 def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, tmp_path: Path) -> None:
     asked = b"a red circle at the top\nred\nsomething never seen\n"
-    answer = weft("predict", run, "--pictures", tmp_path / "plots", stdin=asked)
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, "--pictures", tmp_path / "plots", stdin=asked, code=0)
     assert len(answer.lines) == 3
     for line in answer.lines:
         with Image.open(io.BytesIO(base64.b64decode(line.removeprefix("data:image/png;base64,")))) as picture:
@@ -42,8 +41,7 @@ def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, t
 
 def test_a_run_begins_with_the_palette_of_another(run: Path, tmp_path: Path) -> None:
     asked = (f"data.folder={run.parent / 'toy'}", f"training.start={run}")
-    checked = weft("train", run.parent / "toy" / "recipe.yaml", "--run", tmp_path / "next", *asked)
-    assert checked.code == 0, checked.err
+    weft("train", run.parent / "toy" / "recipe.yaml", "--run", tmp_path / "next", *asked, code=0)
     for name in ("tiles.npy", "pictures.json", "tokenizer.json"):
         assert (tmp_path / "next" / name).read_bytes() == (run / name).read_bytes()
 
@@ -59,8 +57,7 @@ def test_other_tiles_before_the_first_checkpoint_make_a_new_palette(tmp_path: Pa
 
 
 def test_evaluate_prints_baselines_and_what_is_right(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json", code=0)
     for shown in (
         "nats a tile",
         "baseline: tiles by frequency",

@@ -18,8 +18,7 @@ def run() -> Path:
 
 
 def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json", code=0)
     assert "forward perplexity" in answer.out and "backward perplexity" in answer.out
     assert "softmax:full" in answer.out and "worse" not in answer.out
     found = json.loads((tmp_path / "all.json").read_text())["scores"]
@@ -34,8 +33,7 @@ def test_an_evaluation_writes_the_log_probabilities_of_each_line(run: Path, tmp_
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
     files = {name: tmp_path / name for name in ("out.tsv", "scores.json")}
     given = ("--data", tmp_path / "text.txt", "--output", files["out.tsv"], "--json", files["scores.json"])
-    answer = weft("evaluate", run, *given)
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, *given, code=0)
     logp = np.array(
         [list(map(float, line.split("\t"))) for line in files["out.tsv"].read_text().splitlines()]
     )
@@ -46,8 +44,7 @@ def test_an_evaluation_writes_the_log_probabilities_of_each_line(run: Path, tmp_
 
 
 def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
-    answer = weft("predict", run, stdin=b"bank\tgo the bank now\tthe bank\n")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, stdin=b"bank\tgo the bank now\tthe bank\n", code=0)
     word, *layers = answer.out.strip().split("\t")
     assert word == "bank" and float(layers[0]) == 1.0 and float(layers[2]) < 0.999
     comparer = package.load(run)

@@ -19,8 +19,9 @@ def run() -> Path:
 
 
 def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
-    answer = weft("predict", run, "--nbest", "3", "--pictures", tmp_path / "maps", stdin=b"apple\nSaw\n")
-    assert answer.code == 0, answer.err
+    answer = weft(
+        "predict", run, "--nbest", "3", "--pictures", tmp_path / "maps", stdin=b"apple\nSaw\n", code=0
+    )
     rows = [line.split("\t") for line in answer.out.splitlines()]
     assert [row[0] for row in rows] == ["apple", "Saw"]
     assert set(rows[0][1].split()) & set(toys.FRUIT) and not set(rows[0][1].split()) & set(toys.TOOLS)
@@ -33,8 +34,7 @@ def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
 
 def test_evaluate_says_what_is_covered_and_the_baselines(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "map.png", tmp_path / "all.json"
-    answer = weft("evaluate", run, "--plot", picture, "--json", figures)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--plot", picture, "--json", figures, code=0)
     assert "28 of 29 questions have vectors" in answer.out and "baseline: random vectors" in answer.out
     found = json.loads(figures.read_text())
     assert found["scores"]["Spearman x 100"]["value"] > 70 and found["covered"] == 28
@@ -48,8 +48,7 @@ def test_evaluate_says_what_is_covered_and_the_baselines(run: Path, tmp_path: Pa
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["v.txt", "v.bin", "v.glove"])
 def test_gensim_opens_what_is_exported(run: Path, tmp_path: Path, name: str) -> None:
-    answer = weft("export", run, "--vectors", tmp_path / name)
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--vectors", tmp_path / name, code=0)
     assert f"add model.embedding.vectors={tmp_path / name} to its command" in answer.lines[-1]
     vectors = package.load(run)
     found, size = read_vectors(tmp_path / name)
@@ -66,8 +65,7 @@ def test_gensim_opens_what_is_exported(run: Path, tmp_path: Path, name: str) -> 
 
 
 def test_the_same_seed_gives_the_same_bits(run: Path, tmp_path: Path) -> None:
-    again = weft("train", run.parent / "toy" / "toy.yaml", "--run", tmp_path / "again")
-    assert again.code == 0, again.err
+    weft("train", run.parent / "toy" / "toy.yaml", "--run", tmp_path / "again", code=0)
     assert np.array_equal(package.load(run).matrix, package.load(tmp_path / "again").matrix)
 
 
@@ -76,8 +74,7 @@ def test_the_same_seed_gives_the_same_bits(run: Path, tmp_path: Path) -> None:
 )
 def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) -> None:
     recipe = toys.words(tmp_path / "toy")
-    answer = weft("train", recipe, "--run", tmp_path / "run", change, "model.buckets=101")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", tmp_path / "run", change, "model.buckets=101", code=0)
     vectors = package.load(tmp_path / "run")
     assert vectors.similarity("apple", "pear") > vectors.similarity("apple", "drill")
     if "subwords" in change:

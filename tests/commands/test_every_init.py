@@ -78,16 +78,13 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     KINDS[name].make(Path("toy"))
-    answer = weft("init", name, *GIVEN[name], "--output", "my.yaml")
-    assert answer.code == 0, answer.err
+    answer = weft("init", name, *GIVEN[name], "--output", "my.yaml", code=0)
     *checks, (_, train) = typed(answer)
     assert train == ["train", "my.yaml"] and bool(checks) == (name != "memory")
     for _, words in checks:
-        found = weft(*words)
-        assert found.code == 0, found
+        weft(*words, code=0)
     assert check_recipe(read_recipe("my.yaml")).task.rehearse().total.isfinite()
-    trained = weft(*train, "--run", "run", *SHORT, *SMALL.get(name, ()))
-    assert trained.code == 0, trained.err
+    trained = weft(*train, "--run", "run", *SHORT, *SMALL.get(name, ()), code=0)
     steps = typed(trained)
     assert [words[0] for _, words in steps] == ["evaluate", "predict", "inspect", "show"]
     for given, words in steps:
@@ -104,12 +101,10 @@ def test_without_validation_files_some_examples_are_held_out(
     for path in Path("toy").glob("valid*.*"):
         if path.suffix != ".wav":
             path.unlink()
-    answer = weft("init", name, *GIVEN[name], "--output", "my.yaml")
-    assert answer.code == 0, answer.err
+    weft("init", name, *GIVEN[name], "--output", "my.yaml", code=0)
     data = read_recipe("my.yaml").section("data").plain()
     assert data["hold_out"] == 20 and "valid" not in data
-    trained = weft("train", "my.yaml", "--run", "run", *SHORT, *SMALL.get(name, ()))
-    assert trained.code == 0, trained.err
+    weft("train", "my.yaml", "--run", "run", *SHORT, *SMALL.get(name, ()), code=0)
     assert weft("evaluate", "run", "--split", "valid").code == 0
     said = refused(weft("train", "my.yaml", "--run", "other", *SHORT, "data.hold_out=1"))
     assert "hold_out: expected 0 for none or at least 2, got 1" in said
@@ -134,8 +129,7 @@ def test_files_for_a_generated_problem_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("problem", ["adding", "copying", "selective", "induction", "recall", "cups"])
 def test_every_generated_problem_has_a_recipe(problem: str, tmp_path: Path) -> None:
-    answer = weft("init", "memory", "--problem", problem, "--output", tmp_path / "my.yaml")
-    assert answer.code == 0, answer.err
+    weft("init", "memory", "--problem", problem, "--output", tmp_path / "my.yaml", code=0)
     checked = check_recipe(read_recipe(tmp_path / "my.yaml"))
     assert checked.task.rehearse().total.isfinite()
     example = checked.task.predict_example(())
@@ -154,8 +148,7 @@ def test_languages_of_a_text_are_its_endings_or_columns(tmp_path: Path) -> None:
         (["text", "--pairs", "bb-aa"], ["bb-aa"]),
         (["table.tsv"], ["English-German", "German-English"]),
     ):
-        answer = weft("init", "multilingual", tmp_path / given[0], *given[1:], "--output", recipe)
-        assert answer.code == 0, answer.err
+        weft("init", "multilingual", tmp_path / given[0], *given[1:], "--output", recipe, code=0)
         data = read_recipe(recipe).section("data").plain()
         assert data["pairs"] == pairs and data["hold_out"] == 20
         recipe.unlink()

@@ -42,8 +42,7 @@ def test_the_vectors_are_those_of_weft(change: tuple[str, ...], tmp_path: Path) 
     run = tmp_path / "run" if change else shared_run("elmo")
     if change:
         changes = ("training.max_updates=5", *change)
-        answer = weft("train", toys.contexts(tmp_path / "toy"), "--run", run, *changes)
-        assert answer.code == 0, answer.err
+        weft("train", toys.contexts(tmp_path / "toy"), "--run", run, *changes, code=0)
     said = exported(run, tmp_path / "out")
     assert "answers equal to Weft's: 20 of 20" in said.out
     ours, theirs = package.load(run), program(tmp_path / "out")

@@ -35,8 +35,7 @@ def trained(folder: Path, *changes: tuple[str, str]) -> Path:
         assert old in text
         text = text.replace(old, new)
     recipe.write_text(text)
-    answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=30")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", "training.max_updates=30", code=0)
     return folder / "run"
 
 

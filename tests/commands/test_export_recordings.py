@@ -90,8 +90,7 @@ def test_int8_says_what_it_costs(run: Path, tmp_path: Path) -> None:
 def test_other_encoders(changes: list[str], tmp_path: Path) -> None:
     recipe = toys.songs(tmp_path / "toy")
     settings = ("training.max_epochs=15", "data.sound.normalise=false", "model.front.size=12")
-    trained = weft("train", recipe, "--run", tmp_path / "run", *settings, *changes)
-    assert trained.code == 0, trained.err
+    weft("train", recipe, "--run", tmp_path / "run", *settings, *changes, code=0)
     exported(tmp_path / "run", tmp_path / "out")
     same(tmp_path / "run", tmp_path / "out", sorted((tmp_path / "toy").glob("*.wav")), 2)
 
@@ -127,8 +126,7 @@ def test_a_recording_longer_than_the_positions_is_refused(tmp_path: Path) -> Non
     recipe = toys.songs(tmp_path / "toy")
     encoder = f"model.encoder={STRIDED}, positions: learned, max_length: 10}}"
     changes = ("model.front.size=12", "data.max_seconds=0.3", "training.max_updates=1", encoder)
-    trained = weft("train", recipe, "--run", tmp_path / "run", *changes)
-    assert trained.code == 0, trained.err
+    weft("train", recipe, "--run", tmp_path / "run", *changes, code=0)
     exported(tmp_path / "run", tmp_path / "out")
     long = record(tmp_path / "long.wav", toys.RATE, 2, 1, 0.5)
     found = answers(tmp_path / "out", f"{long}\n", without=())

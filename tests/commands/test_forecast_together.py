@@ -24,8 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(run: Path, *changes: str) -> Path:
-    answer = weft("train", "waves-segments", "--run", run, *SMALL, "model.forecaster=linear", *changes)
-    assert answer.code == 0, answer.err
+    weft("train", "waves-segments", "--run", run, *SMALL, "model.forecaster=linear", *changes, code=0)
     return run
 
 
@@ -53,8 +52,7 @@ def past(folder: Path) -> Path:
 
 
 def numbers(past: Path, *arguments: object) -> np.ndarray:
-    answer = weft("predict", *arguments, past, "--scores")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", *arguments, past, "--scores", code=0)
     rows = list(csv.DictReader(answer.out.splitlines()))
     return np.array([[float(row[name]) for name in row if name not in ("unique_id", "ds")] for row in rows])
 
@@ -65,15 +63,13 @@ def test_an_ensemble_is_the_mean_of_forecasts_and_of_quantiles(run: Path, short:
     assert both.shape == (18, 4)  # three series of six rows; y and three quantiles
     assert not np.allclose(first, other, atol=1e-2)
     np.testing.assert_allclose(both, (first + other) / 2, atol=1e-4)
-    answer = weft("evaluate", run, "--ensemble", short)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--ensemble", short, code=0)
     assert "2 runs together, lookback 30, horizon 6" in answer.out and "pinball" in answer.out
 
 
 def test_a_member_without_quantiles_leaves_none(run: Path, folder: Path, past: Path) -> None:
     point = trained(folder / "point", "data.lookback=30", "model.head.use=point")
-    answer = weft("evaluate", run, "--ensemble", point)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--ensemble", point, code=0)
     assert "MSE" in answer.out and "pinball" not in answer.out
     scored = weft("predict", run, past, "--scores", "--ensemble", point)
     assert f"--ensemble {point}: a point forecast has no quantiles" in refused(scored) and not scored.out
@@ -115,7 +111,8 @@ def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path:
     table = parquet.read_table(tmp_path / "out.parquet").to_pydict()
     rows = list(csv.DictReader(shown.out.splitlines()))
     assert list(table) == list(rows[0]) and len(table["y"]) == 18
-    assert table["y"] == [float(row["y"]) for row in rows]
+    assert table["y"] == pytest.approx([float(row["y"]) for row in rows], abs=1e-5)
+    assert any(len(repr(value)) > 12 for value in table["y"])  # all digits
     assert [f"{time}" for time in table["ds"]] == [row["ds"] for row in rows]
     assert {len(row["ds"]) for row in rows} == {len("2024-05-02 16:00:00")}  # over midnight too
     assert table["unique_id"] == [row["unique_id"] for row in rows]

@@ -34,8 +34,7 @@ def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
     for seed, (name, rows) in enumerate({"train": 97, "dev": 7, "test": 5}.items()):
         write(tmp_path, name, rows, seed)
-    answer = weft(*pairs(Path("train")))
-    assert answer.code == 0, answer.err
+    answer = weft(*pairs(Path("train")), code=0)
     text = Path("xx-yy.yaml").read_text()
     assert text in answer.out
     said = answer.out.splitlines()
@@ -45,8 +44,7 @@ def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert said[at + 3].endswith("weft train xx-yy.yaml")
     assert "97 training pairs" in text and "valid: dev" in text and "test: test" in text
     assert text.count(" # ") > 5
-    trained = weft("train", "xx-yy.yaml", *SMALL, "training.max_updates=1")
-    assert trained.code == 0, trained.err
+    weft("train", "xx-yy.yaml", *SMALL, "training.max_updates=1", code=0)
     assert weft("predict", "runs/xx-yy", stdin=b"alpha\n").code == 0
 
 
@@ -82,8 +80,7 @@ def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) 
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
     before = set(tmp_path.iterdir())
-    answer = weft(*pairs(tmp_path / "train", "--output", recipe))
-    assert answer.code == 0, answer.err
+    weft(*pairs(tmp_path / "train", "--output", recipe), code=0)
     assert set(tmp_path.iterdir()) == {*before, recipe}  # no other files
     data = read_recipe(recipe).section("data").plain()
     assert data["hold_out"] == 20 and "valid" not in data
@@ -111,8 +108,7 @@ def test_texts_in_turn_are_the_two_sides_of_training_validation_and_test(tmp_pat
         write(tmp_path, name, 60, 1)
     files = [tmp_path / f"{name}.{side}" for name in ("train", "valid", "test") for side in ("xx", "yy")]
     recipe = tmp_path / "my.yaml"
-    answer = weft("init", "translate", *files[:count], "--source", "xx", "--target", "yy", "--output", recipe)
-    assert answer.code == 0, answer.err
+    weft("init", "translate", *files[:count], "--source", "xx", "--target", "yy", "--output", recipe, code=0)
     data = read_recipe(recipe).section("data").plain()
     named = {name: f"{tmp_path / name}.xx,{tmp_path / name}.yy" for name in ("train", "valid", "test")}
     assert {name: data[name] for name in named} == named  # the test files are found beside them
@@ -128,8 +124,7 @@ def test_the_vocabulary_it_asks_for_can_be_had(tmp_path: Path, rows: int, script
         for name in ("train", "valid"):
             (tmp_path / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
     assert weft(*pairs(tmp_path / "train", "--output", tmp_path / "my.yaml")).code == 0
-    answer = weft("train", tmp_path / "my.yaml", "--run", tmp_path / "run", *SMALL, "training.max_updates=1")
-    assert answer.code == 0, answer.err
+    weft("train", tmp_path / "my.yaml", "--run", tmp_path / "run", *SMALL, "training.max_updates=1", code=0)
 
 
 @pytest.mark.parametrize("folder", ["a: b #c", "ein Ordner", "- 'x'", "путь", "no"])
@@ -150,8 +145,7 @@ def test_a_table_is_taken_too(tmp_path: Path) -> None:
         (tmp_path / f"{name}.tsv").write_text(rows)
     table = tmp_path / "train.tsv"
     options = "--train", table, "--source", "no", "--target", "yes", "--output", tmp_path / "my.yaml"
-    answer = weft("init", "translate", *options)
-    assert answer.code == 0, answer.err
+    answer = weft("init", "translate", *options, code=0)
     assert f"weft data check {table}\n" in answer.out
     data = read_recipe(tmp_path / "my.yaml").section("data").plain()
     assert (data["source"], data["train"], data["valid"]) == ("no", str(table), str(tmp_path / "valid.tsv"))
@@ -164,24 +158,20 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
         (tmp_path / f"{name}.xx").rename(f"english {name}.txt")
         (tmp_path / f"{name}.yy").rename(f"numbers-{name}.text")
     files = "english train.txt", "numbers-train.text"
-    answer = weft("init", "translate", *files)
-    assert answer.code == 0, answer.err
+    answer = weft("init", "translate", *files, code=0)
     assert "data check 'english train.txt' numbers-train.text\n" in answer.out
     data = read_recipe(Path("english-numbers.yaml")).section("data").plain()
     assert (data["source"], data["target"]) == ("english", "numbers")
     assert data["valid"] == "english valid.txt,numbers-valid.text"
-    trained = weft("train", "english-numbers.yaml", "--run", "run", *SMALL, "training.max_updates=1")
-    assert trained.code == 0, trained.err
+    weft("train", "english-numbers.yaml", "--run", "run", *SMALL, "training.max_updates=1", code=0)
     moved = [f"data.{key}={data[key]}" for key in ("train", "valid")]
     monkeypatch.chdir("/")
-    again = weft("train", tmp_path / "english-numbers.yaml", "--run", tmp_path / "other", *SMALL, *moved,
-                 f"data.folder={tmp_path}", "training.max_updates=1")  # fmt: skip
-    assert again.code == 0, again.err
+    weft("train", tmp_path / "english-numbers.yaml", "--run", tmp_path / "other", *SMALL, *moved,
+                 f"data.folder={tmp_path}", "training.max_updates=1", code=0)  # fmt: skip
     both = f"{tmp_path / files[0]},{tmp_path / files[1]}"
     assert "60 pairs" in weft("evaluate", tmp_path / "run", "--data", both, "--beam", 1).out
-    held = weft("init", "translate", "--train", both, "--source", "a", "--target", "b", "--split-off", 5,
-                "-o", tmp_path / "x.yaml")  # fmt: skip
-    assert held.code == 0, held.err
+    weft("init", "translate", "--train", both, "--source", "a", "--target", "b", "--split-off", 5,
+                "-o", tmp_path / "x.yaml", code=0)  # fmt: skip
     assert (tmp_path / "a-b.held.b").read_text().count("\n") == 5
 
 
@@ -237,8 +227,7 @@ def test_every_task_with_an_init_file_has_its_command() -> None:
 @pytest.mark.parametrize("name", INITS)
 def test_the_command_of_a_task_has_the_options_that_its_file_declares(name: str) -> None:
     kind = INITS[name]
-    helped = weft("init", name, "--help")
-    assert helped.code == 0, helped.err
+    helped = weft("init", name, "--help", code=0)
     shown = " ".join(helped.out.split())
     assert "--output" in shown and kind().about in shown
     for option in kind.options:
@@ -272,8 +261,7 @@ def test_two_texts_without_columns_are_texts_and_their_summaries(tmp_path: Path)
         for part in ("train", "valid"):
             (tmp_path / f"{name}.{part}").write_text(f"{text}\n" * 20)
     files = tmp_path / "texts.train", tmp_path / "summaries.train"
-    answer = weft("init", "summarise", *files, "--output", tmp_path / "my.yaml")
-    assert answer.code == 0, answer.err
+    weft("init", "summarise", *files, "--output", tmp_path / "my.yaml", code=0)
     data = read_recipe(tmp_path / "my.yaml").section("data").plain()
     assert data["train"] == ",".join(map(str, files))
     assert data["valid"] == data["train"].replace(".train", ".valid")

@@ -32,8 +32,7 @@ def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page and the tables of all views."""
     folder = tmp_path_factory.mktemp("inspected")
     views = ("--views", folder / "views", "--format", "csv")
-    answer = weft("inspect", trained, TEXT, "--output", folder / "page.html", *views)
-    assert answer.code == 0, answer.err
+    weft("inspect", trained, TEXT, "--output", folder / "page.html", *views, code=0)
     return folder
 
 
@@ -90,8 +89,7 @@ def test_the_help_names_every_view() -> None:
 def test_views_are_chosen_by_name(trained: Path, tmp_path: Path) -> None:
     page, folder = tmp_path / "page.html", tmp_path / "views"
     only = ("--only", "training", "--only", "search-tree")
-    answer = weft("inspect", trained, TEXT, *only, "--output", page, "--views", folder, "--format", "csv")
-    assert answer.code == 0, answer.err
+    weft("inspect", trained, TEXT, *only, "--output", page, "--views", folder, "--format", "csv", code=0)
     assert titles(page.read_text("utf-8")) == ["Search tree", "Training"]
     assert {path.name for path in folder.iterdir()} == {"search-tree.csv", "training.csv"}
     unknown = refused(weft("inspect", trained, TEXT, "--only", "tree"))
@@ -169,18 +167,16 @@ def test_what_is_no_run_or_no_place_is_refused(trained: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("text", ["</script><!--<script>", "\u2028 \u202e \x07", "日本語 العربية", "x" * 900])
 def test_any_text_makes_a_page_that_parses(trained: Path, tmp_path: Path, text: str) -> None:
-    answer = weft("inspect", trained, text, "--output", tmp_path / "page.html")
-    assert answer.code == 0, answer.err
+    weft("inspect", trained, text, "--output", tmp_path / "page.html", code=0)
     page = (tmp_path / "page.html").read_text("utf-8")
     assert titles(page) and page.count("</script>") == 2
 
 
 def test_quality_by_length_is_scored_where_it_is_asked_for(trained: Path, tmp_path: Path) -> None:
     page, views = tmp_path / "page.html", tmp_path / "views"
-    answer = weft(
-        "inspect", trained, TEXT, "--evaluate", "--output", page, "--views", views, "--format", "csv"
+    weft(
+        "inspect", trained, TEXT, "--evaluate", "--output", page, "--views", views, "--format", "csv", code=0
     )
-    assert answer.code == 0, answer.err
     assert "Quality by length" in titles(page.read_text("utf-8"))
     rows = list(csv.DictReader((views / "quality-by-length.csv").read_text("utf-8").splitlines()))
     assert weft("evaluate", trained, "--json", tmp_path / "x.json").code == 0

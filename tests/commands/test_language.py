@@ -18,8 +18,7 @@ def run(request: pytest.FixtureRequest) -> Path:
 
 
 def test_a_line_is_gone_on_with(run: Path) -> None:
-    answer = weft("predict", run, "--beam", 1, stdin=b"the cat\n\none dog\n")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, "--beam", 1, stdin=b"the cat\n\none dog\n", code=0)
     assert len(answer.lines) == 3
     assert answer.lines[0].startswith("the cat sat") and answer.lines[2].startswith("one dog ran")
     drawn = [weft("predict", run, "--seed", seed, "--nbest", 12, stdin=b"the\n").lines for seed in (1, 1, 2)]
@@ -61,8 +60,7 @@ def test_scores_are_those_of_python_and_of_the_evaluation(run: Path, tmp_path: P
     assert math.isclose(math.log(best[0].prob), scored.logp[2], abs_tol=1e-5)
     assert model.predict("the cat").startswith("the cat")
     (tmp_path / "one.txt").write_text(text + "\n")
-    answer = weft("evaluate", run, "--data", tmp_path / "one.txt", "--output", tmp_path / "out.txt")
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, "--data", tmp_path / "one.txt", "--output", tmp_path / "out.txt", code=0)
     assert (tmp_path / "out.txt").read_text() == f"{scored.total:.4f}\n"
 
 
@@ -70,8 +68,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
     run: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "report.json"
-    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report, code=0)
     context = {"language": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
     kind = run.parent.name.split("-")[-1]
     assert f"|with </s>|vocabulary:space 16|context:{context[kind]}|unknown:0|" in answer.unfolded
@@ -113,11 +110,11 @@ def test_without_the_training_text_there_is_no_baseline_and_no_mixture(tmp_path:
 
 def test_pictures(run: Path, tmp_path: Path) -> None:
     plot = tmp_path / "report.png"
-    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.3", "--plot", plot, "--full")
-    assert answer.code == 0, answer.err
+    answer = weft(
+        "evaluate", run, "--split", "valid", "--set", "mixture=0.3", "--plot", plot, "--full", code=0
+    )
     assert plot.stat().st_size > 5000 and "nats per token by how often" in answer.out
-    answer = weft("predict", run, "--pictures", tmp_path / "looks", stdin=b"the cat\n\n")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, "--pictures", tmp_path / "looks", stdin=b"the cat\n\n", code=0)
     assert (tmp_path / "looks" / "1.png").stat().st_size > 3000 and "2 pictures" in answer.err
 
 
@@ -204,8 +201,7 @@ def test_options_that_do_not_go_together(run: Path, options: list[object], sente
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, model: str) -> None:
     folder = write(tmp_path)
     recipe = tmp_path / "new.yaml"
-    answer = weft("init", "language", "--train", folder / "train.txt", "--model", model, "-o", recipe)
-    assert answer.code == 0, answer.err
+    answer = weft("init", "language", "--train", folder / "train.txt", "--model", model, "-o", recipe, code=0)
     assert "211 lines" in answer.out and "--task language" in answer.out
     assert f"valid: {folder / 'valid.txt'}" in recipe.read_text()
     small = "training.max_updates=1", "data.batch_rows=2", "data.length=9"

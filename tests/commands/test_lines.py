@@ -23,8 +23,7 @@ from tests.commands.shell import weft
     ids=["none", "empty", "no-end", "gaps", "crlf", "bom", "u2028", "form-feed", "spaces"],
 )
 def test_as_many_lines_come_out(trained: Path, text: bytes, outputs: list[str]) -> None:
-    answer = weft("predict", trained, stdin=text)
-    assert answer.code == 0, answer.err
+    answer = weft("predict", trained, stdin=text, code=0)
     assert answer.out == "".join(f"{line}\n" for line in outputs)
 
 

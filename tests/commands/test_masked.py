@@ -12,8 +12,7 @@ from tests.shared import shared_run
 
 
 def test_gaps_are_filled_from_both_sides(tmp_path: Path) -> None:
-    answer = weft("train", toys.gaps(tmp_path / "toy"), "--run", tmp_path / "run")
-    assert answer.code == 0, answer.err
+    weft("train", toys.gaps(tmp_path / "toy"), "--run", tmp_path / "run", code=0)
     run = tmp_path / "run"
     said = weft("predict", run, stdin=b"the [MASK] can purr\na [MASK] can bark\n")
     assert said.out == "the cat can purr\na dog can bark\n"
@@ -32,8 +31,7 @@ def test_an_evaluation_writes_its_answers_a_line_for_each_line(tmp_path: Path) -
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
     files = {name: tmp_path / name for name in ("out.txt", "scores.json")}
     given = ("--data", tmp_path / "text.txt", "--output", files["out.txt"], "--json", files["scores.json"])
-    answer = weft("evaluate", shared_run("masked"), *given)
-    assert answer.code == 0, answer.err
+    weft("evaluate", shared_run("masked"), *given, code=0)
     written = files["out.txt"].read_text().splitlines()
     assert len(written) == 4 and written[1] == ""
     pairs = zip(" ".join(lines).split(), " ".join(written).split(), strict=True)

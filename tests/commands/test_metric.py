@@ -60,8 +60,7 @@ def begins(outputs: list[str], references: list[str], letters: int) -> float:
 
 def test_a_metric_of_a_plugin_scores_a_run_beside_its_own(trained: Path, home: Path) -> None:
     asked = ("--metric", f"{NAME}:letters=2", "--metric", "wer", "--metric", "chrf:word_order=2")
-    found = weft("evaluate", trained, *asked, *PLUGIN, "--json", "all.json", "--output", "out.txt")
-    assert found.code == 0, found.err
+    found = weft("evaluate", trained, *asked, *PLUGIN, "--json", "all.json", "--output", "out.txt", code=0)
     scores = json.loads(Path("all.json").read_text("utf-8"))["scores"]
     test = trained.parent / "toy" / "test.yy"
     outputs, references = (path.read_text("utf-8").splitlines() for path in (Path("out.txt"), test))
@@ -84,8 +83,7 @@ def test_a_recipe_names_a_metric_that_chooses_the_model(toy: Path, home: Path) -
         "training.max_updates=4",
         "training.validate_every=2",
     )
-    found = weft("train", toy, "--run", "run", *changes, *PLUGIN)
-    assert found.code == 0, found.err
+    weft("train", toy, "--run", "run", *changes, *PLUGIN, code=0)
     index = json.loads(Path("run/checkpoints.json").read_text("utf-8"))
     assert (index["metric"], index["better"]) == ("begins", "higher")
     assert {"wer", "begins", "bleu", "loss"} <= set(index["validations"][0]["scores"])

@@ -36,8 +36,7 @@ def test_an_epoch_reads_the_share_that_weight_and_temperature_say(
     answer = weft(
         "train", recipe, "--run", tmp_path / "run", f"data.mixed={{{tmp_path}/toy/more: {weight}}}",
         f"data.temperature={temperature}", "training.max_epochs=1", "training.validate_every=0",
-    )  # fmt: skip
-    assert answer.code == 0, answer.err
+        code=0)  # fmt: skip
     small = [number for number in read if number >= LARGE]
     assert len(read) == LARGE + SMALL and max(read) < LARGE + SMALL
     assert len(small) == pytest.approx(share * len(read), abs=0.5)

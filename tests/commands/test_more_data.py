@@ -48,8 +48,7 @@ def test_the_learning_rate_is_gentle_after_a_start_and_may_be_set(
     change = ("training.optimiser.lr=0.001", "training.schedule=constant", "training.log_every=1")
     for name, more, last in (("usual", (), 0.0003), ("set", ("training.start_rate=0.5",), 0.0005)):
         run = tmp_path / name
-        answer = weft("train", toy, "--run", run, f"training.start={trained}", *MORE, *change, *more)
-        assert answer.code == 0, answer.err
+        answer = weft("train", toy, "--run", run, f"training.start={trained}", *MORE, *change, *more, code=0)
         assert f"are {last / 0.001:g} times those of the recipe (training.start_rate)" in answer.err
         assert rates(run) == pytest.approx([last] * 6)  # a tenth of six updates is less than one
     run = tmp_path / "new"

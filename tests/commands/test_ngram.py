@@ -20,11 +20,9 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_a_text_is_counted_and_scored(corpus: Path) -> None:
-    answer = weft("ngram", "count", corpus / "train.txt", "--order", 3, "-o", corpus / "my.arpa")
-    assert answer.code == 0, answer.err
+    weft("ngram", "count", corpus / "train.txt", "--order", 3, "-o", corpus / "my.arpa", code=0)
     assert (corpus / "my.arpa").read_text().startswith("\\data\\\nngram 1=10\n")
-    answer = weft("ngram", "score", corpus / "my.arpa", stdin=b"a a b\n\na zebra\n")
-    assert answer.code == 0, answer.err
+    answer = weft("ngram", "score", corpus / "my.arpa", stdin=b"a a b\n\na zebra\n", code=0)
     hand, past, want = ByHand(text(), 3), (), 0.0
     for token in flat([[3, 3, 4]]).tolist():
         want += 0.0 if token == 0 else math.log10(hand.prob(past[-2:], token))
@@ -36,8 +34,7 @@ def test_a_text_is_counted_and_scored(corpus: Path) -> None:
 
 def test_characters(corpus: Path) -> None:
     for arguments in (("count", corpus / "train.txt", "-o", corpus / "c.arpa"), ("score", corpus / "c.arpa")):
-        answer = weft("ngram", *arguments, "--kind", "character", stdin=b"a b\n")
-        assert answer.code == 0, answer.err
+        answer = weft("ngram", *arguments, "--kind", "character", stdin=b"a b\n", code=0)
     assert np.isfinite(float(answer.lines[0].split("\t")[0])) and "0 unknown" in answer.err
 
 
@@ -54,8 +51,7 @@ def test_what_it_refuses(corpus: Path) -> None:
 def test_an_unknown_word_of_the_text_is_counted_like_any_other(tmp_path: Path) -> None:
     """By hand, as SRILM has it with -unk; the discounts of single words are those of a short text."""
     (tmp_path / "t.txt").write_text("a b a\nb <unk> a\na b\nc a b\n")
-    answer = weft("ngram", "count", tmp_path / "t.txt", "--order", 2, "-o", tmp_path / "t.arpa")
-    assert answer.code == 0, answer.err
+    answer = weft("ngram", "count", tmp_path / "t.txt", "--order", 2, "-o", tmp_path / "t.arpa", code=0)
     # <unk> <s> </s> a b c, as the file says too; and the ten different pairs
     assert "orders 1 to 2: 6, 10;" in answer.out
     rows = [line.split("\t") for line in (tmp_path / "t.arpa").read_text().splitlines() if "\t" in line]

@@ -24,8 +24,7 @@ def names(path: Path) -> set[str]:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a few updates, trained by professor forcing."""
     folder = tmp_path_factory.mktemp("objectives")
-    answer = weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *FEW, PROFESSOR)
-    assert answer.code == 0, answer.err
+    weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *FEW, PROFESSOR, code=0)
     return folder / "run"
 
 

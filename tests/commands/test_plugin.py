@@ -53,8 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_it_trains_translates_and_is_shown(toy: Path, home: Path) -> None:
     toy.write_text(toy.read_text().replace("score: additive", "score: dot"))
-    answer = weft("train", toy, "--run", home / "run", *CHANGES, *PLUGIN)
-    assert answer.code == 0, answer.err
+    weft("train", toy, "--run", home / "run", *CHANGES, *PLUGIN, code=0)
     text = b"alpha beta\n"
     found = weft("predict", "run", "--alignments", "out.pharaoh", *PLUGIN, stdin=text)
     assert (found.code, len(found.lines)) == (0, 1), found.err

@@ -24,15 +24,13 @@ def test_unseen_names_are_copied_greedily_and_by_a_beam(run: Path, tmp_path: Pat
     best = weft("predict", run, "--nbest", "2", "--scores", stdin=text.splitlines()[0] + b"\n").lines
     assert len(best) == 2 and best[0].split("\t")[1] == "kokomila"
     out = tmp_path / "alignments"
-    answer = weft("predict", run, "--alignments", out, "--pictures", tmp_path / "p", stdin=text)
-    assert answer.code == 0, answer.err
+    weft("predict", run, "--alignments", out, "--pictures", tmp_path / "p", stdin=text, code=0)
     assert "5-0" in out.read_text().split("\n")[0].split()
     assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_evaluate_scores_copied_words_and_beats_the_lead(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "y")
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "y", code=0)
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["scores"]["ROUGE-1"]["value"] > 80
     assert found["copied"] > 0.9
@@ -42,8 +40,7 @@ def test_evaluate_scores_copied_words_and_beats_the_lead(run: Path, tmp_path: Pa
 def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Path) -> None:
     page, text = tmp_path / "page.html", "beta gamma . It is kokomila alpha ."
     views = ("--views", tmp_path / "views", "--format", "csv")
-    answer = weft("inspect", run, text, "--output", page, *views)
-    assert answer.code == 0, answer.err
+    answer = weft("inspect", run, text, "--output", page, *views, code=0)
     assert "Alignment, Copied words, " in answer.out
     rows = list(csv.reader((tmp_path / "views" / "copied-words.csv").read_text("utf-8").splitlines()))[1:]
     assert [word for _, word, _ in rows] == ["▁kokomila", "<eos>"]
@@ -57,14 +54,12 @@ def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Pa
 
 def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Path) -> None:
     recipe = toys.names(tmp_path / "t", "translate")
-    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=2")
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=2", code=0)
     assert "300 sources cut after 9 tokens" in answer.err + answer.out
     references = [line.split("\t")[1] for line in (tmp_path / "t" / "test.tsv").read_text().splitlines()[1:]]
     given = tmp_path / "given"
     given.write_text("\n".join(references) + "\n")
-    answer = weft("evaluate", tmp_path / "run", "--score", given, "--output", tmp_path / "scores")
-    assert answer.code == 0, answer.err
+    weft("evaluate", tmp_path / "run", "--score", given, "--output", tmp_path / "scores", code=0)
     logp = [float(line.split("\t")[0]) for line in (tmp_path / "scores").read_text().splitlines()]
     assert len(logp) == 23 and all(-50 < one < 0 for one in logp)
 

@@ -32,8 +32,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
             with (folder / "toy" / f"{split}.{side}").open("a") as file:
                 file.writelines(f"{line}\n" for line in lines)
     changes = [*MODEL, "training.max_updates=40", "training.validate_every=20"]
-    answer = weft("train", recipe, "--run", folder / "run", *changes)
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", folder / "run", *changes, code=0)
     said = "2 of 15 validation pairs need more positions than the model has"
     assert answer.err.count(said) == 1, answer.err  # of three validations
     return folder / "run"
@@ -45,8 +44,7 @@ def test_the_loss_of_a_validation_is_that_of_the_pairs_that_fit(short: Path, tmp
     for side in ("xx", "yy"):
         lines = (short.parent / "toy" / f"valid.{side}").read_text().splitlines(keepends=True)
         (tmp_path / f"fit.{side}").write_text("".join(lines[:13]))
-    answer = weft("evaluate", short, "--data", tmp_path / "fit", "--json", tmp_path / "fit.json")
-    assert answer.code == 0, answer.err
+    weft("evaluate", short, "--data", tmp_path / "fit", "--json", tmp_path / "fit.json", code=0)
     found = json.loads((tmp_path / "fit.json").read_text())["scores"]
     perplexity = found["perplexity"]["value"]
     assert scores["perplexity"] == pytest.approx(perplexity, rel=1e-4)

@@ -26,8 +26,7 @@ SETTINGS = ("training.max_updates=20", "training.validate_every=10", "training.d
 
 
 def trained(recipe: Path, *changes: str) -> Answer:
-    answer = weft("train", recipe, "--run", recipe.parent / "run", *SETTINGS, *changes)
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", recipe.parent / "run", *SETTINGS, *changes, code=0)
     return answer
 
 
@@ -91,8 +90,7 @@ def test_a_language_model_that_reads_lines(tmp_path: Path) -> None:
     answer = trained(recipe, f"model.decoder={ENCODER.replace(', inner: 13', '')}")
     assert f"in 212 lines (1 left out, longer than the model's {POSITIONS} positions)" in answer.err
     out = tmp_path / "out"
-    answer = weft("evaluate", tmp_path / "toy" / "run", "--split", "valid", "--output", out)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", tmp_path / "toy" / "run", "--split", "valid", "--output", out, code=0)
     assert f"context:the line, in windows of {POSITIONS} where it is longer (lines 24)|" in answer.unfolded
     # the last line by hand: windows of 11 tokens, each read alone
     opened = open_run(tmp_path / "toy" / "run", device="cpu")

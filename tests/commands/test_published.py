@@ -34,13 +34,11 @@ def test_latin_1_and_a_class_in_front_are_named_and_read_by_an_option(questions:
     lines = ("--train", train, "--encoding", "latin-1")
     assert "--labels" in refused(weft("init", "classify", *lines, "-o", questions / "x.yaml"))
     given = (*lines, "--labels", "coarse", "-o", questions / "mine.yaml")
-    made = weft("init", "classify", *given)
-    assert made.code == 0, made.err
+    weft("init", "classify", *given, code=0)
     written = (questions / "mine.yaml").read_text("utf-8")
     assert "labels: coarse" in written and "encoding: latin-1" in written and "2 classes" in written
     changes = (f"data.folder={questions}", "data.vocabulary.kind=space", *SMALL)
-    trained = weft("train", questions / "mine.yaml", "--run", questions / "run", *changes)
-    assert trained.code == 0, trained.err
+    weft("train", questions / "mine.yaml", "--run", questions / "run", *changes, code=0)
     scored = weft("evaluate", questions / "run", "--full")
     assert scored.code == 0 and "HUM" in scored.out and "(space)" in scored.out, scored.err
 

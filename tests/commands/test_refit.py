@@ -16,8 +16,7 @@ SOLVED = ["model.bag={ngrams: 2, letters: [2, 4], weight: tfidf, solve: true}", 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("solved")
-    answer = weft("train", make_texts(folder / "toy"), "--run", folder / "run", *SOLVED)
-    assert answer.code == 0, answer.err
+    answer = weft("train", make_texts(folder / "toy"), "--run", folder / "run", *SOLVED, code=0)
     assert "trained again in the same way on the validation examples too" in answer.out
     assert "--split valid" not in answer.out and "training.start" not in answer.out
     return folder / "run"
@@ -60,11 +59,9 @@ def test_a_calibration_of_the_model_before_is_kept(tmp_path: Path) -> None:
 def test_a_network_of_tags_and_a_start_from_it(tmp_path: Path) -> None:
     recipe, run = make_sentences(tmp_path / "toy"), tmp_path / "run"
     short = ["training.max_updates=6", "training.validate_every=3"]
-    answer = weft("train", recipe, "--run", run, *short, "training.refit=true")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", run, *short, "training.refit=true", code=0)
     assert open_run(run).pipeline.refit
-    answer = weft("train", recipe, "--run", tmp_path / "more", *short, f"training.start={run}")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", tmp_path / "more", *short, f"training.start={run}", code=0)
     start = weights.metadata(tmp_path / "more" / weights.START)
     assert "refit" not in start  # the weights that have not seen the validation sentences
 

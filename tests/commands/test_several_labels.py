@@ -25,8 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("several")
     recipe = make(folder / "toy")
     changes = [*CHANGES, f"data.folder={folder / 'toy'}"]
-    answer = weft("train", recipe, "--run", folder / "run", *changes)
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", *changes, code=0)
     return folder / "run"
 
 
@@ -66,8 +65,7 @@ def test_a_table_keeps_its_columns(run: Path, tmp_path: Path) -> None:
 
 
 def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> None:
-    plain = weft("evaluate", run)
-    assert plain.code == 0, plain.err
+    plain = weft("evaluate", run, code=0)
     for words in ("micro F1 1.0", "macro F1 1.0", "all labels right 1.0", "baseline: most frequent labels ("):
         assert words in plain.out, plain.out
     assert not (run / "calibration.json").exists()
@@ -92,8 +90,7 @@ def test_it_is_inspected_and_has_a_page(run: Path, tmp_path: Path) -> None:
     seen = opened.pipeline.inspection(opened.model, InspectionSettings(text="a song today"))
     assert seen.answer.startswith("music|news (")
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
-    answer = weft("export", run, "--to", "web", "--output", tmp_path / "page.html")
-    assert answer.code == 0, answer.err
+    weft("export", run, "--to", "web", "--output", tmp_path / "page.html", code=0)
     assert "thresholds" in (tmp_path / "page.html").read_text("utf-8")
 
 
@@ -138,8 +135,7 @@ def test_data_check_counts_each_of_several_labels(tmp_path: Path) -> None:
     rows = ["sun\tweather|good", "rain\tweather", "nothing\t", "snow\tgood|weather"]
     train.write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     valid.write_text("text\tlabel\nfrost\tweather|cold\n")
-    made = weft("data", "check", train, valid, "--label", "label", "--separator", "|")
-    assert made.code == 0, made.err
+    made = weft("data", "check", train, valid, "--label", "label", "--separator", "|", code=0)
     assert "the class 'good' has 2 texts" in made.out and "'weather'" not in made.out
     assert f"{valid}:2: the label 'cold' does not occur in {train}" in made.out
     other = weft("data", "check", train, valid, "--label", "label", "--separator", ";")
@@ -154,8 +150,7 @@ def test_init_writes_a_recipe_for_several_labels(tmp_path: Path, monkeypatch: py
     cycle = ("", "weather", "weather|good")
     rows = ["sun,weather|good", "nothing,", *(f"rain {n},{cycle[n % 3]}" for n in range(40))]
     Path("news.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
-    made = weft("init", "classify", "--train", "news.csv", "--label", "label", "--separator", "|")
-    assert made.code == 0, made.err
+    made = weft("init", "classify", "--train", "news.csv", "--label", "label", "--separator", "|", code=0)
     assert "weft data check news.csv --task classify --separator '|'" in made.out
     recipe = Path("classify.yaml").read_text()
     assert recipe.startswith("# 2 classes, 42 training texts") and '  separator: "|"\n' in recipe

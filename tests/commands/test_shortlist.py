@@ -31,8 +31,7 @@ def run(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(run: Path, *options: object) -> list[str]:
-    answer = weft("predict", run, *options, stdin=TEXT)
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, *options, stdin=TEXT, code=0)
     return answer.lines
 
 
@@ -125,8 +124,7 @@ def test_only_kept_and_required_tokens_are_written(
 
 def test_a_training_that_asks_for_it_leaves_it_in_the_run(tmp_path: Path) -> None:
     changes = "decoding.shortlist=2", "training.max_updates=2", "training.validate_every=2"
-    answer = weft("train", corpus.make(tmp_path / "toy"), "--run", tmp_path / "run", *changes)
-    assert answer.code == 0, answer.err
+    weft("train", corpus.make(tmp_path / "toy"), "--run", tmp_path / "run", *changes, code=0)
     assert (tmp_path / "run" / "shortlist.json").exists()
     evaluated = weft("evaluate", tmp_path / "run")
     assert evaluated.code == 0 and "shortlist 2" in evaluated.out

@@ -20,8 +20,7 @@ def run() -> Path:
 
 
 def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "out.txt")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "out.txt", code=0)
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["scores"]["WER"]["value"] < min(found["scores"]["WER"]["baselines"].values()) / 2
     counts = found["counts"]
@@ -38,8 +37,9 @@ def test_the_error_rate_of_a_language_without_spaces_is_that_of_characters() -> 
 
 def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path) -> None:
     toy = run.parent / "toy"
-    listed = weft("predict", run, toy / "test.tsv", "--pictures", tmp_path / "p", "--max-pictures", "1")
-    assert listed.code == 0, listed.err
+    listed = weft(
+        "predict", run, toy / "test.tsv", "--pictures", tmp_path / "p", "--max-pictures", "1", code=0
+    )
     alone = weft("predict", run, toy / "test4.wav")
     piped = weft("predict", run, stdin=f"{toy / 'test4.wav'}\n".encode())
     assert [listed.lines[4]] == alone.lines == piped.lines == [package.load(run).predict(toy / "test4.wav")]

@@ -69,8 +69,7 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     monkeypatch.chdir(tmp_path)
     WRITERS[name](Path(name), ROWS)
     columns = ("--source", "Source text", "--target", "Hrvatski/prijevod")
-    began = weft("init", "translate", name, *columns, "--hold-out", 5)
-    assert began.code == 0, began.err
+    weft("init", "translate", name, *columns, "--hold-out", 5, code=0)
     assert Path("Source-text-Hrvatski-prijevod.yaml").exists()
     stem = Path(name).stem
     rest, held = (list(ParallelText(f"{stem}.{part}.tsv", *columns[1::2])) for part in ("rest", "held"))
@@ -83,11 +82,9 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
         "model.embedding.size=8",
         "decoding.beam=1",
     )
-    trained = weft(
+    weft(
         "train", "Source-text-Hrvatski-prijevod.yaml", "--run", "run", *small, "training.max_updates=1",
-        f"data.train={name}", f"data.test={name}",
-    )  # fmt: skip
-    assert trained.code == 0, trained.err
+        f"data.train={name}", f"data.test={name}", code=0)  # fmt: skip
     scored = weft("evaluate", "run", "--data", name)
     assert scored.code == 0 and "60 pairs" in scored.out
     other = WRITERS[name](Path(f"other-{name}"), [["Nr", "Was", "Sto", ""], *ROWS[1:]])
@@ -115,8 +112,7 @@ def test_languages_and_sides_are_found_by_their_names(
         "x.csv: columns 'English' and 'German' are read as the two sides; --source and --target name others",
         "x.csv: 40 pairs",
     ]
-    began = weft("init", "translate", "x.csv", "--hold-out", 4)
-    assert began.code == 0, began.err
+    began = weft("init", "translate", "x.csv", "--hold-out", 4, code=0)
     assert "columns 'English' and 'German' are read as source and target" in began.lines[0]
     assert Path("x.rest.English").read_text().count("\n") == 36 and Path("English-German.yaml").exists()
     text(Path("y.csv"), [["a", "b"], ["c", "d"]], ",", "utf-8")

@@ -54,10 +54,8 @@ def folder_with(folder: Path, model: str) -> Path:
 @pytest.mark.parametrize("model", MODELS)
 def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) -> None:
     recipe = folder_with(tmp_path, model)
-    answer = weft("train", recipe, "--run", tmp_path / "run")
-    assert answer.code == 0, answer.err
-    answer = weft("evaluate", tmp_path / "run", "--json", tmp_path / "x.json")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", tmp_path / "run", code=0)
+    weft("evaluate", tmp_path / "run", "--json", tmp_path / "x.json", code=0)
     assert json.loads((tmp_path / "x.json").read_text())["scores"]["accuracy"]["value"] > 0.95
     answer = weft("predict", tmp_path / "run", "--scores", stdin=b"my refund please\nthe password\n")
     assert [line.split("\t")[0] for line in answer.out.splitlines()] == ["order", "account"]
@@ -76,8 +74,7 @@ def test_classes_are_answered_and_subclasses_learnt(tmp_path: Path, model: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_an_exported_model_answers_the_same(tmp_path: Path, model: str) -> None:
-    answer = weft("train", folder_with(tmp_path, model), "--run", tmp_path / "run")
-    assert answer.code == 0, answer.err
+    weft("train", folder_with(tmp_path, model), "--run", tmp_path / "run", code=0)
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     exported(tmp_path / "run", tmp_path / "onnx")
     words = "my refund please\nthe password\nmy my where\n"

@@ -19,8 +19,7 @@ def run() -> Path:
 
 
 def test_it_beats_the_lead_and_says_so(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--full", "--json", tmp_path / "x.json")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--full", "--json", tmp_path / "x.json", code=0)
     found = json.loads((tmp_path / "x.json").read_text())
     lead = {name: one["baselines"]["the lead sentence"] for name, one in found["scores"].items()}
     assert set(lead) == set(found["scores"]) == {"ROUGE-1", "ROUGE-2", "ROUGE-L"}
@@ -38,11 +37,9 @@ def test_predict_writes_a_summary_a_line_with_pictures(run: Path, tmp_path: Path
 
 def test_init_writes_a_recipe_that_trains_and_check_does_not_judge_lengths(run: Path, tmp_path: Path) -> None:
     train, out = run.parent / "toy" / "train.tsv", tmp_path / "mine.yaml"
-    answer = weft("init", "summarise", "--train", train, "-o", out)
-    assert answer.code == 0, answer.err
+    weft("init", "summarise", "--train", train, "-o", out, code=0)
     small = ("model.encoder.sizes=[8]", "model.decoder.decoder.sizes=[8]", "training.max_updates=1")
-    answer = weft("train", out, "--run", tmp_path / "run", *small)
-    assert answer.code == 0, answer.err
+    weft("train", out, "--run", tmp_path / "run", *small, code=0)
     assert "proportion" not in weft("data", "check", "--task", "summarise", train).out
     (tmp_path / "bad.tsv").write_text("text\tsummary\nonly one column\n")
     bad = ("init", "summarise", "--train", tmp_path / "bad.tsv", "--valid", train)
@@ -69,8 +66,7 @@ def test_a_text_without_a_summary_is_in_no_score(run: Path, tmp_path: Path) -> N
     found = []
     for name, more in (("kept.tsv", []), ("whole.tsv", ["alpha beta. It is omega here.\t", "\tdelta"])):
         (tmp_path / name).write_text("\n".join([*lines, *more]) + "\n")
-        answer = weft("evaluate", run, "--data", tmp_path / name, "--json", tmp_path / "x.json")
-        assert answer.code == 0, answer.err
+        weft("evaluate", run, "--data", tmp_path / name, "--json", tmp_path / "x.json", code=0)
         found.append(json.loads((tmp_path / "x.json").read_text()))
     assert found[0]["scores"] == found[1]["scores"]
     assert [one["left_out"] for one in found] == [0, 2] and "2 more left out, with an empty side" in found[1][
@@ -89,8 +85,7 @@ def test_check_init_and_train_agree_on_the_columns_of_a_table(tmp_path: Path) ->
         and "columns 'article' and 'highlights' are read as text and summary" in began.lines[0]
     )
     assert "source: article" in (tmp_path / "x.yaml").read_text() and "--source article" in began.out
-    trained = weft("train", tmp_path / "x.yaml", "--run", tmp_path / "run", "training.max_updates=1")
-    assert trained.code == 0, trained.err
+    weft("train", tmp_path / "x.yaml", "--run", tmp_path / "run", "training.max_updates=1", code=0)
 
 
 def test_names_of_columns_decide_before_lengths(tmp_path: Path) -> None:

@@ -48,8 +48,7 @@ def test_scores_stand_in_the_last_column(run: Path) -> None:
 
 def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_path: Path) -> None:
     picture, figures, out = tmp_path / "confusion.png", tmp_path / "all.json", tmp_path / "out.conllu"
-    answer = weft("evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", out)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--full", "--plot", picture, "--json", figures, "--output", out, code=0)
     for shown in (
         "29 sentences",
         "unknown words",
@@ -79,8 +78,7 @@ def test_vectors_are_taken_and_must_fit(tmp_path: Path) -> None:
     vectors = tmp_path / "v.txt"
     vectors.write_text("1 7\n. 1 2 3 4 5 6 7\n")
     change = f"model.embedding.vectors={vectors}", "training.max_updates=2"
-    answer = weft("train", recipe, "--run", tmp_path / "run", *change)
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", tmp_path / "run", *change, code=0)
     (said,) = [line for line in answer.err.splitlines() if "word vectors: " in line]
     assert f"{vectors} has 1 of " in said and "warning: too little to help" in said
     vectors.write_text(". 1 2\n")
@@ -132,13 +130,11 @@ def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) ->
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled.make_sentences(tmp_path)
     monkeypatch.chdir(tmp_path)
-    answer = weft("init", "tag", "--train", "train.conllu", "--model", "network")
-    assert answer.code == 0, answer.err
+    answer = weft("init", "tag", "--train", "train.conllu", "--model", "network", code=0)
     assert "weft data check train.conllu --task tag\n" in answer.out
     text = Path("tag.yaml").read_text()
     assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
-    trained = weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]")
-    assert trained.code == 0, trained.err
+    weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]", code=0)
 
 
 @pytest.mark.slow

@@ -246,21 +246,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_goes_through_every_command(home: Path) -> None:
-    trained = weft("train", "my.yaml", "--run", "run", *PLUGIN)
-    assert trained.code == 0, trained.err
+    weft("train", "my.yaml", "--run", "run", *PLUGIN, code=0)
     answered = weft("predict", "run", *PLUGIN, stdin=b"bad\nface\n")
     assert (answered.code, answered.lines) == (0, ["bad", "face"]), answered.err
-    scored = weft("evaluate", "run", "--split", "valid", *PLUGIN)
-    assert scored.code == 0, scored.err
+    scored = weft("evaluate", "run", "--split", "valid", *PLUGIN, code=0)
     assert "accuracy" in scored.out and "baseline: always a" in scored.out
     shown = weft("show", "run", *PLUGIN)
     assert "mine_of_weft.echo.task.Echo" in shown.out and "logits" in shown.out, shown.err
-    written = weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN)
-    assert written.code == 0, written.err
+    weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN, code=0)
     assert Path("out.txt").read_text() == Path("words.txt").read_text()
     assert package.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
-    again = weft("train", "my.yaml", "--run", "run", *PLUGIN)
-    assert again.code == 0, again.err
+    weft("train", "my.yaml", "--run", "run", *PLUGIN, code=0)
 
 
 def test_its_answers_are_drawn(home: Path) -> None:
@@ -271,8 +267,7 @@ def test_its_answers_are_drawn(home: Path) -> None:
 
 
 def test_init_writes_its_recipe(home: Path) -> None:
-    written = weft("init", NAME, "--train", "words.txt", *PLUGIN)
-    assert written.code == 0, written.err
+    written = weft("init", NAME, "--train", "words.txt", *PLUGIN, code=0)
     assert Path("echo.yaml").read_text() == RECIPE
     assert f"data check words.txt --task {NAME} --plugin mine_of_weft" in written.out
     assert "train echo.yaml --plugin mine_of_weft" in written.out

@@ -43,8 +43,7 @@ def classified(folder: Path, masked: Path, *changes: str) -> tuple[object, ...]:
 
 
 def test_encoder_and_shared_rows_of_a_masked_model_begin_a_classifier(masked: Path, tmp_path: Path) -> None:
-    answer = weft(*classified(tmp_path, masked, "training.start_parts=[embed, encoder]"))
-    assert answer.code == 0, answer.err
+    answer = weft(*classified(tmp_path, masked, "training.start_parts=[embed, encoder]"), code=0)
     begun = Checkpoints(tmp_path / "run", print).load(0).weights
     other = weights.load(masked / "model.safetensors")
     for name, tensor in other.items():
@@ -65,8 +64,7 @@ def test_encoder_and_shared_rows_of_a_masked_model_begin_a_classifier(masked: Pa
 
 
 def test_with_its_vocabulary_every_row_is_taken(masked: Path, tmp_path: Path) -> None:
-    answer = weft(*classified(tmp_path, masked, "training.start_parts=[vocabulary, embed, encoder]"))
-    assert answer.code == 0, answer.err
+    answer = weft(*classified(tmp_path, masked, "training.start_parts=[vocabulary, embed, encoder]"), code=0)
     kept = [path / "tokenizer.json" for path in (masked, tmp_path / "run")]
     assert kept[0].read_bytes() == kept[1].read_bytes() and "keep their" not in answer.err
     begun = Checkpoints(tmp_path / "run", print).load(0).weights["embed.table.weight"]

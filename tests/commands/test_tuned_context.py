@@ -34,8 +34,7 @@ def test_the_model_is_trained_further_and_kept(masked: Path, task: str, tmp_path
     change += ["training.max_updates=10", "training.validate_every=10", "training.validate_start=true"]
     change += ["training.part_rates={embed.model: 0.1}"]
     change += ["data.vocabulary.kind=word"] if task == "classify" else []
-    answer = weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", *change)
-    assert answer.code == 0, answer.err
+    weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", *change, code=0)
     shutil.rmtree(tmp_path / "other")
     theirs = weights.load(masked / "model.safetensors")
     steps = sorted((tmp_path / "run" / "checkpoints").iterdir())

@@ -37,8 +37,7 @@ KEPT = {
 
 @pytest.mark.parametrize("options", [(), ("--beam", 1), ("--nbest", 2)])
 def test_text_without_letters_is_copied(trained: Path, options: tuple[object, ...]) -> None:
-    found = weft("predict", trained, *options, stdin="".join(f"{one}\n" for one in COPIED).encode())
-    assert found.code == 0, found.err
+    found = weft("predict", trained, *options, stdin="".join(f"{one}\n" for one in COPIED).encode(), code=0)
     times = 2 if "--nbest" in options else 1
     assert found.lines == [one for one in COPIED for _ in range(times)]
     (line,) = found.err.splitlines()[-1:]
@@ -156,8 +155,7 @@ def test_a_summary_of_text_without_letters_is_the_text(name: str) -> None:
 
 @pytest.mark.parametrize("task", ["classify", "tag", "language", "summarise"])
 def test_other_tasks_name_what_they_read_as_unknown(task: str) -> None:
-    found = weft("predict", shared_run(task), stdin="a 🙂 and 京\nb 🙂\n".encode())
-    assert found.code == 0, found.err
+    found = weft("predict", shared_run(task), stdin="a 🙂 and 京\nb 🙂\n".encode(), code=0)
     (note,) = [line for line in found.err.splitlines() if line.startswith("note: ")]
     assert "🙂" in note and "京" in note and "in 2 inputs, the first standard input:1" in note
     assert note.endswith("the model reads them as unknown")
@@ -166,6 +164,5 @@ def test_other_tasks_name_what_they_read_as_unknown(task: str) -> None:
 def test_an_evaluation_names_what_the_vocabulary_lacks(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "t.xx").write_text("alpha 🙂 beta\n2\n", "utf-8")
     (tmp_path / "t.yy").write_text("uno 🙂 due\n2\n", "utf-8")
-    found = weft("evaluate", trained, "--data", tmp_path / "t")
-    assert found.code == 0, found.err
+    found = weft("evaluate", trained, "--data", tmp_path / "t", code=0)
     assert "lacks" in found.out and "🙂" in found.out and "; the answers copy them" in found.out

@@ -162,12 +162,10 @@ def test_a_column_with_missing_values_is_of_numbers(tmp_path: Path, missing: str
 def test_init_writes_what_it_guessed_and_trains_on_it(tmp_path: Path) -> None:
     file, recipe = shops(tmp_path / "shops.csv"), tmp_path / "x.yaml"
     answer = weft("init", "forecast", "--file", file, "--horizon", 2, "--target", "Umsatz",
-                  "--known", "Feiertag", "-o", recipe)  # fmt: skip
-    assert answer.code == 0, answer.err
+                  "--known", "Feiertag", "-o", recipe, code=0)  # fmt: skip
     assert "names of series 'Filiale'" in answer.lines[0]
     assert 'id: "Filiale"' in recipe.read_text() and 'time: "Datum"' in recipe.read_text()
-    trained = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1")
-    assert trained.code == 0, trained.err
+    weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", code=0)
     assert weft("data", "check", file).code == 0
 
 
@@ -199,8 +197,7 @@ def test_a_table_of_tickets_is_a_classifiers(tmp_path: Path) -> None:
     )
     recipe = tmp_path / "x.yaml"
     assert weft("init", "classify", "--train", file, "-o", recipe).code == 0
-    trained = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=30")
-    assert trained.code == 0, trained.err
+    weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=30", code=0)
     named = weft("init", "classify", "--train", file, "-o", tmp_path / "y.yaml", "--label", "created")
     assert named.code == 0 and "label: created" in (tmp_path / "y.yaml").read_text()
     answer = weft("predict", tmp_path / "run", file, "--scores")

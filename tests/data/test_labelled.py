@@ -136,15 +136,13 @@ def test_several_columns_are_one_text_in_every_command(
     assert read == [(kind, f"{a} ␞ {b}") for kind, a, b in ROWS[:-1]] + [("ship", f" ␞ {ROWS[-1][2]}")]
     named = ("--text", "subject", "--text", "body")
     assert f"{path}: 60 texts" in weft("data", "check", path, *named, "--label", "queue").lines
-    began = weft("init", "classify", path, *named)
-    assert began.code == 0, began.err
+    began = weft("init", "classify", path, *named, code=0)
     assert (
         "columns 'subject' and 'body' are read as the text, joined, and 'queue' as its class"
         in began.lines[0]
     )
     assert "text: [subject, body]" in began.out and "--text subject --text body --label queue" in began.out
-    trained = weft("train", "classify.yaml", "--run", "run", "training.max_updates=2")
-    assert trained.code == 0, trained.err
+    weft("train", "classify.yaml", "--run", "run", "training.max_updates=2", code=0)
     assert weft("evaluate", "run", "--data", path).code == 0
     answer = weft("predict", "run", path)
     assert answer.lines[0] == "subject;id;body;queue;predicted" and len(answer.lines) == 61

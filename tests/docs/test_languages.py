@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from babel.messages.pofile import read_po
 
 from tests.docs.tools import tool
@@ -77,6 +78,50 @@ def test_what_has_no_words_needs_no_translation() -> None:
     for text in ("$h_t$", "0.462", "`tag`, `language`", "$D$, $H \\times D$", "H_t = \\tanh(W x_t) \\\\ 1"):
         assert not words.sub("", text), text
     assert words.sub("", "state after step $t$")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_untranslated_pages_say_so_and_the_first_page_lists_the_others(language: str) -> None:
+    languages = tool("languages")
+    words = languages.messages(languages.catalog(language, "sphinx"))
+    pages = {"course/lstm": (20, 1), "course/positions": (20, 15), "course/index": (9, 0)}
+    titles = {page: SimpleNamespace(astext=lambda page=page: f"<{page}>") for page in pages}
+    metadata = {
+        page: {"messages": count, "missing": [""] * missing} for page, (count, missing) in pages.items()
+    }
+    includes = {"course/index": ["course/lstm", "course/positions"]}
+    app = SimpleNamespace(
+        config=SimpleNamespace(language=language, root_doc="course/index"),
+        env=SimpleNamespace(metadata=metadata, titles=titles, toctree_includes=includes),
+    )
+    shown = {}
+    for page in pages:
+        context = {"body": "<h1>"}
+        languages._told(app, page, "page.html", context, None)
+        shown[page] = context["body"].removesuffix("<h1>")
+    assert shown["course/lstm"] == ""
+    assert words[languages.ENGLISH] in shown["course/positions"]
+    assert '<a href="../course/lstm.html">&lt;course/lstm&gt;</a>' in shown["course/index"]
+    assert "positions" not in shown["course/index"]
+
+
+@pytest.mark.parametrize("name", CATALOGS)
+def test_the_words_are_those_of_the_lectures(name: str) -> None:
+    language = name.split("/")[0]
+    wrong = yaml.safe_load((LOCALE / "words.yaml").read_text("utf-8"))[language]
+    with (LOCALE / name).open("rb") as file:
+        for one in read_po(file):
+            text = re.sub(r"\([^()]*\)", "", CODE.sub("", MATH.sub("", str(one.string))) if one.id else "")
+            for right, pattern in wrong.items():
+                assert not re.search(pattern, text, re.IGNORECASE), f"{name}: {right}, not {pattern}: {text}"
+
+
+@pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
+def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
+    with (LOCALE / name).open("rb") as file:
+        for one in read_po(file):
+            text = CODE.sub("", MATH.sub("", str(one.string)))
+            assert not re.search(r"\d,\d", text), (name, one.string)
 
 
 def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:

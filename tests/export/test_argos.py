@@ -50,8 +50,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run, and its package."""
     folder = tmp_path_factory.mktemp("argos")
     run = runs.translator(folder / "run", end=4.0)
-    answer = weft("export", run, "--to", "argos", "--output", folder / "en_es.argosmodel")
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--to", "argos", "--output", folder / "en_es.argosmodel", code=0)
     line = answer.out.replace("beam 4", "beam 3")
     nats, greedy, beam, *cut = report(line)
     assert nats < 1e-5 and greedy == 20 and beam + sum(cut) >= 19

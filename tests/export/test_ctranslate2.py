@@ -46,8 +46,7 @@ def test_a_language_model_computes_and_writes_what_weft_does(name: str, tmp_path
 
 def agrees(run: Path, out: Path) -> None:
     """Export; the report says how both programs compare."""
-    answer = weft("export", run, "--to", "ctranslate2", "--output", out)
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--to", "ctranslate2", "--output", out, code=0)
     nats, greedy, beam, *cut = report(answer.out)
     assert nats < 2e-5 and greedy == 20  # float32 in another order; the report rounds it
     # CTranslate2 ranks texts that were cut among those that ended, and stops a little earlier.
@@ -56,8 +55,7 @@ def agrees(run: Path, out: Path) -> None:
 
 def test_int8_weights_are_smaller_and_measured(tmp_path: Path) -> None:
     run = runs.translator(tmp_path / "run", size=32, embedding={"size": 32})
-    answer = weft("export", run, "--to", "ctranslate2", "--int8", "--output", tmp_path / "out")
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--to", "ctranslate2", "--int8", "--output", tmp_path / "out", code=0)
     sizes = [float(line.split("model.bin ")[1].split()[0]) for line in answer.lines if "model.bin" in line]
     assert sizes[1] < 0.7 * sizes[0] and "chrF" in answer.out
     card = (tmp_path / "out" / "README.md").read_text()

@@ -54,8 +54,7 @@ def test_a_language_model_computes_and_writes_what_weft_does(name: str, tmp_path
 
 def agrees(kind: str, run: Path, out: Path) -> None:
     """Export; the report says how both programs compare."""
-    answer = weft("export", run, "--to", "huggingface", "--output", out)
-    assert answer.code == 0, answer.err
+    answer = weft("export", run, "--to", "huggingface", "--output", out, code=0)
     nats, greedy, beam, *cut = report(answer.out)
     assert answer.out.startswith(kind) and greedy == 20
     # Of all pieces, also of those whose log-probability is -40. Weft in float32 differs by 1e-5 from itself

@@ -61,6 +61,8 @@ def byte_level() -> Tokenizer:
 SPELLING: dict[str, tuple[Callable[[], Tokenizer], str, dict[str, int]]] = {
     "bert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
     "roberta": (byte_level, "<mask>", {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
+    "xlm-roberta": (byte_level, "<mask>", {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
+    "modernbert": (byte_level, "<mask>", {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
     "distilbert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
 }
 

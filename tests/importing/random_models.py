@@ -95,9 +95,14 @@ DISTIL = {
     "vocab_size": TOKENS,
     "max_position_embeddings": 29,
 }
+MODERN = SIZES | {"local_attention": 4, "num_hidden_layers": 4, "cls_token_id": 0, "sep_token_id": 2}
+BIASES = {f"{name}_bias": True for name in ("norm", "attention", "mlp", "classifier")}
 READERS: dict[str, tuple[str, dict[str, Any]]] = {
     "bert": ("Bert", SIZES),
     "roberta": ("Roberta", SIZES | {"type_vocab_size": 1, "layer_norm_eps": 1e-5}),
+    "xlm-roberta": ("XLMRoberta", SIZES | {"type_vocab_size": 1, "layer_norm_eps": 1e-5}),
+    "modernbert": ("ModernBert", MODERN),
+    "modernbert-biases": ("ModernBert", MODERN | BIASES | {"local_attention": 2, "num_hidden_layers": 5}),
     "distilbert": ("DistilBert", DISTIL),
     "distilbert-sinusoidal": ("DistilBert", DISTIL | {"sinusoidal_pos_embds": True}),
 }

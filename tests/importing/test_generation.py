@@ -233,8 +233,7 @@ def test_a_prefix_that_the_tokenizer_joins_with_the_text_is_named(tmp_path: Path
 
 def test_a_summariser_summarises_and_is_scored(tmp_path: Path) -> None:
     _, made = published("bart", PUBLISHED["cnn"], tmp_path / "checkpoint")
-    answer = weft("import", tmp_path / "checkpoint", "--run", tmp_path / "run", "--task", "summarise")
-    assert answer.code == 0, answer.err
+    answer = weft("import", tmp_path / "checkpoint", "--run", tmp_path / "run", "--task", "summarise", code=0)
     assert "for the task summarise" in answer.lines[0]
     assert answer.lines[1] == "search: beam 4, length penalty 2, stop full, min_length 8, at most 20 tokens"
     data = open_run(tmp_path / "run", device="cpu").pipeline.task.data

@@ -46,11 +46,9 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(there / "checkpoint" / "tokenizer.json"))
     for name in ("train", "valid"):
         (there / f"{name}.txt").write_text(TEXT * 9, "utf-8")
-    answer = weft(
+    weft(
         "import", there / "checkpoint", "--run", there / "run", "--train", there / "train.txt", "--valid",
-        there / "valid.txt",
-    )  # fmt: skip
-    assert answer.code == 0, answer.err
+        there / "valid.txt", code=0)  # fmt: skip
     return theirs, made, there
 
 
@@ -62,9 +60,8 @@ def test_the_perplexity_of_a_text_is_the_librarys(imported: Any, text: str, tmp_
     (tmp_path / "one.txt").write_text(text, "utf-8", newline="")
     out, figures = tmp_path / "out", tmp_path / "all.json"
     answer = weft(
-        "evaluate", there / "run", "--data", tmp_path / "one.txt", "--json", figures, "--output", out
+        "evaluate", there / "run", "--data", tmp_path / "one.txt", "--json", figures, "--output", out, code=0
     )
-    assert answer.code == 0, answer.err
     total, found = nats(theirs, ids), json.loads(figures.read_text())
     scores = {name: one["value"] for name, one in found["scores"].items()}
     assert scores["perplexity"] == pytest.approx(math.exp(total / (len(ids) - 1)), rel=1e-5)
@@ -88,8 +85,7 @@ def test_each_line_has_the_tokens_that_begin_in_it(imported: Any, tmp_path: Path
     for value, (begin, _) in zip(logp, encoded.offset_mapping[1:], strict=True):
         want[TEXT[:begin].count("\n")] += value
     (tmp_path / "one.txt").write_text(TEXT, "utf-8", newline="")
-    answer = weft("evaluate", there / "run", "--data", tmp_path / "one.txt", "--output", tmp_path / "out")
-    assert answer.code == 0, answer.err
+    weft("evaluate", there / "run", "--data", tmp_path / "one.txt", "--output", tmp_path / "out", code=0)
     found = [float(line) for line in (tmp_path / "out").read_text().splitlines()]
     np.testing.assert_allclose(found, want, atol=2e-4)
 

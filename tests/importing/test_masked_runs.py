@@ -1,4 +1,4 @@
-"""BERT, RoBERTa and DistilBERT become runs of the task masked, which fill gaps like the library's models.
+"""Encoders of transformers become runs of the task masked, which fill gaps like the library's models.
 
 Skipped with a message if the library is missing: pip install --group import-tests -c constraints.txt
 """
@@ -25,6 +25,8 @@ from weft.run import open_run
 from weft.tasks.predictor import Place
 
 TEXTS = ["The [MASK] is open", "[MASK] the button.", "Ünicode [MASK] and [MASK]", "a ([MASK])"]
+
+WORDS = [("Click", "V"), ("the", "D"), ("button", "N"), (".", "P"), ("", "")]
 
 
 def weft(*arguments: object) -> int:
@@ -115,3 +117,31 @@ def test_a_tokenizer_without_a_mask_is_refused(
         in capsys.readouterr().err
     )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_tagger_and_a_classifier_start_with_its_states(imported: Any, tmp_path: Path) -> None:
+    theirs, made, _, there = imported
+    words = [word for word, tag in WORDS if tag]
+    (tmp_path / "tags.tsv").write_text("".join(f"{word}\t{tag}\n" for word, tag in WORDS) * 30, "utf-8")
+    (tmp_path / "texts.tsv").write_text("text\tlabel\n" + "open it\ta\nclose it\tb\n" * 30, "utf-8")
+    for task, text in (("tag", " ".join(words)), ("classify", "open it")):
+        recipe, run = tmp_path / f"{task}.yaml", tmp_path / task
+        file = tmp_path / ("tags.tsv" if task == "tag" else "texts.tsv")
+        assert weft("init", task, file, "--start", there / "run", "--output", recipe) == 0
+        changes = ["training.max_updates=1", "training.optimiser.lr=0", "training.device=cpu"]
+        assert weft("train", recipe, "--run", run, *changes) == 0
+        opened = open_run(run, device="cpu")
+        model, pipeline = opened.model, opened.pipeline
+        found = made(text, truncation=False, padding=False, return_offsets_mapping=True)
+        if task == "tag":
+            given, mask = pipeline.lexicon.read([words])
+            ends = [end for _, end in found.offset_mapping]
+            before = [max(text.index(word) - 1, 0) for word in words]  # the space may be a piece of its own
+            chosen = [next(n for n, end in enumerate(ends) if end > place) for place in before]
+        else:
+            given, mask = pipeline.reader.source(pipeline.reader.encode([text]), [text])
+            chosen = list(range(len(found.input_ids)))
+        with torch.no_grad():
+            body = getattr(theirs, theirs.base_model_prefix)
+            want = body(torch.tensor([found.input_ids])).last_hidden_state[0]
+            close(model.memory(given, mask).states[0], want[chosen], 1e-5)

@@ -27,7 +27,7 @@ NAMES = {"id2label": dict(enumerate(CLASSES)), "label2id": {name: n for n, name 
 TEXTS = ["Click the button.", "Ünicode (and more)", "x", "  the   file is open 中"]
 
 
-@pytest.fixture(scope="module", params=SPELLING)
+@pytest.fixture(scope="module", params=[name for name in SPELLING if name != "modernbert"])
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The library's model, its tokenizer, and the folder of the imported run."""
     there = tmp_path_factory.mktemp("run")
@@ -62,8 +62,9 @@ def test_the_model_gives_the_same_probabilities(imported: Any) -> None:
 def test_the_run_reads_and_answers_like_the_library(imported: Any) -> None:
     theirs, made, there = imported
     reader = open_run(there / "run", device="cpu").pipeline.reader
-    said = weft("predict", there / "run", "--scores", stdin="".join(f"{text}\n" for text in TEXTS).encode())
-    assert said.code == 0, said.err
+    said = weft(
+        "predict", there / "run", "--scores", stdin="".join(f"{text}\n" for text in TEXTS).encode(), code=0
+    )
     for text, line in zip(TEXTS, said.lines, strict=True):
         ids = made(text, truncation=False, padding=False).input_ids
         assert [reader.vocabulary.order[number] for number in reader.vocabulary.encode(text)] == ids
@@ -83,8 +84,7 @@ def test_it_is_trained_further_with_its_own_classes(imported: Any) -> None:
         "training.tensorboard=false",
     ]
     changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
-    answer = weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned")
-    assert answer.code == 0, answer.err
+    weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned", code=0)
     before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
     for name, tensor in before.items():
         close(after[name], tensor, 1e-6)

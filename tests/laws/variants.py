@@ -27,6 +27,8 @@ TRANSFORMER: list[dict[str, Any]] = [
     {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
     | {"norm_kind": "rms", "bias": False},
 ]
+WINDOWS = {"window": 2, "global_every": 2, "window_base": 100.0, "entry_norm": True, "first_norm": False}
+ENCODER = {"size": 12, "positions": "rotary", "activation": "geglu_exact", **WINDOWS}
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.retention": [MATRIX],
@@ -94,7 +96,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "encoders.strided": [{"size": 6}, {"size": 12, "num_convolutions": 1, "positions": "rotary"}],
     "encoders.filters": [{"widths": (3,), "features": 5}, {"widths": (2, 5), "features": 3}],
-    "encoders.transformer": TRANSFORMER,
+    "encoders.transformer": [*TRANSFORMER, ENCODER],
     "encoders.bag": [{}, {"size": SIZE, "reduce": "sum"}],
     "encoders.ngram": [{}, {"length": 4, "size": SIZE}, {"length": 1}],
     "encoders.convolution": [{"size": 6}, {"size": 10, "kernel": 5, "positions": "learned"}],

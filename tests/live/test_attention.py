@@ -42,6 +42,14 @@ def test_arrows_follow_keys_and_mouse(opened: Callable[[str], Browser]) -> None:
     context = "document.querySelector('.live-context').textContent"
     assert page.run(context) == "context c = (1.575, 0.425)"  # by hand, in the chapter
     page.run("document.querySelector('[aria-label=query]').focus()")
+    ring = "document.querySelector('[aria-label=query] circle:last-child')"
+    drawn = "(({ stroke, strokeWidth, vectorEffect }) => [stroke, strokeWidth, vectorEffect])"
+    drawn += f"(getComputedStyle({ring}))"
+    page.press("ArrowLeft", 37)
+    page.press("ArrowRight", 39)
+    assert page.run(drawn)[0] != "none" and page.run(drawn)[1:] == ["3px", "non-scaling-stroke"]
+    handle = "getComputedStyle(document.querySelector('[aria-label=query]'))"
+    assert page.run(f"{handle}.outlineStyle") == "none"  # it would be in units of the drawing
     for key, code in [("ArrowLeft", 37), ("ArrowUp", 38)] * 10:
         page.press(key, code)
     assert page.run("document.querySelector('[aria-label=query]').ariaValueText") == "0.00, 1.00"

@@ -50,6 +50,9 @@ def test_a_head_and_a_word_are_chosen(opened: Callable[[str], Browser]) -> None:
     told = "document.querySelector('.live-told').textContent"
     assert page.run("document.querySelectorAll('.live-heads button').length") == 8
     page.run("document.querySelectorAll('.live-heads button')[5].click()")
+    axes = "[...document.querySelectorAll('.live-scroll text')].map((one) => one.textContent)"
+    assert page.run(axes)[::2] == page.run(axes)[1::2]  # the words stand at both axes
+    assert page.run(axes)[::2][:4] == ["⏎", "the", "first", "page"]
     page.run("document.querySelectorAll('.live-pieces button')[3].focus()")
     assert page.run(told).startswith("Layer 2, head 2: “page” reads ")
     page.run("document.querySelector('.live-stage input').select()")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.pages import DOCS, STATIC, blocks, build
+from tests.live.pages import DOCS, STATIC, blocks, build, in_node, node
 from tests.serve.browser import Browser
 
 DATA = 5_000_000
@@ -44,9 +44,45 @@ def test_a_part_without_scripts_is_a_picture_or_a_verdict(name: str, site: Path,
     assert name == "vote" or ((DOCS / "pictures" / "live" / f"{name}.png").is_file() and drawn)
 
 
+@node
+@pytest.mark.parametrize(
+    ("language", "wanted"),
+    [
+        ("en", ["−1,234,567.89", "1,670", "0.00", "10,000"]),
+        *(
+            (one, ["−1\u202f234\u202f567,89", "1670", "0,00", "10\u202f000"])
+            for one in ("hr", "es", "pl", "ru")
+        ),
+    ],
+)
+def test_numbers_are_in_the_language_of_the_page(language: str, wanted: list[str], tmp_path: Path) -> None:
+    script = f"""(() => {{
+      globalThis.document = {{ documentElement: {{ lang: '{language}' }} }};
+      return [live.number(-1234567.891), live.local(1670), live.number(-0.001), live.local(10000)];
+    }})()"""
+    assert in_node("reach", script, tmp_path) == wanted
+
+
 def test_a_page_without_parts_loads_nothing_of_them(site: Path) -> None:
     assert "live.js" not in (site / "index.html").read_text("utf-8")
     assert "live.js" in (site / f"{min(blocks())}.html").read_text("utf-8")
+
+
+def test_a_wide_table_scrolls_and_shows_it(tmp_path: Path, chromium: Browser) -> None:
+    """KaTeX hides the source of a formula at its place, which must not widen the page."""
+    hidden = '<span style="position: absolute">P(new)</span>'
+    page = tmp_path / "wide.html"
+    page.write_text(
+        f"""<link rel="stylesheet" href="{(STATIC.parent / "weft.css").as_uri()}">
+        <meta name="viewport" content="width=device-width"><article class="bd-article"
+        style="--pst-color-background: white; --pst-color-text-muted: grey">
+        <table><tr><td><div style="width: 400px">wide</div></td><td>{hidden}</td></tr></table></article>""",
+        "utf-8",
+    )
+    chromium.screen(360, 740, phone=True)
+    chromium.open(page.as_uri())
+    assert chromium.run("document.documentElement.scrollWidth") <= 360
+    assert "gradient" in chromium.run("getComputedStyle(document.querySelector('table')).backgroundImage")
 
 
 @pytest.mark.slow
@@ -58,5 +94,5 @@ def test_a_part_speaks_the_language_of_its_page(tmp_path: Path, chromium: Browse
     shown = chromium.run(
         "[...document.querySelectorAll('.live-title, .live-stage')].map((one) => one.textContent).join()"
     )
-    assert "Pozornost vlastitom rukom" in shown and "podijeljen s √d: energije od oko" in shown
+    assert "Pažnja: ručni izračun" in shown and "podijeljen s √d: energije od oko" in shown
     assert "divided by" not in shown and "query" not in shown

@@ -33,9 +33,23 @@ def test_answers_and_the_tree(tmp_path: Path) -> None:
                 assert kept["sum"] <= parent["sum"] and kept["path"].startswith(parent["path"])
 
 
+@node
+def test_the_hint_is_true_for_the_first_sentence(tmp_path: Path) -> None:
+    script = """(async () => {
+      const net = await live.model('translator'), { search, named, winner } = live.parts.translator;
+      const text = 'Open the folder that contains the picture.';
+      const [one, five] = [1, 5].map((beam) => search(net, text, beam));
+      return [(await one).text, (await five).text, winner(named(await five))];
+    })()"""
+    greedy, best, ranks = in_node("translator", script, tmp_path, "translator")
+    assert greedy != best and max(ranks) > 0
+
+
 def test_pointing_and_playing(opened: Callable[[str], Browser]) -> None:
     page = opened("translator")
     page.wait("document.querySelector('.live-pieces button')")
+    numbers = "[...document.querySelectorAll('.live-scroll text.quiet')].map((one) => one.textContent)"
+    assert all(one.startswith("−") for one in page.run(numbers))  # log-probabilities
     page.run("document.querySelector('.live-pieces button').focus()")
     tinted = (
         "[...document.querySelectorAll('.live-pieces')[1].children].map((one) => one.style.backgroundColor)"

@@ -5,7 +5,7 @@ import torch
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.tasks.masked.model import words_in_pieces
+from weft.tasks.reused import words_in_pieces
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 SENTENCES = [["ab", "c", "abca"], ["b"], ["ca", "zz"]]

@@ -362,23 +362,17 @@ NONE = (emptied,)
 UNREADABLE = (deleted, renamed, linked_to_itself, a_directory, a_pipe, in_utf_16)
 
 
-@pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize("change", [*GOOD, *ONE_LINE, *NONE, *UNREADABLE], ids=lambda change: change.__name__)
 def test_a_withdrawn_key_is_refused_at_the_next_request(
     change: Callable[[Path, list[str]], None],
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    settled: bool,
 ) -> None:
-    if settled:
-        monkeypatch.setattr("weft.serve.keys.SETTLED_SECONDS", 0.02)
     file = tmp_path / "keys.txt"
     (key, line), (other, second) = new_key("alice"), new_key("bob")
     lines = [f"{line}\n", f"{second}\n"]
     file.write_text("".join(lines))
     keys = Keys(file)
-    time.sleep(0.05 if settled else 0)
     assert keys.owner(key) and keys.owner(other)
     change(file, lines)
     if change in UNREADABLE:
@@ -400,26 +394,17 @@ def test_a_withdrawn_key_is_refused_at_the_next_request(
     assert keys.owner(key) and keys.owner(other)
 
 
-def test_a_file_is_read_once_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.store import jsonfile
-
-    reads: list[Path] = []
-    read = jsonfile.read_bytes
-    monkeypatch.setattr(jsonfile, "read_bytes", lambda path, most: [reads.append(path), read(path, most)][1])
-    monkeypatch.setattr("weft.serve.keys.SETTLED_SECONDS", 0.02)
+def test_a_large_file_is_read_quickly_for_each_request(tmp_path: Path) -> None:
     (key, line), (other, second) = new_key("alice"), new_key("bob")
     file = tmp_path / "keys.txt"
     file.write_text(line + "\n" + "".join(f"n{number}:{number:064x}\n" for number in range(20_000)))
     keys = Keys(file)
-    time.sleep(0.05)
-    assert keys.owner(key)
-    begun, reads[:] = time.process_time(), []
+    begun = time.process_time()
     for _ in range(300):
         assert keys.owner(key) and keys.owner("wrong") is None
-    assert reads == [] and time.process_time() - begun < 1
+    assert time.process_time() - begun < 1.5
     file.write_text(second)
-    time.sleep(0.05)
-    assert [keys.owner(other) is None, keys.owner(key) is None] == [False, True] and len(reads) == 1
+    assert [keys.owner(other) is None, keys.owner(key) is None] == [False, True]
 
 
 def test_a_file_that_may_not_be_read_has_no_valid_key(tmp_path: Path) -> None:

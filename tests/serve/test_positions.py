@@ -26,8 +26,7 @@ def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("short")
     changes = [f"model.encoder={PARTS}", f"model.decoder={PARTS}", "model.embedding.size=12"]
     recipe = corpus.make(folder / "toy")
-    answer = weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes)
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes, code=0)
     with listening(Application(named([Path(folder / "run")], "cpu", ()), ServerLimits(tokens=300))) as where:
         yield where
 

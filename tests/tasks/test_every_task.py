@@ -98,8 +98,7 @@ every_task = pytest.mark.parametrize("name", KINDS)
 def test_every_score_has_a_signature_an_interval_and_a_baseline(name: str, tmp_path: Path) -> None:
     run, given = shared_run(name), KINDS[name].evaluated
     drawn = ("--plot", tmp_path / "scores.png") if name in ("translate", "memory") else ()
-    answer = weft("evaluate", run, *given, "--json", tmp_path / "scores.json", *drawn)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, *given, "--json", tmp_path / "scores.json", *drawn, code=0)
     assert not drawn or drawn[1].read_bytes().startswith(b"\x89PNG")
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert list(found)[:5] == ["title", "verdict", "scores", "outputs", "unanswered"]
@@ -130,8 +129,7 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(name: str, tmp_p
 @pytest.mark.slow  # most are drawn by the tests of their commands too
 @every_task
 def test_every_evaluation_is_drawn(name: str, tmp_path: Path) -> None:
-    answer = weft("evaluate", shared_run(name), *KINDS[name].evaluated, "--plot", tmp_path / "scores.png")
-    assert answer.code == 0, answer.err
+    weft("evaluate", shared_run(name), *KINDS[name].evaluated, "--plot", tmp_path / "scores.png", code=0)
     assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
 
 

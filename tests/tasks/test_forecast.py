@@ -33,8 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "model:\n  forecaster: {use: segments, segment: 6, hidden: 24}\n  head: normal\n"
         "training:\n  optimiser: {use: adam, lr: 0.01}\n  max_epochs: 6\n  metric: mse\n"
     )
-    answer = weft("train", recipe, "--run", folder / "run")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", code=0)
     return folder / "run"
 
 
@@ -55,8 +54,7 @@ def test_metrics_of_numbers_score_it_in_units_beside_the_baselines(run: Path, tm
     asked = [
         word for name in ("mae", "rmse", "mase", "smape", "pinball", "rmsse") for word in ("--metric", name)
     ]
-    answer = weft("evaluate", run, *asked, "--json", tmp_path / "x.json")
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, *asked, "--json", tmp_path / "x.json", code=0)
     scores = json.loads((tmp_path / "x.json").read_text("utf-8"))["scores"]
     for own, more in {
         "MAE in units": "MAE (mae)",
@@ -76,13 +74,11 @@ def test_metrics_of_numbers_score_it_in_units_beside_the_baselines(run: Path, tm
 
 def test_a_metric_of_numbers_chooses_the_checkpoint(run: Path, tmp_path: Path) -> None:
     few = "training.max_updates=2", "training.validate_every=1", "training.metrics=[wape, mase]"
-    answer = weft("train", run / "recipe.yaml", "--run", tmp_path / "run", *few, "training.metric=mase")
-    assert answer.code == 0, answer.err
+    weft("train", run / "recipe.yaml", "--run", tmp_path / "run", *few, "training.metric=mase", code=0)
     index = json.loads((tmp_path / "run" / "checkpoints.json").read_text("utf-8"))
     assert (index["metric"], index["better"]) == ("mase", "lower")
     assert index["validations"][0]["scores"].keys() == {"mse", "mae", "wape", "mase"}
-    evaluated = weft("evaluate", tmp_path / "run", "--split", "valid", "--json", tmp_path / "x.json")
-    assert evaluated.code == 0, evaluated.err
+    weft("evaluate", tmp_path / "run", "--split", "valid", "--json", tmp_path / "x.json", code=0)
     best = min(one["scores"]["mase"] for one in index["validations"])
     scores = json.loads((tmp_path / "x.json").read_text("utf-8"))["scores"]
     assert scores["MASE"]["value"] == pytest.approx(best, rel=1e-6) and "WAPE" in scores
@@ -90,8 +86,9 @@ def test_a_metric_of_numbers_chooses_the_checkpoint(run: Path, tmp_path: Path) -
 
 def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) -> None:
     new = toys.table(tmp_path / "new.csv", 60)
-    answer = weft("predict", run, new, "--scores", "--pictures", tmp_path / "pictures", "--max-pictures", "1")
-    assert answer.code == 0, answer.err
+    answer = weft(
+        "predict", run, new, "--scores", "--pictures", tmp_path / "pictures", "--max-pictures", "1", code=0
+    )
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     assert [row["unique_id"] for row in rows] == ["one"] * 12 + ["two"] * 12 + ["three"] * 12
     assert rows[0]["ds"] == "2024-01-03 12:00:00" and rows[11]["ds"] == "2024-01-03 23:00:00"
@@ -118,8 +115,7 @@ def test_what_init_writes_beats_the_baselines_of_a_short_file(tmp_path: Path) ->
     (tmp_path / "sales.csv").write_text("date,bread\n" + "\n".join(lines) + "\n")
     recipe, where = tmp_path / "x.yaml", tmp_path / "run"
     assert weft("init", "forecast", "--file", tmp_path / "sales.csv", "--horizon", 14, "-o", recipe).code == 0
-    answer = weft("train", recipe, "--run", where, "training.monitors=false", "training.tensorboard=false")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", where, "training.monitors=false", "training.tensorboard=false", code=0)
     assert weft("evaluate", where, "--json", tmp_path / "x.json").code == 0
     found = json.loads((tmp_path / "x.json").read_text("utf-8"))
     assert found["mse"] < found["baselines"]["last season (7) repeated"]["mse"]
@@ -134,10 +130,8 @@ def test_a_past_that_is_too_short_is_refused(run: Path, tmp_path: Path) -> None:
 
 def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> None:
     file = toys.table(tmp_path / "mine.csv", 400)
-    answer = weft("init", "forecast", "--file", file, "--horizon", "24", "-o", tmp_path / "mine.yaml")
-    assert answer.code == 0, answer.err
-    answer = weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", "training.max_updates=2")
-    assert answer.code == 0, answer.err
+    weft("init", "forecast", "--file", file, "--horizon", "24", "-o", tmp_path / "mine.yaml", code=0)
+    weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", "training.max_updates=2", code=0)
     lines = file.read_text("utf-8").splitlines()
     lines[7] = lines[7].rpartition(",")[0] + ","
     file.write_text("\n".join(lines) + "\n", "utf-8")
@@ -226,10 +220,8 @@ def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_
     errors = {}
     for inputs in ("own", "all"):
         run = tmp_path / inputs
-        answer = weft("train", recipe, "--run", run, f"data.inputs={inputs}")
-        assert answer.code == 0, answer.err
-        answer = weft("evaluate", run, "--json", tmp_path / "x.json")
-        assert answer.code == 0, answer.err
+        weft("train", recipe, "--run", run, f"data.inputs={inputs}", code=0)
+        weft("evaluate", run, "--json", tmp_path / "x.json", code=0)
         errors[inputs] = json.loads((tmp_path / "x.json").read_text("utf-8"))["mse"]
     assert errors["own"] > 0.7 and errors["all"] < 0.2  # noise by itself, known from the other column
     new = followed(tmp_path / "new.csv", 40)

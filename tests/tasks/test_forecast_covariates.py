@@ -42,8 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "model:\n  forecaster: {use: linear}\n  head: point\n  normalise: mean\n"
         "training:\n  optimiser: {use: adam, lr: 0.02}\n  max_epochs: 25\n  metric: mse\n  monitors: false\n"
     )
-    answer = weft("train", recipe, "--run", folder / "run")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", folder / "run", code=0)
     return folder / "run"
 
 

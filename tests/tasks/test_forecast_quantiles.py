@@ -38,8 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"task: forecast\ndata: {{file: {two(folder / 'x.csv')}, lookback: 14, horizon: 3}}\n"
         "model: {forecaster: linear, base: linear}\ntraining: {max_updates: 3, validate_start: true}\n"
     )
-    answer = weft("train", folder / "x.yaml", "--run", folder / "run")
-    assert answer.code == 0, answer.err
+    answer = weft("train", folder / "x.yaml", "--run", folder / "run", code=0)
     assert "the model starts as" in answer.err
     assert "shop 7/Zagreb after 10" in answer.err or "shop 7/Zagreb after 9" in answer.err  # in units
     return folder / "run"
@@ -88,13 +87,11 @@ def test_bands_are_as_wide_as_the_validation_part_needs() -> None:
 
 def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_path: Path) -> None:
     assert "--set conformal=true" in refused(weft("predict", run, run.parent / "x.csv", "--scores"))
-    answer = weft("predict", run, run.parent / "x.csv", "--scores", "--set", "conformal=true")
-    assert answer.code == 0, answer.err
+    answer = weft("predict", run, run.parent / "x.csv", "--scores", "--set", "conformal=true", code=0)
     rows = list(csv.DictReader(io.StringIO(answer.out)))
     widths = [float(row["q0.9"]) - float(row["q0.1"]) for row in rows]
     assert all(4 < width < 12 for width in widths[:3]) and all(0.1 < width < 0.5 for width in widths[3:])
-    answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json", "--full")
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json", "--full", code=0)
     found = json.loads((tmp_path / "x.json").read_text())
     coverage = found["scores"]["coverage"]
     assert 65 < coverage["value"] < 95 and coverage["low"] < coverage["value"] < coverage["high"]
@@ -119,8 +116,7 @@ def test_calibration_needs_the_data_of_the_training(run: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, tmp_path: Path) -> None:
     table, where = run.parent / "x.csv", tmp_path / "all"
-    answer = weft("predict", run, table, "--pictures", where, "--set", "conformal=true")
-    assert answer.code == 0, answer.err
+    weft("predict", run, table, "--pictures", where, "--set", "conformal=true", code=0)
     names = {path.name for path in where.iterdir()}
     assert names == {"shop-7-Zagreb.png", "shop-7-Zagreb.svg", "other.png", "other.svg"}
     assert "80 % band" in (where / "other.svg").read_text("utf-8")
@@ -132,15 +128,13 @@ def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, 
 def test_inspect_and_evaluate_show_the_series_that_is_named_over_dates(run: Path, tmp_path: Path) -> None:
     views = tmp_path / "views"
     where = ("--output", tmp_path / "x.html", "--views", views, "--format", "json", "--format", "csv")
-    answer = weft("inspect", run, "--series", "other", *where)
-    assert answer.code == 0, answer.err
+    weft("inspect", run, "--series", "other", *where, code=0)
     (block,) = json.loads((views / "forecast.json").read_text())["blocks"]
     assert block["title"] == "other" and block["dates"]
     last = (np.datetime64("2023-01-01") + 310).astype("datetime64[s]").astype(int)
     assert block["series"][0]["x"][-1] == last and block["series"][1]["x"][0] == last + 86400
     assert "--series: 'none' is not in" in refused(weft("inspect", run, "--series", "none"))
     plot = tmp_path / "scores.svg"
-    answer = weft("evaluate", run, "--series", "other", "--plot", plot)
-    assert answer.code == 0, answer.err
+    weft("evaluate", run, "--series", "other", "--plot", plot, code=0)
     assert "one window of other" in plot.read_text("utf-8") and "2023-10" in plot.read_text("utf-8")
     assert "--series: 'none' is not in" in refused(weft("evaluate", run, "--series", "none"))

@@ -41,8 +41,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         " calendar: true}\nmodel: {forecaster: {use: linear}, head: point, base: none}\n"
         "training: {optimiser: {use: adam, lr: 0.03}, max_epochs: 20, tensorboard: false, monitors: false}\n"
     )
-    answer = weft("train", recipe, "--run", folder / "run")
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", folder / "run", code=0)
     assert answer.err.count("times are in Europe/Berlin") == 1
     return folder / "run"
 
@@ -115,8 +114,7 @@ def test_a_short_series_is_left_out_by_name_and_the_others_keep_their_numbers(tm
     recipe = tmp_path / "x.yaml"
     answer = weft("init", "forecast", "--file", file, "--horizon", 2, "-o", recipe)
     assert answer.code == 0 and "left out 1 series: series 'b': expected at least" in answer.out
-    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1")
-    assert answer.code == 0, answer.err
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", code=0)
     assert "left out 1 series: series 'b'" in answer.err
     checked = weft("data", "check", file)
     assert checked.code == 0 and "series 'b' has 5 rows" in checked.out
@@ -126,8 +124,7 @@ def test_a_short_series_is_left_out_by_name_and_the_others_keep_their_numbers(tm
     file.write_text("\n".join(["unique_id,ds,y", *reversed(rows[65:]), *rows[:60]]) + "\n")
     windows = data.windows(data.table(file), pipeline.about)  # type: ignore[attr-defined]
     assert windows.names == ["c", "a"] and windows.numbers.tolist() == [1, 0]
-    answer = weft("predict", tmp_path / "run", file)
-    assert answer.code == 0, answer.err
+    weft("predict", tmp_path / "run", file, code=0)
 
 
 def test_the_lookback_covers_the_week_of_hourly_rows_with_known_columns_too(tmp_path: Path) -> None:
@@ -150,8 +147,7 @@ def test_a_ledger_with_numeric_names_is_trained_and_forecast(tmp_path: Path) -> 
     answer = weft("init", "forecast", "--file", file, "--horizon", 7, "--frequency", "D", "--resample", "sum",
                   "-o", recipe)  # fmt: skip
     assert answer.code == 0 and "names of series 'store'" in answer.lines[0]
-    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1")
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", code=0)
     rows = forecast(weft("predict", tmp_path / "run", file))
     assert [row["unique_id"] for row in rows] == ["1"] * 7 + ["2"] * 7
     total = sum(float(line.split(";")[2].replace(",", ".")) for line in lines)

@@ -109,8 +109,7 @@ def test_a_run_is_made_without_an_update_and_twice_the_same(tmp_path: Path) -> N
     recipe = make_sentences(tmp_path / "toy")
     runs = [tmp_path / "one", tmp_path / "two"]
     for run in runs:
-        answer = weft("train", recipe, "--run", run, *LINEAR)
-        assert answer.code == 0, answer.err
+        answer = weft("train", recipe, "--run", run, *LINEAR, code=0)
     assert "solved without updates" in answer.out and "best of" in answer.err
     models = [(run / "model.safetensors").read_bytes() for run in runs]
     assert models[0] == models[1]
@@ -151,6 +150,5 @@ def test_what_was_held_out_is_given_back_with_the_penalty_that_it_chose(tmp_path
 def test_the_recipe_that_init_writes_needs_no_end(tmp_path: Path) -> None:
     KINDS["tag"].make(tmp_path / "toy")
     recipe = tmp_path / "tag.yaml"
-    answer = weft("init", "tag", tmp_path / "toy" / "train.conllu", "--model", "linear", "-o", recipe)
-    assert answer.code == 0, answer.err
+    weft("init", "tag", tmp_path / "toy" / "train.conllu", "--model", "linear", "-o", recipe, code=0)
     assert check_recipe(read_recipe(recipe)).settings.max_updates == 1

@@ -72,8 +72,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Path]:
     def run(kind: str, changes: tuple[str, ...], make: Callable[[Path], Path] | None) -> Path:
         folder = tmp_path_factory.mktemp("run")
         recipe = (make or KINDS[kind].make)(folder / "toy")
-        answer = weft("train", recipe, "--run", folder / "run", *ENDS, *changes)
-        assert answer.code == 0, answer.err
+        weft("train", recipe, "--run", folder / "run", *ENDS, *changes, code=0)
         return folder / "run"
 
     return lambda case: run(case.kind, tuple(case.changes), case.make)

@@ -29,8 +29,7 @@ def digest_of_training(recipe: Path, run: Path) -> str:
         "training.validate_every=20",
         "training.precision=float32",
     ]
-    answer = weft("train", recipe, "--run", run, *changes)
-    assert answer.code == 0, answer.err
+    weft("train", recipe, "--run", run, *changes, code=0)
     return hashlib.sha256((run / "model.safetensors").read_bytes()).hexdigest()
 
 

@@ -9,10 +9,11 @@ import torch
 
 from weft import machine
 from weft.config import dump, read_recipe
-from weft.fitting import for_this_machine
 from weft.run.scale import gpu_overrides
 from weft.run.training import CheckedRecipe, begin_run, check_recipe
+from weft.tasks.init import NewRecipe
 from weft.train.training_state import too_small
+from weft.tune.recipes import for_this_machine
 
 
 def checked(recipe: str, *changes: str) -> CheckedRecipe:
@@ -66,9 +67,9 @@ def test_large_batches_stay_as_they_are() -> None:
 def test_weft_init_writes_a_recipe_for_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Path("recipes/translate/help-demo.yaml").read_text("utf-8")
     monkeypatch.setattr(machine, "has_gpu", lambda: False)
-    assert for_this_machine(text) == text
+    assert for_this_machine(NewRecipe(text)).recipe == text
     monkeypatch.setattr(machine, "has_gpu", lambda: True)
-    assert "\ntraining:\n  scale: gpu " in for_this_machine(text)
+    assert "\ntraining:\n  scale: gpu " in for_this_machine(NewRecipe(text)).recipe
 
 
 def test_a_gpu_with_small_updates_is_told() -> None:

@@ -1,5 +1,6 @@
 """Frozen parts stay as they are, and parts with a rate of their own move that much further."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,17 @@ from torch import nn
 from tests.slow import leading
 from tests.train.toy import Task, quiet, settings
 from tests.train.traces import BUSY, Trace, terminate, unbroken, vars_of
+from weft import rooms
 from weft.errors import ConfigError
 from weft.models import Generator, Labeller
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.train import tuned
+from weft.train import optimisers, tuned
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
-from weft.train.optimisers import SGD
+from weft.train.optimisers import SGD, Optimiser
 from weft.train.tuned import FrozenParts, scales
 
 
@@ -185,3 +187,66 @@ def test_a_part_is_found_by_the_end_of_its_path() -> None:
     assert tuned.find_part(model, "encoder", "x") == "predictor.encoder"
     assert tuned.find_part(model, "encoder.blocks.1", "x") == "predictor.encoder.blocks.1"
     assert "source_embed" in tuned.names(model)
+
+
+@pytest.mark.parametrize("name", sorted(rooms.parts(optimisers, Optimiser)))
+def test_each_optimiser_moves_a_part_by_its_own_rate_and_leaves_a_frozen_one(name: str) -> None:
+    made = rooms.parts(optimisers, Optimiser)[name](lr=0.1)
+    found = []
+    for rates in ({}, {"encoder": 1e-6}):
+        model = Labeller(
+            Tokens(13, 8), TransformerEncoder(8, size=8, num_layers=1, num_heads=2), Categorical(8, 5)
+        )
+        FrozenParts(model, ["embed"], 0).at(0)
+        optimiser = made.build(model)
+        tuned.apply(optimiser, model, scales(model, rates, 1.0))
+        before = [one.clone() for one in model.parameters()]
+        for one in model.parameters():
+            one.grad = torch.ones_like(one) if one.requires_grad else None
+        for group in optimiser.param_groups:
+            group["lr"] = 0.1 * group.get("scale", 1.0)
+        optimiser.step()
+        steps = {
+            n: (one - old).abs().max().item()
+            for (n, one), old in zip(model.named_parameters(), before, strict=True)
+        }
+        found.append(max(step for key, step in steps.items() if key.startswith("encoder.")))
+        assert all(step == 0 for key, step in steps.items() if key.startswith("embed."))
+        assert min(step for key, step in steps.items() if key.startswith("head.")) > 1e-3
+    assert found[0] > 1e-3 and found[1] < 1e-5
+
+
+def test_patterns_freeze_several_parts_and_weights() -> None:
+    model = pair()
+    FrozenParts(model, ["encoder.*.attention_norm", "decoder.*.bias"], 0).at(0)
+    frozen = {name for name, one in model.named_parameters() if not one.requires_grad}
+    norms = {f"encoder.blocks.{n}.attention_norm.{part}" for n in range(3) for part in ("weight", "bias")}
+    biases = {
+        name for name, _ in model.named_parameters() if name.startswith("decoder.") and name.endswith("bias")
+    }
+    assert frozen == norms | biases
+
+
+def test_a_table_releases_parts_one_after_the_other() -> None:
+    model = pair()
+    parts = FrozenParts(model, {"embed": 0, "encoder.blocks.0": 5, "encoder.blocks.1": 3}, 0)
+    seen = []
+    for update in (0, 3, 5, math.inf):
+        parts.at(update)
+        blocks = [one.attention.query.weight.requires_grad for one in model.encoder.blocks]
+        assert not model.embed.table.weight.requires_grad
+        seen.append(blocks)
+    assert seen == [[False, False, True], [False, True, True], [True, True, True], [True, True, True]]
+
+
+def test_an_unknown_name_is_refused_with_a_near_one() -> None:
+    for name in ("encodr", "encoder.blocs.*"):
+        with pytest.raises(ConfigError, match=r"did you mean '(encoder|encoder.blocks)"):
+            FrozenParts(pair(), [name], 0)
+
+
+def test_learned_positions_have_the_rate_of_the_embeddings() -> None:
+    encoder = TransformerEncoder(8, size=8, num_layers=3, num_heads=2, positions="learned", entry_norm=True)
+    found = scales(Labeller(Tokens(7, 8), encoder, Categorical(8, 5)), {}, 0.5)
+    assert {found[f"encoder.{name}.weight"] for name in ("positions.table", "entry_norm")} == {0.125}
+    assert found["embed.table.weight"] == 0.125

@@ -106,8 +106,7 @@ def same_weights(one: Path, other: Path) -> bool:
 
 
 def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kept) -> None:
-    answer = weft("init", "classify", texts(Path("t.tsv"), 120))
-    assert answer.code == 0, answer.err
+    answer = weft("init", "classify", texts(Path("t.tsv"), 120), code=0)
     (found,) = kept
     assert [one.name for one in found.tried] == ["linear", "network"] and found.kept.name == "linear"
     written = Path("classify.yaml").read_text()
@@ -121,8 +120,7 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
 def test_training_the_written_recipe_gives_the_forecaster_of_the_trial(kept: Kept) -> None:
     values = np.random.default_rng(1).normal(size=400).cumsum()
     Path("x.csv").write_text("\n".join(["sales", *map(str, values)]) + "\n")
-    answer = weft("init", "forecast", "x.csv", "--horizon", 3)
-    assert answer.code == 0, answer.err
+    answer = weft("init", "forecast", "x.csv", "--horizon", 3, code=0)
     (found,) = kept
     assert found.kept.name == "ridge" and "last value repeated" in answer.out
     trained = weft("train", "forecast.yaml", "--run", "run")
@@ -140,8 +138,7 @@ class Stopping(Reporter):
 def test_ctrl_c_during_the_network_keeps_what_stands(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     screens = iter([Reporter(), Stopping()])
     monkeypatch.setattr("weft.train.trackers.usual_screen", lambda: next(screens))
-    answer = weft("init", "classify", texts(Path("t.tsv"), 120))
-    assert answer.code == 0, answer.err
+    answer = weft("init", "classify", texts(Path("t.tsv"), 120), code=0)
     assert "linear" in answer.out and Path("classify.yaml").exists() and kept[0].kept.name == "linear"
 
 
@@ -153,8 +150,7 @@ def prose(count: int) -> Path:
 
 
 def test_models_that_only_answer_differently_are_trained_once(kept: Kept) -> None:
-    answer = weft("init", "language", prose(160))
-    assert answer.code == 0, answer.err
+    answer = weft("init", "language", prose(160), code=0)
     lstm, mixture = kept[0].tried
     assert lstm.run == mixture.run and mixture.score.value < lstm.score.value and kept[0].kept is mixture
     assert "\n  mixture: tuned " in Path("language.yaml").read_text() and answer.out.count("trying") == 1

@@ -33,8 +33,7 @@ def test_every_value_is_scored_once_as_evaluate_does(recipe: Path, tmp_path: Pat
     space, study = tmp_path / "space.yaml", tmp_path / "study"
     short = "training.max_updates=30", "training.validate_every=30"
     words = ["tune", recipe, *short, "--space", space, "--study", study, "--trials", 2, "--seeds", 1]
-    answer = weft(*words)
-    assert answer.code == 0, answer.err
+    answer = weft(*words, code=0)
     (path,) = study.glob("retrained/*/seed-1/decoding.json")
     tried = tried_of(path.parent)
     own = read_recipe(study / "best.yaml").plain()["decoding"]

@@ -51,8 +51,7 @@ def opened() -> Iterator[list[str]]:
 def test_a_search_leaves_a_table_pictures_and_a_recipe_and_never_opens_the_test_split(
     opened: list[str], recipe: Path
 ) -> None:
-    answer = weft(*words(recipe, "--trials", 3, "--seeds", 2, "--no-pruning"))
-    assert answer.code == 0, answer.err
+    answer = weft(*words(recipe, "--trials", 3, "--seeds", 2, "--no-pruning"), code=0)
     study = recipe.parents[1] / "study"
     found = rows(recipe)
     assert [row["trial"] for row in found] == ["0", "1", "2"]

@@ -54,11 +54,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.run import open_run
-    from weft.run.card import write_card
-    from weft.run.training import begin_run
+    from weft.run.train import train_run
     from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
     from weft.tasks.seq2seq.translator import Translator
-    from weft.train.loop import train
 
     if minutes is not None and not minutes > 0:
         raise ConfigError(f"--minutes: expected a number above 0, got {minutes:g}")
@@ -66,20 +64,17 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     run = run or Path("runs") / f"demo-{source}-{target}"
     changes = [f"data.source={source}", f"data.target={target}"]
     changes += [f"training.max_minutes={minutes}"] if minutes is not None else []
-    checked = begin_run(run, read_recipe(RECIPE, changes))
-    click.echo(
+    about = (
         f"Training a translator from {source} to {target} on the help texts of LibreOffice, "
         + (f"in at most {minutes:g} minutes" if minutes else "in about 5 minutes on two free cores")
         + f".\nAll files go to {run}. Ctrl-C stops; the same command resumes."
     )
-    outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
+    _, outcome = train_run(run, read_recipe(RECIPE, changes), begun=lambda _: click.echo(about))
     if outcome.exit_code:
         again = ["demo", "--source", source, "--target", target, "--run", run]
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
         click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
-    write_card(run, checked, outcome)
-
     opened = open_run(run)
     click.echo("\nScores on help pages that were not used in training:\n")
     for beam in (1, 5):

@@ -6,7 +6,8 @@ into a click command.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,9 @@ from weft.commands.output_check import OutputPath, check_outputs
 from weft.commands.program import typed
 from weft.errors import ConfigError
 from weft.tasks.init import Init, Option
+
+if TYPE_CHECKING:
+    from weft.train.reporting import Reporter
 
 
 class Inits(Lazy):
@@ -83,15 +87,15 @@ def command_of(init: Init) -> click.Command:
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
-        from weft.fitting import new_recipe
-        from weft.train.trackers import usual_screen
+        from weft.tune.recipes import new_recipe
 
         given = init.with_files(given, given.pop("files"))
         recipe = output or Path(init.file_name(given))
         if recipe.exists():
             raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
         check_outputs(recipe)
-        written = new_recipe(init, given, click.echo, usual_screen)
+        with TemporaryDirectory() as folder:
+            written = new_recipe(init, given, Path(folder), say=click.echo, screen=_screen)
         outputs.write(recipe, written.recipe)
         click.echo(f"{written.recipe}\nrecipe: {recipe}\nnext:")
         for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
@@ -101,6 +105,12 @@ def command_of(init: Init) -> click.Command:
     return once(
         click.Command(init.task, callback=run, params=params, help=text, short_help=init.about), earlier
     )
+
+
+def _screen() -> "Reporter":
+    from weft.train.trackers import usual_screen  # loads torch
+
+    return usual_screen()
 
 
 def _parameter(option: Option) -> click.Parameter:

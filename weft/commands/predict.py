@@ -224,7 +224,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping
             answers.append(each)
             if pictures is not None:
                 pictures.see(each[0])
-    outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
+    outputs.write_bytes(output, predictor.file(answers, output))
     click.echo(f"written to {output}", err=True)
     outputs.remarked(remarks.lines())
     _drawn(pictures, given)

@@ -178,7 +178,7 @@ def _serve(given: Mapping[str, Any], stack: ExitStack) -> None:
         if host not in LOOPBACK and not access.keys:
             click.echo("Other machines can use this server without a key; --api-keys requires one.", err=True)
 
-    def answer(runs: "dict[str, ServedRun]", listens: Callable[[], None] = lambda: None) -> None:
+    def answer(runs: "dict[str, ServedRun]", listens: Callable[[], None]) -> None:
         application = Application(runs, limits, access, log, given["suggestions"])
         serve(application, listening, tls, listens=listens, grace_seconds=grace)
 
@@ -191,9 +191,8 @@ def _serve(given: Mapping[str, Any], stack: ExitStack) -> None:
             processes.run(GRACE_SECONDS + 5, listening.close)
     else:
         runs = opened()
-        announce(runs)
         Reloader(runs).watch()
-        answer(runs)
+        answer(runs, lambda: announce(runs))
 
 
 def _tls(given: Mapping[str, Any]) -> "Tls | None":

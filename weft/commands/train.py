@@ -13,7 +13,6 @@ from weft.commands.program import piped, typed
 from weft.wording import numbered, plural
 
 if TYPE_CHECKING:
-    from weft.config import Table
     from weft.run.training import CheckedRecipe
     from weft.tasks.task import Task
     from weft.train.finish import Outcome
@@ -61,9 +60,8 @@ def command(
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.machine import LAUNCHED
-    from weft.run.card import write_card
+    from weft.run.train import train_run
     from weft.run.training import check_recipe
-    from weft.train.loop import train
     from weft.train.processes import Lost
 
     if (recipe / "recipe.yaml").is_file():
@@ -76,34 +74,25 @@ def command(
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
         return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
-    first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
-    checked = _begun(run, table, plugins, first=first)
     try:
-        outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
+        checked, outcome = train_run(run, table, plugins=plugins, begun=_say_note)
     except Lost:
         if LAUNCHED in os.environ:  # the launcher reports the cause
             return LOST
         raise
-    if not first:
+    if os.environ.get("RANK", "0") != "0":
         return outcome.exit_code
     if outcome.exit_code:
         words = ["train", recipe, *overrides, "--run", run, *_packages(plugins), *_processes()]
         click.echo(f"resume with: {typed(*words)}", err=True)
         return outcome.exit_code
-    write_card(run, checked, outcome)
     click.echo(_closing(run, checked, outcome, plugins))
     return 0
 
 
-def _begun(run: Path, recipe: "Table", plugins: tuple[str, ...], *, first: bool) -> "CheckedRecipe":
-    from weft.run.training import as_begun, begin_run, check_recipe
-
-    if not first:
-        return as_begun(run, check_recipe(recipe, plugins=plugins), recipe)
-    checked = begin_run(run, recipe, plugins=plugins)
+def _say_note(checked: "CheckedRecipe") -> None:
     if checked.note:
         click.echo(checked.note, err=True)
-    return checked
 
 
 def _processes() -> list[str]:

@@ -103,6 +103,7 @@ def train_planned(
     from weft.commands.outputs import folder_for
     from weft.config import read_recipe
     from weft.inspect.comparing.tables import folder_name
+    from weft.run.train import train_run
     from weft.run.training import check_recipe
 
     runs = []
@@ -116,23 +117,10 @@ def train_planned(
         run = output / "runs" / folder_name(one.name)
         runs.append(NamedRun(one.name, run, one.variant))
         click.echo(f"{number} of {len(plan)}: {one.name}", err=True)
-        if code := _train(one, run, plugins):
+        if code := train_run(run, read_recipe(one.recipe, one.changes), plugins=plugins).outcome.exit_code:
             click.echo("stopped; the same command resumes", err=True)
             return runs, code
     return runs, 0
-
-
-def _train(one: Missing, run: Path, plugins: Collection[str]) -> int:
-    from weft.config import read_recipe
-    from weft.run.card import write_card
-    from weft.run.training import begin_run
-    from weft.train.loop import train
-
-    checked = begin_run(run, read_recipe(one.recipe, one.changes), plugins=plugins)
-    outcome = train(checked.task, run, checked.settings, recipe=checked.plain)
-    if not outcome.exit_code:
-        write_card(run, checked, outcome)
-    return outcome.exit_code
 
 
 def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missing]:

@@ -21,7 +21,6 @@ class ShippedRecipe(NamedTuple):
     """A recipe that a name stands for.
 
     Attributes:
-        path: its file.
         overrides: what an old name adds to it, as section.key=value.
         note: what to type instead of an old name, in one line; "" for a name of today.
     """
@@ -56,48 +55,25 @@ def shipped() -> list[Path]:
 
 
 def variants() -> dict[str, OldName]:
-    """Old names of recipes, as TASK/NAME.
-
-    Example:
-        >>> print(variants()["memory/adding-gru"].words)
-        adding-elman model.encoder.cell=gru
-    """
+    """Old names of recipes, as TASK/NAME."""
     return _variants(recipes.folder())
 
 
 def recommended(recipe: Path) -> bool:
-    """Whether the header of a recipe recommends it to start with, in a line `# Recommended: WHY`.
-
-    Example:
-        >>> [one.stem for one in shipped() if one.parent.name == "masked" and recommended(one)]
-        ['help-bert']
-    """
+    """Whether the header of a recipe recommends it to start with, in a line `# Recommended: WHY`."""
     header = recipe.read_text("utf-8").partition("\ntask:")[0]
     return "\n# Recommended: " in header
 
 
 def data_source(recipe: Path) -> str:
-    """What the folder of data of an included recipe holds and where it comes from, from its header.
-
-    Example:
-        >>> data_source(find_recipe("shakespeare-lstm").path).partition(":")[0]
-        'weft data get shakespeare, then data.folder=data/shakespeare'
-    """
+    """What the folder of data of an included recipe holds and where it comes from, from its header."""
     header = recipe.read_text("utf-8").partition("\ntask:")[0]
     found = re.search(r"^# Data: (.+)$", header, re.MULTILINE)
     return found[1].removesuffix(".") if found else ""
 
 
 def find_recipe(recipe: str | Path) -> ShippedRecipe:
-    """The recipe at a path if there is one, otherwise the included recipe of that name.
-
-    Example:
-        >>> names = "help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml"
-        >>> [find_recipe(name).path.name for name in names]
-        ['help-gpt.yaml', 'help-gpt.yaml', 'help-gpt.yaml']
-        >>> print(find_recipe("adding-gru").note)
-        adding-gru is now: weft train adding-elman model.encoder.cell=gru
-    """
+    """The recipe at a path if there is one, otherwise the included recipe of that name."""
     path = Path(recipe)
     try:
         path.stat()

@@ -267,14 +267,7 @@ def _needs_quotes(text: str) -> bool:
 
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
-    r"""A recipe's text with other values; its comments and its layout stay.
-
-    Example:
-        >>> print(edited("task: tag  # words\nmodel:\n  crf: true\n", {"model.crf": False}), end="")
-        task: tag  # words
-        model:
-          crf: false
-    """
+    r"""A recipe's text with other values; its comments and its layout stay."""
     wanted = parse(text, "recipe").plain()
     for name, value in changes.items():
         _set(wanted, name, value)

@@ -226,10 +226,6 @@ class NumberedEpochs:
     Args:
         batches: of the examples.
         count: number of examples.
-
-    Example:
-        >>> sorted(np.concatenate(NumberedEpochs(ShuffledBatches(3, 2, seed=1), 3).epoch(1)).tolist())
-        [3, 4, 5]
     """
 
     def __init__(self, batches: "Batches | ShuffledBatches", count: int) -> None:
@@ -241,22 +237,12 @@ class NumberedEpochs:
 
 
 def length_groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The numbers of the rows, shortest first, in groups of at most `most` positions.
-
-    Example:
-        >>> list(length_groups([3, 1, 2, 9], most=4))
-        [[1, 2], [0], [3]]
-    """
+    """The numbers of the rows, shortest first, in groups of at most `most` positions."""
     return _cut_groups(lengths, lambda rows, longest, following: max(1, following) * (rows + 1) > most)
 
 
 def filled_groups(lengths: Sequence[int], least: int) -> Iterator[list[int]]:
-    """Like `length_groups`, but each group ends once it has `least` positions.
-
-    Example:
-        >>> list(filled_groups([3, 1, 2, 9], least=4))
-        [[1, 2], [0, 3]]
-    """
+    """Like `length_groups`, but each group ends once it has `least` positions."""
     return _cut_groups(lengths, lambda rows, longest, following: longest * rows >= least)
 
 

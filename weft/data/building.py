@@ -220,12 +220,7 @@ def encoded(lines: Sequence[Line], settings: EncodingSettings) -> EncodedLines:
 
 
 class Child:
-    """A child process, seen from the parent.
-
-    Args:
-        directory: of the store, for errors.
-        settings: how to encode.
-    """
+    """A child process, seen from the parent."""
 
     def __init__(self, directory: Path, settings: EncodingSettings) -> None:
         self._directory = directory

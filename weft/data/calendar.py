@@ -36,12 +36,7 @@ WEEK = 7 * DAY
 
 
 def infer(times: Any) -> str:
-    """The frequency that contains all times [T], increasing, with the fewest gaps; "" if there is none.
-
-    Example:
-        >>> infer(["2024-01-31", "2024-02-29", "2024-04-30"])
-        'ME'
-    """
+    """The frequency that contains all times [T], increasing, with the fewest gaps; "" if there is none."""
     import pandas as pd
 
     times = pd.DatetimeIndex(times)
@@ -75,12 +70,7 @@ def grid(name: str, first: Any, last: Any) -> "pd.DatetimeIndex":
 
 
 def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
-    """The next `count` times of a frequency.
-
-    Example:
-        >>> [str(day)[:10] for day in after("B", "2024-01-05", 2)]
-        ['2024-01-08', '2024-01-09']
-    """
+    """The next `count` times of a frequency."""
     import pandas as pd
 
     last = pd.Timestamp(last)
@@ -91,12 +81,7 @@ def after(name: str, last: Any, count: int) -> "pd.DatetimeIndex":
 
 
 def season_of(name: str) -> int:
-    """Periods per season: hours per day, days per week, weeks, months or quarters per year; otherwise 1.
-
-    Example:
-        >>> [season_of(name) for name in ("15min", "h", "D", "B", "W-SUN", "MS", "QE-DEC", "YS-JAN")]
-        [96, 24, 7, 5, 52, 12, 4, 1]
-    """
+    """Periods per season: hours per day, days per week, weeks, months or quarters per year; otherwise 1."""
     if months := months_of(name):
         return 12 // months if 12 % months == 0 else 1
     if type(offset_of(name)).__name__ == "BusinessDay":

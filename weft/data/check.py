@@ -39,9 +39,6 @@ class SwappedPairs:
 
     A naive Bayes model learns each side's words from the first pairs, and each pair is judged without its own
     words. Word lists of languages are needed only to detect that a whole text is swapped.
-
-    Args:
-        source, target: names of the sides.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -323,12 +320,6 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
     lines as possible, shows the first skipped line.
 
     Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
-
-    Example:
-        >>> german = [f"Zeile {n}" + " und mehr" * (n % 5) for n in range(40)]
-        >>> english = [f"line {n}" + " and more" * (n % 5) for n in range(40) if n != 20]
-        >>> first_skip(german, english)
-        21
     """
     difference = abs(len(first) - len(second))
     if not 0 < difference <= WIDEST or not first or not second or max(map(len, (first, second))) > MOST_LINES:

@@ -136,10 +136,8 @@ def reading_of(
     data, with its tags in one of them; they are words if each of them is one. Everything else is sentences.
 
     Args:
-        source: read once, from where it stands.
         trained: the form of the training data; None for CoNLL-U, word TAB tag, and runs that do not say it.
         tags: of the run; column: that it predicts.
-        read_as: what the user says.
     """
     name = name_of(source)
     if isinstance(source, Path) and (columns := columns_of_words(source)):
@@ -247,14 +245,7 @@ def _converted(path: Path, sentence: str, word: str, tag: str) -> str:
 
 
 def form_of_lines(lines: Sequence[str]) -> TaggedForm | None:
-    """The form of these first lines of a file.
-
-    Example:
-        >>> form_of_lines(["-DOCSTART- -X- -X- O", "", "EU NNP B-NP B-ORG", "rejects VBZ B-VP O"])
-        TaggedForm(separator=' ', width=4)
-        >>> form_of_lines(["The/DT dog/NN barks/VBZ ./."]), form_of_lines(["and/or two", "more words"])
-        (TaggedForm(separator='/', width=0), None)
-    """
+    """The form of these first lines of a file."""
     filled = _filled(lines)
     if not filled:
         return None

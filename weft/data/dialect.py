@@ -70,12 +70,6 @@ def plain_numbers(rows: Sequence[Row], mark: str) -> PlainNumbers:
     """The same rows with numbers in Python's format: 1.234,5 and $1,234 and (5) become 1234.5, 1234 and -5.
 
     Each column has one decimal separator and one unit, or stays as it is.
-
-    Example:
-        >>> plain_numbers([(2, ["1,5 €", "a"]), (3, ["1.234,25 €", "b"])], ";").rows
-        [(2, ['1.5', 'a']), (3, ['1234.25', 'b'])]
-        >>> plain_numbers([(2, ["1,500", "0.5"])], ";").rows
-        [(2, ['1500', '0.5'])]
     """
     columns = [set(cells) for cells in zip(*(row for _, row in rows), strict=True)]
     changed: dict[int, dict[str, str]] = {}
@@ -200,12 +194,7 @@ def begin_of(text: str) -> str:
 
 
 def iso(text: str, order: Order) -> str:
-    """Convert a date with day or month first to ISO 8601; other text is returned unchanged.
-
-    Example:
-        >>> iso("1.2.2024 13:05", "day"), iso("1/2/24", "month"), iso("02/2024", "day"), iso("2024-02", "day")
-        ('2024-02-01 13:05', '2024-01-02', '2024-02', '2024-02')
-    """
+    """Convert a date with day or month first to ISO 8601; other text is returned unchanged."""
     text = text.strip()
     if short := _MONTH.match(text):
         return f"{short[2]}-{int(short[1]):02d}"

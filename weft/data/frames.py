@@ -69,10 +69,6 @@ def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, b
         data: a table, see `as_csv`; numbers [T] or [T, N]; or a list of texts, of tuples with a cell for each
             of `columns`, of sentences as lists of (word, tag) or as tuples (words, tags).
         path: without an extension.
-        columns: names of the cells of a tuple.
-
-    Raises:
-        DataError: it is none of these.
     """
     if is_frame(data):
         return path.with_suffix(".csv"), as_csv(data).encode()

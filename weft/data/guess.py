@@ -118,15 +118,6 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: no cell of it is also a value of a column with few values.
 
     A row of numbers names them if it counts from 0, as pandas does, or if it alone has whole numbers only.
-
-    Example:
-        >>> rows = [["one text", "bill"], ["another", "tech"], ["a third", "bill"], ["a last", "tech"]]
-        >>> has_header(["text", "class"], rows), has_header(["a text", "tech"], rows)
-        (True, False)
-        >>> [has_header(first, [["3", "4"], ["5", "4"]]) for first in (["0", "1"], ["1", "2"])]
-        [True, False]
-        >>> has_header(["101", "205"], [["3.5", "4.0"], ["", "1.5"]])
-        True
     """
     if all(map(is_number, first)):
         below = [cell.strip() for row in rows for cell in row]

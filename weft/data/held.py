@@ -66,7 +66,6 @@ def table_as_file(
     """A source as it is; of a stream that begins like a table, all of it in a temporary file.
 
     Args:
-        source: a terminal is no table.
         is_header: whether these cells of the first line, or keys of a record, name what the model reads.
     """
     if isinstance(source, Path) or source.isatty():

@@ -9,10 +9,6 @@ def is_held_out(number: int, every: int) -> bool:
     """Whether an example is the one of its block of `every` examples that is held out.
 
     Its place in the block is a hash, the first of the first block; so it is always the same.
-
-    Example:
-        >>> [number for number in range(20) if is_held_out(number, 5)]
-        [0, 8, 12, 16]
     """
     block, place = divmod(number, every)
     return place == (crc32(str(block).encode()) % every if block else 0)

@@ -59,13 +59,7 @@ def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
 
 
 def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[str | DataError]:
-    r"""Like `read_lines`, with an error instead of a line that is not UTF-8; or in another encoding.
-
-    Example:
-        >>> import io
-        >>> [str(line) for line in each_line(io.BytesIO(b"one\ncaf\xe9\nthree"))][::2]
-        ['one', 'three']
-    """
+    r"""Like `read_lines`, with an error instead of a line that is not UTF-8; or in another encoding."""
     if isinstance(file, str | Path):
         return _decoded(text_bytes(file, encoding), str(file))
     name = str(getattr(file, "name", "input"))
@@ -233,14 +227,7 @@ _SIGNATURES = "„“”‚‘’«»–—…€§°©®·"
 
 
 def guess(sample: bytes) -> str | None:
-    """The likely encoding of bytes that are not UTF-8, by iconv's name; None if none fits.
-
-    Example:
-        >>> guess("žaba i čvorak".encode("cp1250")), guess("à côté, déjà".encode("latin-1"))
-        ('WINDOWS-1250', 'WINDOWS-1252')
-        >>> guess("text".encode("utf-16"))
-        'UTF-16'
-    """
+    """The likely encoding of bytes that are not UTF-8, by iconv's name; None if none fits."""
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
     zeros = [sample[place::2].count(0) / max(1, len(sample[place::2])) for place in (0, 1)]

@@ -114,12 +114,7 @@ _TEXTUAL = (
 
 
 def kind_of_bytes(start: bytes) -> FileKind | None:
-    """The kind of file that begins with these bytes; None for plain text and anything unknown.
-
-    Example:
-        >>> kind_of_bytes(b"RIFF....WAVE").name, kind_of_bytes(b"BMW is a car")
-        ('a wav file', None)
-    """
+    """The kind of file that begins with these bytes; None for plain text and anything unknown."""
     found = next((kind for begin, kind in _KINDS if begin.match(start)), None)
     if found is _ZIP:
         inner = start[:START]
@@ -137,12 +132,7 @@ def kind_of_file(path: Path) -> FileKind | None:
 
 
 def not_text(start: bytes, file: str) -> str | None:
-    """Why a file that begins with these bytes is not plain text, and what to type; None if it may be text.
-
-    Example:
-        >>> not_text(b"%PDF-1.7 ...", "letter.pdf")
-        'expected plain text, got a PDF; convert it: pdftotext letter.pdf letter.txt'
-    """
+    """Why a file that begins with these bytes is not plain text, and what to type; None if it may be text."""
     kind = kind_of_bytes(start)
     if kind is None or not (kind.ending in _TEXTUAL or _binary(start)):
         return None
@@ -168,11 +158,7 @@ _MARKUP = (".html", ".svg")
 
 
 def check_document(data: bytes, name: str) -> None:
-    """Check that the content of a document to translate is not of another kind than its name says.
-
-    Raises:
-        DataError: it is, or it is empty.
-    """
+    """Check that the content of a document to translate is not of another kind than its name says."""
     if not data:
         raise DataError("the file is empty; name another one", path=name)
     kind, ending = kind_of_bytes(data[:START]), PurePath(name).suffix.lower()

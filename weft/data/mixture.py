@@ -20,16 +20,10 @@ class Mixture:
     Args:
         lengths: for each corpus [N_i, 2] tokens of source and target, without eos; may be memory-mapped.
         temperature: T, at least 1.
-        max_tokens, max_rows, seed: as in Batches.
         weights: w_i, factors of the sizes; 1 by default.
 
     Raises:
         ConfigError: the temperature is below 1, a weight is not above 0, or there is no corpus.
-
-    Example:
-        >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
-        >>> Mixture([small, large], temperature=1e9, max_tokens=8, max_rows=None, seed=1).counts
-        [4, 4]
     """
 
     def __init__(
@@ -60,14 +54,7 @@ class Mixture:
         self._cached: tuple[int, MixedEpoch] | None = None
 
     def summary(self, names: Sequence[str]) -> str:
-        """How much an epoch takes from each corpus, as text.
-
-        Example:
-            >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
-            >>> mixture = Mixture([small, large], temperature=1e9, max_tokens=8, max_rows=None, seed=1)
-            >>> mixture.summary(["talks", "news"])
-            'an epoch takes 4 (50.0 %) of talks, 2.00 times all, and 4 (50.0 %) of news, 0.67 times all'
-        """
+        """How much an epoch takes from each corpus, as text."""
         whole = sum(self.counts)
         parts = [
             f"{count:,} ({100 * count / whole:.1f} %) of {name}, {count / len(size):.2f} times all"
@@ -100,7 +87,6 @@ class MixedExamples:
     Args:
         lengths: of each corpus.
         counts: c of each corpus.
-        generator: random numbers.
     """
 
     def __init__(
@@ -161,7 +147,6 @@ class MixedEpoch(Sequence[np.ndarray]):
     """The batches of one epoch, each an array [B] of example numbers over all corpora.
 
     Args:
-        batches: of positions in the epoch.
         drawn: the examples at these positions.
     """
 

@@ -52,13 +52,7 @@ class DocumentPair(NamedTuple):
 
 
 def pairs(parts: Iterable[bytes], name: str, source: str, target: str) -> Iterator[DocumentPair]:
-    """The pairs of a file in two languages; units without one of them are left out.
-
-    Example:
-        >>> unit = b"<tuv xml:lang='en-GB'><seg>A <ph/>b</seg></tuv><tuv xml:lang='es'><seg>C</seg></tuv>"
-        >>> list(pairs([b"<tmx><body><tu>", unit, b"</tu></body></tmx>"], "a.tmx", "es", "en"))
-        [DocumentPair(line=1, source='C', target='A b')]
-    """
+    """The pairs of a file in two languages; units without one of them are left out."""
     ending = PurePath(name).suffix.lower()
     read = {".tmx": _memory, ".po": _catalogue}.get(ending, _xliff)
     found = False

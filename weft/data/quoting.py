@@ -27,14 +27,7 @@ LITERAL = "its quotes do not enclose cells as a table's do, so they are part of 
 
 
 def mark_of(lines: Sequence[str]) -> str:
-    """The delimiter that splits most lines into as many cells as the first; a comma if none splits them.
-
-    Example:
-        >>> mark_of(["day;a,b;c"]), mark_of(['"a;b",c']), mark_of(["one cell"])
-        (';', ',', ',')
-        >>> mark_of(["label,text", "x,one; two; three", "y,four; five; six"])
-        ','
-    """
+    """The delimiter that splits most lines into as many cells as the first; a comma if none splits them."""
     return max(MARKS, key=lambda mark: _fit(lines, mark))
 
 
@@ -144,10 +137,6 @@ def enclosed(lines: Iterable[str], mark: str = "\t") -> bool:
     A program that writes tables encloses a cell for a reason: always, or where the cell has a quote (which
     it doubles), a delimiter or a line end; Excel also where it has a comma. Then a cell that is not enclosed
     has no quote. In plain text, cells begin or end with a quote by chance.
-
-    Example:
-        >>> enclosed(['5" disk\t"x"\t1']), enclosed(['"5"" disk"\tx\t1']), enclosed(['"Hello," she said.\tx'])
-        (False, True, False)
     """
     raw = list[str]()  # the lines of a row
     reader = csv.reader(_noted(lines, raw), delimiter=mark, strict=True)

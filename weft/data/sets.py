@@ -65,12 +65,7 @@ class DataSet(NamedTuple):
 
 
 def data_sets() -> dict[str, DataSet]:
-    """All sets by name.
-
-    Example:
-        >>> data_sets()["shakespeare"].files[0].to
-        'input.txt'
-    """
+    """All sets by name."""
     found: Mapping[str, Any] = json.loads(TABLE.read_text("utf-8"))
     return {
         name: DataSet(name, **{**about, "files": tuple(SetFile(**file) for file in about["files"])})

@@ -149,16 +149,9 @@ def moving(
 
     Args:
         numbers: [N] example numbers.
-        size: side length in pixels.
-        frames: T.
 
     Returns:
         Clips [N, T, size, size, 3] uint8 and their classes.
-
-    Example:
-        >>> clips, labels = moving([1], range(3), 24, 4)
-        >>> clips.shape, labels[0] in MOTIONS
-        ((3, 4, 24, 24, 3), True)
     """
     clips = np.full((len(numbers), frames, size, size, 3), WHITE, np.uint8)
     labels = []

@@ -47,14 +47,6 @@ def probabilities(pairs: JoinedStores, num_source: int, num_target: int) -> Prob
 
     Source: Brown et al. 1993, section 4.1; Dyer, Chahuneau & Smith 2013 (fast_align) align by the same model
     with a preference for the diagonal.
-
-    Example:
-        >>> class Two(list):
-        ...     lengths = [np.array([[2, 2], [1, 1]])]
-        >>> two = Two([(np.array([0, 1]), np.array([1, 2])), (np.array([0]), np.array([1]))])
-        >>> found = probabilities(two, 2, 3)
-        >>> [(int(s), int(t)) for s, t, p in zip(*found) if p > 0.6]
-        [(0, 1), (1, 2)]
     """
     found: list[tuple[np.ndarray, _Links]] = []
     for chunk in _chunks(pairs):
@@ -119,13 +111,7 @@ class _Saved(jsonfile.Schema):
 
 
 class Shortlist(NamedTuple):
-    """What goes with each source token, and how frequent target tokens are.
-
-    Example:
-        >>> short = Shortlist(np.array([[4, 4], [5, 6]]), np.array([7, 4, 5, 6, 0, 1, 2, 3]))
-        >>> short.tokens([1], 1, [2, 3])
-        array([2, 3, 5, 7])
-    """
+    """What goes with each source token, and how frequent target tokens are."""
 
     partners: np.ndarray  # [S, M] int32, most probable first; the first one fills up
     frequent: np.ndarray  # [T] int32, every target token, most frequent first

@@ -58,7 +58,6 @@ class TokenStore:
         numbers: [N] int64, line number of each example in its file.
         report: numbers of pairs read, kept, left out as too long, and left out because a side is empty;
             number of sources that were truncated.
-        key: identifies what the store was built from.
     """
 
     def __init__(self, directory: Path, meta: SavedStore) -> None:
@@ -231,11 +230,7 @@ def _alive(process: int) -> bool:
 
 
 class MemoryStore:
-    """A few pairs in memory, as a TokenStore gives them.
-
-    Args:
-        rows: the ids of source and target.
-    """
+    """A few pairs in memory, as a TokenStore gives them."""
 
     def __init__(self, rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         self._rows = [(np.array(one, np.int32), np.array(other, np.int32)) for one, other in rows]
@@ -250,11 +245,7 @@ class MemoryStore:
 
 
 class JoinedStores:
-    """Concatenated stores with consecutive example numbers.
-
-    Args:
-        stores: one or more.
-    """
+    """Concatenated stores with consecutive example numbers."""
 
     def __init__(self, stores: Sequence[TokenStore | MemoryStore]) -> None:
         self.stores = list(stores)

@@ -58,24 +58,13 @@ class PairVerdicts(NamedTuple):
 
 
 def scored(line: str) -> tuple[float, str]:
-    r"""The score and the text of a line of `weft predict --scores`.
-
-    Example:
-        >>> scored("-0.2500\ta cat"), scored("")
-        ((-0.25, 'a cat'), (-inf, ''))
-    """
+    r"""The score and the text of a line of `weft predict --scores`."""
     score, _, text = line.partition("\t")
     return (float(score), text.strip()) if text.strip() else (-inf, "")
 
 
 def judged(texts: Iterable[str], lines: Iterable[str], limits: PairLimits) -> PairVerdicts:
-    r"""Judge all pairs; memory use is about 20 bytes per pair.
-
-    Example:
-        >>> found = judged(["a", "b", "c"], ["-1.0\tx", "", "-0.5\ty"], PairLimits(least=-0.7))
-        >>> found.kept, found.dropped
-        (1, {'without a translation': 1, 'with a score below -0.7': 1})
-    """
+    r"""Judge all pairs; memory use is about 20 bytes per pair."""
     scores, ratios, reasons = array("d"), array("d"), array("b")
     for text, line in zip(texts, lines, strict=True):
         score, said = scored(line)

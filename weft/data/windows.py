@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.data.series import SeriesTable, TimeSeries
+from weft.data.values import filled
 from weft.errors import ConfigError, DataError
 
 
@@ -32,6 +33,7 @@ class TrainedScales(NamedTuple):
     series: Scale
     known: Scale  # of the known covariates
     channels: Scale  # of the extra input columns
+    fill: int = 1  # how many rows before a missing value is the one in its place
 
 
 class WindowedSeries(NamedTuple):
@@ -52,29 +54,28 @@ class SeriesWindows:
     """Values of all series, and their scaled windows.
 
     Args:
-        table: the series.
         split: three fractions or three numbers of rows: training, validation, test; None if every window is
             a test.
         lookback, horizon: rows of the past and of the future.
         calendar: add hour, weekday, day and month to the known covariates.
         targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
+        season: rows per season, for missing values of the past.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
     Attributes:
-        names: of the N series.
         numbers: [N] by which a model knows them.
         new: names of the series that are new since the training of the run.
         left_out: what is too short for a window or has no value, as text for the user; the others are read.
         scale: see Scale; of a new series, that of all its rows.
         known_size: G, number of known covariates, including the calendar.
         known_scale: scale of the table's known covariates; the calendar is not scaled.
-        channels: scale of the extra input columns.
+        fill: a missing value of the past is the last one before it (1), or that of the last season (its
+            rows), whichever is closer to the training part.
 
     Raises:
         DataError: every series is too short or has no value in the training part.
-        ConfigError: an impossible split.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class SeriesWindows:
         calendar: bool,
         targets: Sequence[str] = (),
         channels: bool = False,
+        season: int = 1,
         trained: TrainedScales | None = None,
     ) -> None:
         enough, self.left_out = _long_enough(table, split, lookback + horizon)
@@ -101,8 +103,11 @@ class SeriesWindows:
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
         if trained is not None:
-            self.known_scale, self.channels = trained.known, trained.channels
+            self.known_scale, self.channels, self.fill = trained[2:]
         else:
+            self.fill = _fill_of(
+                [one.values[: end[0]] for one, end in zip(enough, every_end, strict=True)], season
+            )
             self.known_scale = _pooled([series.known for series in table.series], every_end, table.known)
             self.channels = _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past))
         self._series: list[WindowedSeries] = []
@@ -122,7 +127,7 @@ class SeriesWindows:
                 else:
                     scale = _scale_before(values)
                 scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
-                whole, times = filled(values, np.nan), series.times
+                whole, times = filled(values, np.nan, self.fill), series.times
                 one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
@@ -148,6 +153,23 @@ class SeriesWindows:
             for one, start in self._each(windows)
         ]
         return np.array(found, bool)
+
+    @property
+    def said(self) -> str:
+        """What stands for missing values of the past, for the user; empty if none is missing."""
+        if all(np.isfinite(one.values).all() for one in self._series):
+            return ""
+        before = f"the one {self.fill} rows before" if self.fill > 1 else "the one before"
+        return f"a missing value of the past is read as {before}; one to forecast adds no loss"
+
+    def with_gaps(self, windows: np.ndarray) -> np.ndarray:
+        """[N] bool: whether a value of the future is missing."""
+        found = np.zeros(len(windows), bool)
+        for number in np.unique(windows[:, 0]):
+            holes = np.concatenate([[0], np.cumsum(~np.isfinite(self.values(number)))])
+            own = windows[:, 0] == number
+            found[own] = holes[windows[own, 1] + self.horizon] > holes[windows[own, 1]]
+        return found
 
     def take(self, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Past [B, L] without gaps, future [B, H] with NaN where missing, known covariates [B, L + H, G]."""
@@ -241,15 +263,16 @@ def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
     return np.concatenate([series.values, series.past], 1) if channels else series.past
 
 
-def filled(values: np.ndarray, first: float = 0.0) -> np.ndarray:
-    """Fill missing values with the last value before them, or with `first` at the beginning.
-
-    Example:
-        >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
-        [0.0, 2.0, 2.0, 3.0]
-    """
-    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
-    return np.where(places >= 0, values[np.maximum(places, 0)], first)
+def _fill_of(parts: Sequence[np.ndarray], season: int) -> int:
+    """1 or the season, whichever has the smaller absolute errors on training parts [T, F]."""
+    errors = np.zeros(2)
+    for values in (column for part in parts for column in part.T if season > 1):
+        before = [np.concatenate([np.full(n, np.nan), filled(values, np.nan, n)[:-n]]) for n in (1, season)]
+        apart = np.abs(values - np.stack(before))
+        both = np.isfinite(apart).all(0)
+        if both.any() and (deviation := np.nanstd(values)):
+            errors += apart[:, both].sum(1) / deviation
+    return season if errors[1] < errors[0] else 1
 
 
 def all_filled(columns: np.ndarray) -> np.ndarray:

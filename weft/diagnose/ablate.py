@@ -27,12 +27,6 @@ def silenced(model: M, units: Mapping[str, Collection[int]]) -> M:
 
     y_t = k * y(x_t, k * s_{t-1}), s_t = k * s(x_t, k * s_{t-1}) with k = 0 at the units, 1 elsewhere, for
     every tensor of the state with one number per unit (h, and c of an LSTM). The cells run step by step.
-
-    Example:
-        >>> from weft.nn.recurrent import Stack
-        >>> stack = Stack(3, (5,))
-        >>> silenced(stack, {"forwards.0": [2]})(torch.ones(1, 4, 3))[0][0, :, 2].abs().tolist()
-        [0.0, 0.0, 0.0, 0.0]
     """
     shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     changed = copy.deepcopy(model, shared)

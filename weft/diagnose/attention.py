@@ -15,10 +15,6 @@ def entropy(weights: Tensor) -> Tensor:
 
     Returns:
         [..].
-
-    Example:
-        >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]])).tolist()
-        [0.0, 0.6931471824645996]
     """
     return weights.new_zeros(()) - weights.xlogy(weights).sum(-1)
 

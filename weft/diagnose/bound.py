@@ -57,12 +57,7 @@ def bound(steps: StepTrace) -> Bound:
 
 
 def slopes(activation: str, h: Tensor) -> Tensor:
-    """g'(z) from h = g(z), elementwise; 1 for maxout, which is piecewise linear.
-
-    Example:
-        >>> slopes("tanh", torch.tensor([0.0, 0.5])).tolist()
-        [1.0, 0.75]
-    """
+    """g'(z) from h = g(z), elementwise; 1 for maxout, which is piecewise linear."""
     if activation == "tanh":
         return 1 - h * h
     if activation == "sigmoid":
@@ -88,10 +83,6 @@ def scalar_reach(weight: float, slopes: Tensor) -> Tensor:
 
     Returns:
         [T] for t = 1 .. T; the last one is 1.
-
-    Example:
-        >>> scalar_reach(0.5, torch.ones(3)).tolist()
-        [0.25, 0.5, 1.0]
     """
     return _backward_product((slopes * weight)[None], torch.ones_like(slopes, dtype=torch.bool)[None])[0]
 

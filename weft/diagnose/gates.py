@@ -41,11 +41,6 @@ def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.
 
     Args:
         gate: [B, T, H] values from 0 to 1; mask: [B, T] bool.
-
-    Example:
-        >>> shares = saturation(torch.tensor([[[0.05], [0.5], [0.95], [0.99]]]), torch.ones(1, 4) > 0)
-        >>> shares.shut.item(), shares.open.item()
-        (0.25, 0.5)
     """
     real = gate[mask]  # [n, H]
     return Saturation((real < low).to(gate.dtype).mean(0), (real > high).to(gate.dtype).mean(0))
@@ -58,9 +53,5 @@ def half_life(gate: Tensor, mask: Tensor) -> Tensor:
 
     Args:
         gate: [B, T, H] forget gate (for a GRU, the update gate); mask: [B, T] bool.
-
-    Example:
-        >>> half_life(torch.full((1, 3, 1), 0.5), torch.ones(1, 3) > 0).item()
-        1.0
     """
     return math.log(2) / gate[mask].log().mean(0).clamp(max=0.0).abs()

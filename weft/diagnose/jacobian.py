@@ -85,14 +85,6 @@ def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
 
     Returns:
         [B, K, N].
-
-    Example:
-        >>> from weft.nn.cells.elman import Elman
-        >>> cell = Elman(2, 3)
-        >>> eye = torch.eye(3).expand(1, 3, 3)
-        >>> jacobian = pull_back(cell, torch.zeros(1, 2), cell.start(torch.zeros(1, 2)), eye)
-        >>> bool(torch.allclose(jacobian[0], cell.weight_h))
-        True
     """
     at_once = max(1, ROWS // max(1, rows.shape[1]))
     parts = [

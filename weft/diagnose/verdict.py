@@ -33,10 +33,6 @@ def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurre
     Each lag is judged by its median over the later half of the measurements, to ignore the start of training.
     The gradient explodes if the reach exceeds 100 at some lag and vanishes if it is below 0.01 at the
     longest.
-
-    Example:
-        >>> verdict([{1: 0.9, 10: 0.3}, {1: 0.8, 10: 1e-4}], name="encoder").sentence.split(";")[0]
-        'encoder: the gradient vanishes (reach 0.8 at lag 1, 0.0001 at lag 10)'
     """
     later = [one for one in measures if one][len(measures) // 2 :]
     lags = sorted({lag for one in later for lag in one})

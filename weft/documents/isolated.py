@@ -88,7 +88,7 @@ async def _child(step: str, bounds: DocumentBounds, *arguments: Any) -> Any:
     finally:
         if done.returncode is None:
             done.kill()
-            await done.wait()
+            await done.communicate()  # wait() alone would wait for ever while an answer is half read
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         raise _too_much(name, f"more than {plural(bounds.cpu_seconds, 'second')} of computing") from None
     if done.returncode:

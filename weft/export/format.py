@@ -51,9 +51,6 @@ class Format(ABC):
 
         Returns:
             The lines of the report: sizes, and the largest difference from Weft.
-
-        Raises:
-            ExportError: the result differs from Weft's answers.
         """
 
     def result(self, folder: Path) -> Path:
@@ -68,11 +65,7 @@ class Format(ABC):
 def export_run(
     run: Path, to: str, output: Path | None, int8: bool | None, *, plugins: Collection[str] = ()
 ) -> Sequence[str]:
-    """Export a run to a new directory or, for formats that are one file, a new file.
-
-    Returns:
-        The lines of the report.
-    """
+    """Export a run to a new directory or, for formats that are one file, a new file."""
     form: Format = rooms.find(formats, Format, to)()
     if output is None:
         name = run.resolve().name

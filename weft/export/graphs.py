@@ -34,11 +34,7 @@ STRIDES = (1, 2, 4, 8)  # input positions per state of an encoder
 
 
 def write_graph(graph: Graph, path: Path) -> float:
-    """Trace a graph with its first example, write it, and compare it with Weft on its second.
-
-    Returns:
-        The largest absolute difference of an output.
-    """
+    """Trace a graph with its first example, write it, and compare it with Weft on its second."""
     first, second = graph.examples
     names = list(first)
     dynamic = tuple(_varying(first[name], second[name]) for name in names)

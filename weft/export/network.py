@@ -39,14 +39,11 @@ class TransformerNetwork(NamedTuple):
     """An encoder-decoder, or a decoder that continues texts, made of Weft's Transformers.
 
     Args:
-        model: in evaluation mode.
         encoder: None if it continues texts.
-        decoder: of the model.
         source, target: the vocabularies; the same object if both sides share one.
         encode: the tokens of texts, as the model reads them.
         cut: tokens that are read of a source; None for all.
         window: tokens that a model of windows reads at once; None for no such limit.
-        how: the recipe's search.
     """
 
     model: Generator
@@ -187,7 +184,9 @@ def _check_parts(model: Generator, to: str) -> None:
 
 
 def usual_heads(part: Side) -> bool:
-    """Whether attention has none of the variants of `Heads`."""
+    """Whether attention has none of the variants of `Heads`, and every block sees all positions."""
+    if getattr(part, "window", None) is not None or isinstance(part.blocks[0].attention_norm, nn.Identity):
+        return False
     return (
         all(
             one.shared == one.num_heads
@@ -211,8 +210,6 @@ def check_search(opened: LoadedRun, to: str, own: Collection[str] = ()) -> list[
     """Lines of the report on settings that a program does in its own way.
 
     Args:
-        opened: the run.
-        to: the program.
         own: settings that it cannot be told.
 
     Raises:

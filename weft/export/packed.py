@@ -131,11 +131,6 @@ def eight_bits(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     A scale is rounded up to the upper 24 of its 32 bits, so that its last byte compresses to nothing:
     2 % of a translator, for weights that differ by at most 1 in 30,000.
-
-    Example:
-        >>> integers, scales = eight_bits(np.float32([[127, -254], [0, 1]]))
-        >>> integers.tolist(), scales.tolist()
-        ([64, -127, 0, 0], [2.0])
     """
     flat = weights.ravel()
     blocks = np.pad(flat, (0, -len(flat) % BLOCK)).reshape(-1, BLOCK)

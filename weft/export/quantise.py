@@ -152,12 +152,7 @@ def _read_inside(attribute: onnx.AttributeProto) -> set[str]:
 
 
 def eight_bits(weight: np.ndarray, largest: int = LARGEST) -> tuple[np.ndarray, np.ndarray]:
-    """Integers from -largest to largest, and the scale of each row: weight is about integers * scales.
-
-    Example:
-        >>> eight_bits(np.float32([[-2, 0.5], [0, 0]]))[0].tolist()
-        [[-63, 16], [0, 0]]
-    """
+    """Integers from -largest to largest, and the scale of each row: weight is about integers * scales."""
     scales = np.abs(weight).max(-1, keepdims=True) / largest
     scales[scales == 0] = 1
     return np.rint(weight / scales).astype(np.int8), scales.astype(np.float32)

@@ -38,12 +38,7 @@ _UNFIT = ("cmb10", "cmex10", "cmmi10", "cmr10", "cmss10", "cmsy10", "cmtt10", "L
 
 
 def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Installed font families that cover the text, and the characters that no font has.
-
-    Example:
-        >>> families("Grüße, Привет")
-        (['DejaVu Sans'], set())
-    """
+    """Installed font families that cover the text, and the characters that no font has."""
     missing = {letter for letter in text if not letter.isspace() and not _invisible(letter)}
     found: list[str] = []
     for entry in _candidates(fresh=False):

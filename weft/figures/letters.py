@@ -5,12 +5,7 @@ from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
-    """The text with control characters as code points, because no font shows them and XML forbids them.
-
-    Example:
-        >>> printable(f"a{chr(7)}"), printable(" ")
-        ('aU+0007', '␣')
-    """
+    """The text with control characters as code points, because no font shows them and XML forbids them."""
     shown = "".join(
         code_point(letter) if unicodedata.category(letter) in ("Cc", "Cs", "Cn") else letter
         for letter in text
@@ -19,12 +14,7 @@ def printable(text: str) -> str:
 
 
 def shortened(names: Sequence[str], longest: int) -> list[str]:
-    """Names of at most `longest` characters; those that would look the same keep more of their end, or all.
-
-    Example:
-        >>> shortened(["cat", "administrator", "administrative", "administrations"], 12)
-        ['cat', 'administ…tor', 'administ…ive', 'administ…ons']
-    """
+    """Names of at most `longest` characters; those that would look the same keep more of their end."""
 
     def cut(name: str, end: int) -> str:
         whole = end == longest - 1 or len(name) <= longest

@@ -23,10 +23,6 @@ def merge(
 
     Returns:
         [target words, source words].
-
-    Example:
-        >>> merge(np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]), [[0], [1, 2]], [[0, 1]]).tolist()
-        [[0.25, 0.75]]
     """
     over_target = _membership(target, weights.shape[0], "target")
     over_target /= np.maximum(over_target.sum(1, keepdims=True), 1)
@@ -38,10 +34,6 @@ def pharaoh(weights: np.ndarray) -> str:
 
     Args:
         weights: [T, S] over words (or pieces); ties go to the first source word.
-
-    Example:
-        >>> pharaoh(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))
-        '0-0 1-1 0-2'
     """
     if weights.shape[1] == 0:
         return ""

@@ -21,6 +21,7 @@ class ForecastRecord(NamedTuple):
     levels: tuple[float, ...]  # Q of the quantiles
     actual: np.ndarray | None = None  # [H] what was measured, where it is known
     shown: Sequence[str] = ()  # [H] times as text, with their offsets from UTC
+    deviation: float = 1.0  # of the series
 
 
 class Heard(NamedTuple):

@@ -16,11 +16,6 @@ def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
     """Project points [N, D] on their two principal axes [N, 2]; also returns the share of variance.
 
     Signs are chosen so that the largest coordinate of each axis is positive: equal points give equal maps.
-
-    Example:
-        >>> flat, share = plane(np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))
-        >>> flat.shape, round(share, 6)
-        ((3, 2), 1.0)
     """
     centred = points.astype(np.float64) - points.mean(0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)

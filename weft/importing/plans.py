@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.importing.checkpoint import LARGEST_CONFIG, Checkpoint, json_table
-from weft.importing.families import bert, gpt2, gpt_neox, llama, opt, t5, text_classifiers, translators
+from weft.importing.families import (
+    bert,
+    gpt2,
+    gpt_neox,
+    llama,
+    modernbert,
+    opt,
+    t5,
+    text_classifiers,
+    translators,
+)
 from weft.importing.vocabularies import RunVocabularies, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
 from weft.store import files
@@ -177,10 +187,11 @@ def encoder(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
 
 def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A masked language model, from an encoder."""
-    encoder = bert.settings(foreign)
+    of_bert = foreign.setting("model_type") in bert.FAMILIES
+    encoder = (bert if of_bert else modernbert).settings(foreign)
     recipe = {
         "task": "masked",
-        "data": {**data, "batches": "lines", "length": min(128, encoder["max_length"] - 2)},
+        "data": {**data, "batches": "lines", "length": min(128, encoder.get("max_length", 130) - 2)},
         "model": {
             "encoder": {"use": "transformer", **encoder},
             "size": encoder["size"],
@@ -218,6 +229,7 @@ PLANS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
     **dict.fromkeys(TRANSLATORS, translate),
     **dict.fromkeys(DECODERS, language),
     **dict.fromkeys(bert.FAMILIES, encoder),
+    "modernbert": masked,
 }
 """The plan for each `model_type` that becomes a run."""
 

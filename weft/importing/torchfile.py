@@ -249,12 +249,7 @@ DEEPEST = 4  # an enum inside a node inside a container
 
 
 def value_of(found: Any) -> Any:
-    """What a node of omegaconf or an enum holds; anything else is returned unchanged.
-
-    Example:
-        >>> value_of(Record("fairseq.dataclass.constants.PRINT", ("soft",)))
-        'soft'
-    """
+    """What a node of omegaconf or an enum holds; anything else is returned unchanged."""
     for _ in range(DEEPEST):
         if not isinstance(found, Record):
             break

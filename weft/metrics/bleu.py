@@ -118,10 +118,6 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
         references: [N] lists of one or more.
 
     Source: Papineni et al. 2002, section 2.
-
-    Example:
-        >>> [round(one.value, 1) for one in bleu_n(["a red cat"], [["a red dog", "the red cat"]])]
-        [100.0, 100.0, 0.0, 0.0]
     """
     words = words_of(references)
     rows = _counts(hypotheses, references, words)

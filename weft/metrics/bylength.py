@@ -62,13 +62,7 @@ def by_length(
 
 
 def table(rows: Sequence[LengthRow], unit: str = "words") -> str:
-    """The rows as a plain-text table with a header.
-
-    Example:
-        >>> print(table([LengthRow("<=10", 0, None)]))
-        words  sentences    score  95 % interval
-        <=10           0        -  -
-    """
+    """The rows as a plain-text table with a header."""
     width = max(6, len(unit))
     lines = [f"{unit:<{width}} {'sentences':>9} {'score':>8}  95 % interval"]
     for label, count, score in rows:

@@ -29,10 +29,6 @@ def calibration(probs: np.ndarray, right: np.ndarray) -> Calibration:
         right: [N] bool, True if the answer is right.
 
     Source: Guo et al. 2017, eq. 3.
-
-    Example:
-        >>> calibration(np.array([0.9, 0.9]), np.array([True, False])).error
-        0.4
     """
     rows = binned(probs[:, None], right[:, None]).sum(0).reshape(3, BINS).T.tolist()
     bins = [(sure / count, hits / count, int(count)) for count, sure, hits in rows if count]
@@ -65,11 +61,6 @@ def fitted(logp: np.ndarray, targets: np.ndarray) -> float:
         targets: [N] classes.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
-
-    Example:
-        >>> logp = np.log([[0.9, 0.1]] * 4)
-        >>> round(fitted(logp, np.array([0, 0, 0, 1])), 2)  # 3 of 4 are right: log 9 / log 3
-        2.0
     """
     logp = logp.astype(np.float64)
     low, high = np.log(1 / HOTTEST), np.log(1 / COLDEST)
@@ -85,12 +76,7 @@ def fitted(logp: np.ndarray, targets: np.ndarray) -> float:
 
 
 def heated(logp: np.ndarray, temperature: float) -> np.ndarray:
-    """softmax(logp / T): probabilities [N, C] in float64.
-
-    Example:
-        >>> heated(np.log([[0.8, 0.2]]), 2.0).round(4).tolist()
-        [[0.6667, 0.3333]]
-    """
+    """softmax(logp / T): probabilities [N, C] in float64."""
     scaled = logp.astype(np.float64) / temperature
     raised = np.exp(scaled - scaled.max(-1, keepdims=True))
     probs: np.ndarray = raised / raised.sum(-1, keepdims=True)
@@ -116,10 +102,6 @@ def kept(
     Args:
         probs: [N] probability of each answer.
         right: [N] bool.
-
-    Example:
-        >>> kept(np.array([0.6, 0.8, 0.9]), np.array([False, True, True]), [0.7])
-        [ThresholdAnswers(least=0.7, share=0.6666666666666666, accuracy=1.0)]
     """
     rows = []
     for least in confidences:
@@ -139,10 +121,6 @@ def best_threshold(probs: np.ndarray, true: np.ndarray) -> float:
     Args:
         probs: [N] probability of the class.
         true: [N] bool, whether it is the right class; at least one is.
-
-    Example:
-        >>> best_threshold(np.array([0.9, 0.4, 0.3, 0.1]), np.array([True, True, False, False]))
-        0.35
     """
     order = np.argsort(-probs, kind="stable")
     hits = np.cumsum(true[order])
@@ -161,10 +139,6 @@ def f1_from(probs: np.ndarray, true: np.ndarray, least: float) -> float:
     Args:
         probs: [N] probability of the class.
         true: [N] bool, whether it is the right class.
-
-    Example:
-        >>> f1_from(np.array([0.9, 0.4, 0.3]), np.array([True, True, False]), 0.5)
-        0.6666666666666666
     """
     answered = probs >= least
     return float(2 * (answered & true).sum() / max(1, answered.sum() + true.sum()))

@@ -24,14 +24,7 @@ class CaptionWords(NamedTuple):
     spaced: bool  # whether there are spaces between words; if not, each sign counts as a word
 
     def cut(self, caption: str) -> list[str]:
-        """The words of a caption.
-
-        Example:
-            >>> CaptionWords(spaced=True).cut("A man's dog -- it's red.")
-            ['a', "man's", 'dog', "it's", 'red']
-            >>> CaptionWords(spaced=False).cut("一只红色的狗。")
-            ['一', '只', '红', '色', '的', '狗']
-        """
+        """The words of a caption."""
         found: list[str] = _WORD.findall(caption.lower())
         return found if self.spaced else [unit for word in found for unit in units(word)]
 

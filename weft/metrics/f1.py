@@ -70,10 +70,6 @@ def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequ
     Args:
         hypotheses, references: [N] class names; an empty hypothesis, no answer, is not counted.
         labels: [C] classes in the order of the rows and columns.
-
-    Example:
-        >>> confusion(["a", "b", "a"], ["a", "b", "b"], ["a", "b"]).tolist()
-        [[1, 0], [1, 1]]
     """
     if len(hypotheses) != len(references):
         raise DataError(

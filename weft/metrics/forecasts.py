@@ -14,22 +14,12 @@ Baselines = Mapping[str, Callable[[np.ndarray], np.ndarray]]
 
 
 def repeated(past: np.ndarray, horizon: int) -> np.ndarray:
-    """The last value, H times.
-
-    Example:
-        >>> repeated(np.array([[1.0, 2.0]]), 3).tolist()
-        [[2.0, 2.0, 2.0]]
-    """
+    """The last value, H times."""
     return np.repeat(past[:, -1:], horizon, 1)
 
 
 def seasonal(past: np.ndarray, horizon: int, season: int) -> np.ndarray:
-    """The last season, repeated; the last value if the past is shorter than a season.
-
-    Example:
-        >>> seasonal(np.array([[9.0, 1.0, 2.0]]), 3, 2).tolist()
-        [[1.0, 2.0, 1.0]]
-    """
+    """The last season, repeated; the last value if the past is shorter than a season."""
     season = season if season <= past.shape[1] else 1
     return np.tile(past[:, -season:], (1, -(-horizon // season)))[:, :horizon]
 
@@ -47,10 +37,6 @@ def naive_errors(train: np.ndarray, season: int) -> NaiveErrors:
     NaN if no two values can be compared or none ever changes.
 
     Source: Hyndman and Koehler 2006.
-
-    Example:
-        >>> naive_errors(np.array([1.0, 5.0, 2.0, 7.0]), 2)
-        NaiveErrors(absolute=1.5, squared=2.5)
     """
     steps = np.abs(train[season:] - train[:-season])
     steps = steps[np.isfinite(steps)]
@@ -71,7 +57,6 @@ def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
 
     Args:
         chosen: [N, 2] windows: series number, first row of the future.
-        horizon: H.
 
     Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
         from a stationary sequence" (blocks that do not overlap).

@@ -182,10 +182,6 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent items.
 
     Source: Wilson 1927; Brown, Cai & DasGupta 2001, "Interval Estimation for a Binomial Proportion".
-
-    Example:
-        >>> [round(end, 3) for end in wilson(1.0, 10)]
-        [0.722, 1.0]
     """
     size = count + Z * Z
     middle = (share * count + Z * Z / 2) / size
@@ -378,12 +374,6 @@ def mean_of(scores: Sequence[float], *, overlap: float = 0.0, name: str = "") ->
     """The mean of the scores of several trainings and its 95 % interval.
 
     Source: Nadeau & Bengio 2003, "Inference for the Generalization Error", section 3, for `overlap`.
-
-    Example:
-        >>> str(mean_of([1.0, 2.0, 3.0]))
-        '2 [-0.4841, 4.484]'
-        >>> str(mean_of([0.5, 0.9], name="accuracy"))
-        '0.7 (2 trainings are too few for an interval)'
     """
     value, count = fmean(scores), len(scores)
     if count == 1:
@@ -437,10 +427,6 @@ def student_tail(t: float, freedom: float) -> float:
 
     With T = sqrt(v) tan(a) the density is proportional to cos(a)^(v - 1), which is integrated from where it
     begins to where nothing is left of it.
-
-    Example:
-        >>> round(student_tail(2.0, 10), 5)
-        0.07339
     """
     start = math.atan(t / math.sqrt(freedom))
     end = math.atan(math.sqrt(math.expm1(min(700.0, 2 * 46 / freedom))))  # cos^v = 1e-20
@@ -460,12 +446,7 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 
 
 def student_quantile(freedom: float, tail: float = 0.05) -> float:
-    """t such that P(|T| > t) = tail; by default the half width of a 95 % interval in standard errors.
-
-    Example:
-        >>> round(student_quantile(9), 3)
-        2.262
-    """
+    """t such that P(|T| > t) = tail; by default the half width of a 95 % interval in standard errors."""
     low, high = 0.0, 1.0
     while student_tail(high, freedom) > tail:
         low, high = high, 2 * high

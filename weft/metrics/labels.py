@@ -107,12 +107,7 @@ class BalancedAccuracy(LabelMetric):
 
 
 def classes_of(references: Iterable[Label], *outputs: Iterable[Label]) -> list[str]:
-    """All classes: those of the references by decreasing frequency, then those of the outputs by name.
-
-    Example:
-        >>> classes_of(["b", "a", "b"], ["c", "", "a"])
-        ['b', 'a', 'c']
-    """
+    """All classes: those of the references by decreasing frequency, then those of the outputs by name."""
     counts = Counter(label for item in references for label in _listed(item))
     found = sorted(counts, key=lambda label: (-counts[label], label))
     others = {label for items in outputs for item in items for label in _listed(item)}

@@ -43,13 +43,7 @@ class _Ratio(Metric):
 def ratio(
     name: str, signature: str, *, higher_is_better: bool, form: Form = "mean", graded: bool = False
 ) -> Metric:
-    """A metric whose value is sum / count over all items, in the given form.
-
-    Example:
-        >>> error = ratio("MSE", "unit:value", higher_is_better=False)
-        >>> float(error.value(np.array([6.0, 4.0])))
-        1.5
-    """
+    """A metric whose value is sum / count over all items, in the given form."""
     return _Ratio(name, signature, higher_is_better=higher_is_better, form=form, graded=graded)
 
 

@@ -136,15 +136,7 @@ class _Partial(NamedTuple):
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str], links: Mapping[int, int]) -> dict[int, int]:
-    """Link equal words and keep the links of earlier stages.
-
-    Returns:
-        All links, old and new.
-
-    Example:
-        >>> align(["the", "cat"], ["the", "dog", "the", "cat"], {})
-        {0: 2, 1: 3}
-    """
+    """Link equal words and keep the links of earlier stages."""
     taken = set(links.values())
     places: dict[str, list[int]] = defaultdict(list)
     for j, word in enumerate(reference):
@@ -174,12 +166,7 @@ def align(hypothesis: Sequence[str], reference: Sequence[str], links: Mapping[in
 
 
 def chunks(links: Mapping[int, int]) -> int:
-    """Runs of links that are adjacent on both sides.
-
-    Example:
-        >>> chunks({0: 2, 1: 3, 2: 0})
-        2
-    """
+    """Runs of links that are adjacent on both sides."""
     return sum(links.get(i - 1, -2) != j - 1 for i, j in links.items())
 
 

@@ -18,11 +18,6 @@ class NaiveBayes:
     (binarised multinomial: an item counts once per text).
 
     Source: Wang & Manning 2012, section 2.1 (binarised MNB).
-
-    Example:
-        >>> bayes = NaiveBayes([["good", "film"], ["bad", "film"]], ["+", "-"])
-        >>> bayes.predict([["good"], ["bad", "bad"]])
-        ['+', '-']
     """
 
     def __init__(
@@ -80,11 +75,6 @@ class NaiveBayes:
 
 
 def grams(tokens: Sequence[Hashable], longest: int) -> list[tuple[Hashable, ...]]:
-    """All n-grams of 1 to `longest` tokens.
-
-    Example:
-        >>> grams("a b c".split(), 2)
-        [('a',), ('b',), ('c',), ('a', 'b'), ('b', 'c')]
-    """
+    """All n-grams of 1 to `longest` tokens."""
     sizes = range(1, longest + 1)
     return [tuple(tokens[at : at + size]) for size in sizes for at in range(len(tokens) - size + 1)]

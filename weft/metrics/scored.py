@@ -129,15 +129,7 @@ class ScoreWithBaselines(NamedTuple):
 
 
 class ComparedOutputs(NamedTuple):
-    """Outputs, references, and the outputs of baselines, item by item.
-
-    Example:
-        >>> from weft.metrics import Accuracy
-        >>> compared = ComparedOutputs(["a", "b"], [["a"], ["x", "b"]], baselines={"always a": ["a", "a"]})
-        >>> found = compared.scored(Accuracy())
-        >>> found.value, dict(found.baselines)
-        (1.0, {'always a': 0.5})
-    """
+    """Outputs, references, and the outputs of baselines, item by item."""
 
     outputs: Any  # [N] of the kind that `reads` says
     references: Any  # [N] of the same kind; for texts a list of one or more for each output

@@ -39,10 +39,6 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
     Source: Tjong Kim Sang & Buchholz 2000, "Introduction to the CoNLL-2000 shared task: chunking", the script
     conlleval.
-
-    Example:
-        >>> [tuple(span) for span in spans(["B-PER", "I-PER", "O", "I-LOC", "B-LOC", "S-ORG", "U-ORG"])]
-        [(0, 1, 'PER'), (3, 3, 'LOC'), (4, 4, 'LOC'), (5, 5, 'ORG'), (6, 6, 'ORG')]
     """
     found: list[Span] = []
     before, letter_before = "", "O"
@@ -59,23 +55,13 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def are_spans(tags: Iterable[str]) -> bool:
-    """Whether these tags mark names: all are O or have a letter, as in B-PER, and not all are O.
-
-    Example:
-        >>> are_spans(["O", "B-PER"]), are_spans(["NOUN", "B-PER"]), are_spans(["O"])
-        (True, False, False)
-    """
+    """Whether these tags mark names: all are O or have a letter, as in B-PER, and not all are O."""
     named = set(tags) - {"O"}
     return bool(named) and all(TAG.fullmatch(tag) for tag in named)
 
 
 def scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme that tags follow: IOB2, IOB1, IOE, IOBES, BILOU or BMEWO.
-
-    Example:
-        >>> scheme([["B-PER", "I-PER", "O"]]), scheme([["I-PER", "I-PER", "B-PER"]]), scheme([["U-PER"]])
-        ('IOB2', 'IOB1', 'BILOU')
-    """
+    """The scheme that tags follow: IOB2, IOB1, IOE, IOBES, BILOU or BMEWO."""
     held = [list(tags) for tags in sentences]
     letters = {match[1] for tag in chain(*held) if (match := TAG.fullmatch(tag))}
     if letters & set("LU"):
@@ -91,13 +77,7 @@ def scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def by_type(hypotheses: Iterable[Sequence[str]], references: Iterable[Sequence[str]]) -> list[ClassRow]:
-    """Precision, recall and F1 of all names, then of each type by decreasing frequency in the references.
-
-    Example:
-        >>> rows = by_type([["B-PER", "O", "B-LOC"]], [["B-PER", "I-PER", "B-LOC"]])
-        >>> [(row.label, row.f1) for row in rows]
-        [('all names', 0.5), ('LOC', 1.0), ('PER', 0.0)]
-    """
+    """Precision, recall and F1 of all names, then of each type by decreasing frequency in the references."""
     right, predicted, there = Counter[str](), Counter[str](), Counter[str]()
     for ours, theirs in zip(hypotheses, references, strict=True):
         guessed, known = set(spans(ours)), set(spans(theirs))

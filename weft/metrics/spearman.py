@@ -42,12 +42,7 @@ class Spearman(NumberMetric):
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """[N] ranks from 1; equal values share their mean rank.
-
-    Example:
-        >>> ranks(np.array([7.0, 3.0, 7.0])).tolist()
-        [2.5, 1.0, 2.5]
-    """
+    """[N] ranks from 1; equal values share their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = counts.cumsum()
     return (ends - (counts - 1) / 2)[which]  # type: ignore[no-any-return]

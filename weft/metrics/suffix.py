@@ -19,11 +19,6 @@ class MostFrequentTag:
     (seen at most `rare` times) that share its longest known suffix of 5, 4, .. 1 letters and begin with the
     same kind of letter (capital or not), or that of all rare words of that kind. Ties go to the tag seen
     first.
-
-    Example:
-        >>> lowest = MostFrequentTag([(["the", "walking"], ["DET", "VERB"])])
-        >>> lowest.tag(["the", "talking"])
-        ['DET', 'VERB']
     """
 
     def __init__(self, examples: Iterable[tuple[Sequence[str], Sequence[str]]], *, rare: int = 10) -> None:

@@ -28,10 +28,6 @@ def tokenizer_of(references: Sequence[str]) -> str:
 
     Chinese is cut by "zh", Japanese by "ja-mecab", other scripts without spaces between words by "char", all
     others by "13a". Without MeCab, Japanese is cut by "char", and Korean, which has spaces, by "13a".
-
-    Example:
-        >>> tokenizer_of(["我喜欢喝茶。"]), tokenizer_of(["ฉันชอบดื่มชา"]), tokenizer_of(["I like tea."])
-        ('zh', 'char', '13a')
     """
     match writing(references):
         case "chinese":

@@ -24,12 +24,7 @@ class WordEdits(NamedTuple):
 
 
 def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> WordEdits:
-    """The fewest edits; ties go to the one with the most substitutions.
-
-    Example:
-        >>> edits("a b c".split(), "a x c d".split())
-        WordEdits(substitutions=1, deletions=0, insertions=1)
-    """
+    """The fewest edits; ties go to the one with the most substitutions."""
     row = [WordEdits(0, 0, count) for count in range(len(hypothesis) + 1)]
     for word in reference:
         before, row[0] = row[0], row[0]._replace(deletions=row[0].deletions + 1)

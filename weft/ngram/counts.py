@@ -28,7 +28,6 @@ def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Leve
 
     Args:
         tokens: [N] int < V; each sentence (or the whole text, if read as one) begins with `start`.
-        size: V.
 
     Example:
         >>> levels = count(np.array([0, 1, 2, 0, 1]), size=3, order=2, start=0)

@@ -92,12 +92,7 @@ def adjusted_counts(levels: list[Level]) -> list[np.ndarray]:
 
 
 def discounts(counts: np.ndarray) -> Discounts:
-    """D_1, D_2, D_3 from the counts of counts; FALLBACK unless each is between 0 and its count.
-
-    Example:
-        >>> discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4]))
-        Discounts(one=0.5, two=1.25, more=1.0, fallback=False)
-    """
+    """D_1, D_2, D_3 from the counts of counts; FALLBACK unless each is between 0 and its count."""
     n1, n2, n3, n4 = (int((counts == times).sum()) for times in (1, 2, 3, 4))
     if not min(n1, n2, n3):
         return Discounts(*FALLBACK, fallback=True)

@@ -29,7 +29,6 @@ class NGram:
 
     Args:
         orders: tables of orders 1 to n; the first has one row per token, in order.
-        size: V.
         start: the token <s>.
         fallback: True if some discounts could not be estimated.
     """

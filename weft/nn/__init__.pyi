@@ -41,6 +41,7 @@ from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
 from weft.nn.embed.weighted import Weighted as Weighted
 from weft.nn.encoders.bag import BagEncoder as BagEncoder
+from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
 from weft.nn.encoders.convolution import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
 from weft.nn.encoders.encoder import Memory as Memory

@@ -176,7 +176,7 @@ class Alibi(Distance):
         self.register_buffer("slopes", torch.tensor(slopes, dtype=torch.float64), persistent=False)
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        far = _apart(queries, keys, like).abs()[:, None].to(like.dtype)  # [B or 1, 1, T, S]
+        far = apart(queries, keys, like).abs()[:, None].to(like.dtype)  # [B or 1, 1, T, S]
         return Order(bias=-self.slopes.to(like.dtype)[:, None, None] * far)
 
 
@@ -213,7 +213,7 @@ class Relative(Distance):
         self.register_buffer("bucket_of", self._buckets(torch.arange(farthest + 1)), persistent=False)
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        bucket = self.bucket(_apart(queries, keys, like))
+        bucket = self.bucket(apart(queries, keys, like))
         return Order(bias=self.table(bucket).permute(0, 3, 1, 2))
 
     def bucket(self, apart: Tensor) -> Tensor:
@@ -242,7 +242,7 @@ def _tensor(positions: Where, like: Tensor) -> Tensor:
     return positions
 
 
-def _apart(queries: Where, keys: Where, like: Tensor) -> Tensor:
+def apart(queries: Where, keys: Where, like: Tensor) -> Tensor:
     """Key position minus query position, [B or 1, T, S]."""
     apart = _tensor(keys, like)[..., None, :] - _tensor(queries, like)[..., :, None]
     return apart if apart.dim() == 3 else apart[None]

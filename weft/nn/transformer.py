@@ -20,8 +20,9 @@ from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice
 
 Norm = Literal["before", "after", "parallel"]
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"]
-GATED = ("swiglu", "geglu")
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "geglu_exact"]
+GELU_GATED = ("geglu", "geglu_exact")
+GATED = ("swiglu", *GELU_GATED)
 """Activations with a second linear map."""
 
 Past = tuple[Tensor, Tensor]
@@ -34,7 +35,8 @@ class FeedForward(nn.Module):
         size: D.
         inner: hidden features.
         activation: g; "gelu_tanh" is GPT-2's approximation, "silu" is x sigmoid(x), "swiglu" multiplies
-            silu(W_1 x) by a second linear map, and "geglu" gelu_tanh(W_1 x) (Shazeer 2020).
+            silu(W_1 x) by a second linear map, and "geglu" gelu_tanh(W_1 x) (Shazeer 2020),
+            "geglu_exact" gelu(W_1 x).
         bias: whether there are b_1 and b_2.
         dropout: dropout rate of the hidden features.
 
@@ -81,7 +83,8 @@ class FeedForward(nn.Module):
             h = F.silu(h)
         else:
             gate, h = h.chunk(2, -1)
-            h = (F.silu(gate) if self.activation == "swiglu" else F.gelu(gate, approximate="tanh")) * h
+            approximate = "tanh" if self.activation == "geglu" else "none"
+            h = (F.silu(gate) if self.activation == "swiglu" else F.gelu(gate, approximate=approximate)) * h
         return self.second(self.dropout(h))
 
 
@@ -232,7 +235,8 @@ class TransformerBlock(Residual):
         y = self._norm_before(x, self.attention_norm)
         folded = y.reshape(cache.sources, -1, y.shape[2])  # [B, W T, D]
         entries = cache.append(layer, *self.attention.keys_values(folded, order))
-        causal = mask is None and x.shape[1] > 1
+        steps = x.shape[1]
+        causal = mask is None and (not isinstance(steps, int) or steps > 1)  # in a graph of any length
         return self._attended(x, y, entries, mask, causal, source, source_mask, order), entries
 
     def _attended(

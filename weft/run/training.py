@@ -16,7 +16,9 @@ from weft.metrics.scored import unread
 from weft.nn import devices
 from weft.run.loading import make_task, model_description, open_run
 from weft.run.scale import SIZES, gpu_overrides
+from weft.run.starting import with_start
 from weft.store import digests, files, locks, run_format, weights
+from weft.tasks.reused import VOCABULARIES
 from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
@@ -26,7 +28,7 @@ from weft.wording import numbered
 FREE = ("training", "decoding")
 """Sections that may change when a run is resumed; data and model may not."""
 
-KEPT = (("seed",), ("optimiser", "use"))
+KEPT = (("seed",), ("optimiser", "use"), ("lora",))
 """What of `training` may not change all the same: the checkpoints depend on it."""
 
 WHERE = ("data", "folder")
@@ -47,9 +49,12 @@ class CheckedRecipe(NamedTuple):
     scaled: Sequence[str] = ()  # overrides that training.scale: gpu stands for
 
 
-def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedRecipe:
-    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts."""
-    checked = _checked(recipe, plugins)
+def check_recipe(recipe: Table, *, plugins: Collection[str] = (), begun: Path | None = None) -> CheckedRecipe:
+    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts.
+
+    `begun` is the directory of a run that may have a copy of what its start was.
+    """
+    checked = _checked(recipe, plugins, begun)
     if checked.settings.scale != "gpu":
         return checked
     changes = gpu_overrides(checked.plain)
@@ -61,10 +66,11 @@ def check_recipe(recipe: Table, *, plugins: Collection[str] = ()) -> CheckedReci
     for change in changes:
         recipe = changed(recipe, change)
     note = f"training.scale: gpu: {', '.join(changes)}"
-    return _checked(recipe, plugins)._replace(note=note, scaled=changes)
+    return _checked(recipe, plugins, begun)._replace(note=note, scaled=changes)
 
 
-def _checked(recipe: Table, plugins: Collection[str]) -> CheckedRecipe:
+def _checked(recipe: Table, plugins: Collection[str], begun: Path | None = None) -> CheckedRecipe:
+    recipe = with_start(recipe, plugins, begun)
     task, plain = make_task(recipe, plugins=plugins)
     for section, key, value, why in task.implied():
         given = recipe.section(section, optional=True).value.get(key)
@@ -107,7 +113,7 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
     A run that has no checkpoint yet takes a changed recipe and begins again, so that a mistake that shows
     only when the data is read can be corrected in place.
     """
-    checked = check_recipe(recipe, plugins=plugins)
+    checked = check_recipe(recipe, plugins=plugins, begun=path)
     if devices.choose(checked.settings.device).type == "cpu" and checked.settings.scale == "gpu":
         slow = (
             "training.scale: gpu: these batches are slow on a CPU; training.scale=cpu has those of the recipe"
@@ -233,14 +239,14 @@ def _parts_of(old: Path, checked: CheckedRecipe, plugins: Collection[str]) -> di
     other = open_run(old, device="cpu", plugins=plugins)
     before = at(read_recipe(old / "recipe.yaml").plain(), ("model",))
     transfer.check_settings(checked.plain["model"], before or {}, parts)
-    found = {weights.START: transfer.pack(other.model, other.pipeline.rows(), parts, old)}
+    found = {weights.START: transfer.pack(other.model, other.pipeline.rows(), parts, old)} if parts else {}
     if transfer.VOCABULARY in chosen:
-        vocabulary = old / "tokenizer.json"
-        if not vocabulary.is_file():
+        every = [old / name for name in VOCABULARIES if (old / name).is_file()]
+        if not every:
             raise ConfigError(
                 f"{transfer.SETTING}: {old} has no tokenizer.json; leave out {transfer.VOCABULARY}"
             )
-        found[vocabulary.name] = vocabulary.read_bytes()
+        found[VOCABULARIES[0]] = every[0].read_bytes()
     return found
 
 
@@ -275,7 +281,7 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any], *, resu
         for taken_over in [path / weights.START, *_kept(path, checked.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
-    fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
+    fixed += [(("training", *keys), "a run keeps its seed, optimiser and lora") for keys in KEPT]
     for keys, reason in fixed:
         changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
         if changed and resumed:

@@ -17,13 +17,6 @@ def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
 
     "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, high only
     if all members agree; it is not normalised, so scores are lower).
-
-    Example:
-        >>> import torch
-        >>> sure = lambda token, state: (torch.tensor([[1.0, 1e-9]]).log(), state)
-        >>> even = lambda token, state: (torch.tensor([[0.5, 0.5]]).log(), state)
-        >>> ensemble([sure, even])(torch.tensor([0]), (None, None))[0].exp()
-        tensor([[0.7500, 0.2500]])
     """
     if not steps:
         raise ConfigError("ensemble: expected at least one model, got none")

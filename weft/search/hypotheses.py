@@ -118,10 +118,6 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
     """norm(n) for n = 0 to `longest`: [longest + 1] float64; norm(0) is set to 1 and not used.
 
     Powers are Python's own, so a trace replayed without torch is bit-identical.
-
-    Example:
-        >>> norms(3, 1.0).tolist()
-        [1.0, 1.0, 2.0, 3.0]
     """
     if not 0 <= alpha <= 10:
         raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")

@@ -82,7 +82,6 @@ class Chooser:
     """How tokens are chosen.
 
     Args:
-        asked: the search.
         length: most tokens that a board has room for.
     """
 

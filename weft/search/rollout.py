@@ -32,7 +32,6 @@ def rollout(
     Args:
         first: [B] int64, the token fed first.
         max_length: maximum number of tokens, eos counted; one number or [B].
-        count: N, rows per source.
     """
     limits = source_limits(max_length, first).repeat_interleave(count)
     longest = int(limits.max()) if len(limits) else 0

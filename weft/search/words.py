@@ -49,16 +49,7 @@ def next_words(
     banned: Sequence[int] = (),
     inside: bool = False,
 ) -> list[NextWord]:
-    """The likeliest words after a prefix, best first, from a beam of twice as many.
-
-    Example:
-        >>> chances = torch.tensor([[0.0, 0.6, 0.3, 0.1], [0.3, 0.1, 0.4, 0.2], [0.3, 0.3, 0.0, 0.4]]).log()
-        >>> edges = WordEdges(torch.tensor([True, True, False, False]), torch.zeros(4, dtype=torch.bool))
-        >>> step = lambda token, state: (chances[token], state)
-        >>> [best] = next_words(step, None, torch.tensor([0]), edges, eos=3, count=1)
-        >>> best.tokens, round(best.logp, 3)  # log(0.6 * (0.3 + 0.1 + 0.2))
-        ([1], -1.022)
-    """
+    """The likeliest words after a prefix, best first, from a beam of twice as many."""
     logp, state = checked_step(step, token, state, eos, banned)
     vocabulary = logp.shape[1]
     begins, ends = (edge.to(logp.device) for edge in edges)

@@ -40,15 +40,7 @@ SENTENCES = {
 
 
 class Application:
-    """The application and the threads behind it.
-
-    Args:
-        runs: name to run.
-        limits: limits of requests.
-        access: who may use it.
-        log: where each request is noted; None for nowhere.
-        suggestions: the file that keeps the translations that users suggest; None refuses them.
-    """
+    """The application and the threads behind it."""
 
     def __init__(
         self,
@@ -185,9 +177,10 @@ class Application:
         """The OpenAPI description of this server."""
         return description(self.app, self.runs, self.limits, keyed=self.access.keys is not None)
 
-    def drain(self) -> bool:
-        """Accept no more requests and answer the waiting ones; whether nothing is computed any more."""
-        return all([self.batcher.drain(), self.streams.drain()])
+    def drain(self) -> None:
+        """Accept no more requests, and answer the waiting ones for some seconds."""
+        self.batcher.drain()
+        self.streams.drain()
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

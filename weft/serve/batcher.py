@@ -142,17 +142,6 @@ class Turns:
     A lane's clock advances by the time that it computes, divided by its share; whenever the computing lane
     pauses, the waiting lane whose clock is furthest behind continues. A lane that was idle starts level with
     the others, less a head start, so that it cannot save up time.
-
-    Args:
-        shares: the share of each lane, in proportion to the others.
-        clock: seconds; a test may count steps instead.
-        head_start: seconds that a lane gets at once after it was idle.
-
-    Example:
-        >>> turns = Turns([4, 1])
-        >>> turns.begin(0)
-        >>> turns.pause(0)  # at each step: another lane may compute now
-        >>> turns.end(0)
     """
 
     def __init__(
@@ -221,12 +210,6 @@ class Lane:
     Clients take turns. Jobs with the same key share batches. A job that is larger than a batch is cut; after
     each of its batches it goes to the end of the queue. A thread never waits for a batch to fill; one that
     dies is replaced.
-
-    Args:
-        name: name of the thread.
-        rows: maximum items per batch.
-        turns: time sharing with the other lanes.
-        number: this lane's number there.
     """
 
     def __init__(self, name: str, rows: int, turns: Turns, number: int) -> None:
@@ -397,18 +380,12 @@ class Lane:
             del found[: len(part.numbers)]
 
 
-LAST_SECONDS = 5.0
+LAST_SECONDS = 2.0
 """How long `Batcher.drain` waits for the threads to end."""
 
 
 class Batcher:
-    """A bounded queue in lanes, and the threads that empty it.
-
-    Args:
-        name: name of the threads.
-        most: maximum number of waiting items; a client with few of them may add some to a full queue.
-        rows: maximum items per batch; a larger job is cut into several.
-    """
+    """A bounded queue in lanes, and the threads that empty it."""
 
     def __init__(self, name: str, *, most: int, rows: int) -> None:
         self.most = most
@@ -494,15 +471,14 @@ class Batcher:
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         return _emitted(job, events)
 
-    def drain(self) -> bool:
-        """Accept no more jobs and answer the waiting ones; whether that was done in `LAST_SECONDS`."""
+    def drain(self) -> None:
+        """Accept no more jobs, and wait at most `LAST_SECONDS` until the waiting ones are answered."""
         self._draining = True
         for lane in self._lanes:
             lane.drain()
         end = time.monotonic() + LAST_SECONDS
         for lane in self._lanes:
             lane.join(max(0.0, end - time.monotonic()))
-        return not any(lane.alive for lane in self._lanes)
 
 
 async def _emitted(job: BatchJob, events: asyncio.Queue[Any]) -> AsyncGenerator[dict[str, Any], None]:

@@ -28,11 +28,7 @@ KIND = "language model"
 
 
 class Completions:
-    """The handlers.
-
-    Args:
-        backend: the runs and what answers for them.
-    """
+    """The handlers."""
 
     def __init__(self, backend: Backend) -> None:
         self.runs, self.batcher, self.streams, self.limits = backend

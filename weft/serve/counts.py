@@ -30,12 +30,7 @@ STEPS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 2
 
 
 class Counts:
-    """The metrics of /metrics.
-
-    Args:
-        batchers: name in the metrics to batcher.
-        deadline_seconds: maximum time of a request, the last bucket of its histogram.
-    """
+    """The metrics of /metrics."""
 
     def __init__(self, batchers: dict[str, Batcher], deadline_seconds: float) -> None:
         own = CollectorRegistry()
@@ -88,14 +83,7 @@ class Counts:
 
 
 class AccessLog:
-    """One JSON line for each request: no text, no query string, no key.
-
-    Args:
-        path: the file to append to, opened again after logrotate has moved it; "-" for standard output.
-
-    Raises:
-        ConfigError: it cannot be written.
-    """
+    """One JSON line for each request: no text, no query string, no key."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -133,14 +121,7 @@ class AccessLog:
 
 
 class RequestCounter:
-    """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels.
-
-    Args:
-        app: the application to call.
-        routes: those of the application; a request may be refused before one of them is chosen.
-        counts: where to count.
-        log: where to note each request; None for nowhere.
-    """
+    """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels."""
 
     def __init__(
         self, app: ASGIApp, routes: Sequence[BaseRoute], counts: Counts, log: AccessLog | None

@@ -54,11 +54,6 @@ class Shelf:
     """Keeps files that a client fetches later, in a folder that all processes of a user's servers share.
 
     The name of a file is secret: a client that has it may read the file.
-
-    Args:
-        folder: created with the first file; by default in the system's folder for temporary files.
-        seconds: after which a file is removed.
-        largest: bytes of the files of one client.
     """
 
     def __init__(
@@ -113,12 +108,7 @@ class Shelf:
 
 
 class Documents:
-    """The handlers.
-
-    Args:
-        translation: translates sentences.
-        shelf: keeps the translations.
-    """
+    """The handlers."""
 
     def __init__(self, translation: TranslationHandlers, shelf: Shelf) -> None:
         self.translation = translation

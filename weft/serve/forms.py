@@ -392,11 +392,7 @@ def client_of(scope: Scope) -> str:
 
 
 class OpenBodies:
-    """Counts the bytes of the bodies of requests in progress, in memory and in temporary files.
-
-    Args:
-        limits: `bodies_bytes` and `client_bytes` of it.
-    """
+    """Counts the bytes of the bodies of requests in progress, in memory and in temporary files."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self.limits = limits
@@ -424,12 +420,6 @@ class BodyLimits:
     """Refuses bodies that are too large, too many, or arrive too slowly, while they are read.
 
     A form with a document may be larger than other bodies; bodies are short where their key is inside.
-
-    Args:
-        app: the application to call.
-        limits: limits of requests.
-        documents: the address that takes documents.
-        keyed: whether requests need a key; without one only the beginning of a body is read.
     """
 
     def __init__(self, app: ASGIApp, limits: ServerLimits, documents: str, *, keyed: bool) -> None:

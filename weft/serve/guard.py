@@ -60,17 +60,11 @@ def is_open(path: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may use the server.
+    """Who may use the server."""
 
-    Args:
-        hosts: host names besides localhost and IP addresses, lower case; "*" allows all.
-        origins: web sites whose pages may use the server, such as https://app.example.org; "*" allows all.
-        keys: the keys, one of which is required; None requires none.
-    """
-
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
-    keys: Keys | None = None
+    hosts: tuple[str, ...] = ()  # besides localhost and IP addresses, lower case; "*" allows all
+    origins: tuple[str, ...] = ()  # such as https://app.example.org; "*" allows all
+    keys: Keys | None = None  # one of them is required
 
     def __post_init__(self) -> None:
         for host in self.hosts:
@@ -118,12 +112,7 @@ class Access:
 
 
 class Guard:
-    """Checks the host and the origin of each request, and adds headers for browsers to each response.
-
-    Args:
-        app: the application to call.
-        access: who may use the server.
-    """
+    """Checks the host and the origin of each request, and adds headers for browsers to each response."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
@@ -171,12 +160,7 @@ def sign_in(request: Request, access: Access, given: SignIn) -> Response:
 
 
 class KeyGuard:
-    """Requires a key for every address but OPEN. Without a header, `forms.fields` checks it for FIELDS.
-
-    Args:
-        app: the application to call.
-        keys: the keys.
-    """
+    """Requires a key for every address but OPEN. Without a header, `forms.fields` checks it for FIELDS."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self.app = app

@@ -1,8 +1,8 @@
 """API keys: the file with their hashes, and the rate limit of each key. Read next: guard.py.
 
-A key has 256 random bits, so a plain SHA-256 hides it: there is nothing to guess, and the
-file does not open the server. Every request looks whether the file has changed, and reads it then. A key is
-valid while a correct line has it; no key is valid while the file cannot be read.
+A key has 256 random bits, so a plain SHA-256 hides it: there is nothing to guess, and the file does not open
+the server. Every request reads the file. A key is valid while a correct line has it; no key is valid while
+the file cannot be read.
 """
 
 import contextlib
@@ -22,25 +22,19 @@ from weft.errors import ConfigError
 from weft.serve.limits import Refusal, refusal_of_disk
 from weft.store import jsonfile
 
-LARGEST = 16 * 2**20
-"""Maximum bytes of the file."""
+LARGEST = 4 * 2**20
+"""Maximum bytes of the file, which is read for every request."""
 
 LINE = re.compile(r"(?P<name>[A-Za-z0-9._@-]{1,64}):(?P<hash>[0-9a-f]{64})(?::(?P<limit>[1-9][0-9]{0,8}))?")
 FORM = "NAME:SHA256 or NAME:SHA256:REQUESTS_PER_MINUTE"
 
 
 class Owner(NamedTuple):
-    """The owner of a key.
-
-    Args:
-        name: appears in the access log.
-        digest: SHA-256 of the key.
-        per_minute: maximum number of requests per minute; 0 for any number.
-    """
+    """The owner of a key."""
 
     name: str
     digest: bytes
-    per_minute: int
+    per_minute: int  # requests; 0 for any number
 
 
 def new_key(name: str) -> tuple[str, str]:
@@ -50,10 +44,6 @@ def new_key(name: str) -> tuple[str, str]:
     if not LINE.fullmatch(line):
         raise ConfigError(f"--new-key {name}: expected 1 to 64 letters, digits or ._@- as the name")
     return key, line
-
-
-SETTLED_SECONDS = 2.0
-"""A file that was changed less long ago is read again, as a second change may have left the same times."""
 
 
 class KeyFile(NamedTuple):
@@ -90,19 +80,10 @@ def parsed(content: bytes, path: Path) -> KeyFile:
 
 
 class Keys:
-    """The keys that a server accepts, read from a file whenever it has changed.
-
-    Args:
-        path: the file.
-
-    Raises:
-        ConfigError: it cannot be read, has no key, or a line has another form.
-    """
+    """The keys that a server accepts, read from a file whenever it has changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read_state: tuple[int, ...] | None = None
-        """What the system says of the file as it was read last; None if it may have changed since."""
         self._content = self._read()
         self._file = parsed(self._content, path)
         self._said = ""
@@ -142,16 +123,8 @@ class Keys:
         self._spent = Allowances(file)
 
     def _read(self) -> bytes:
-        """The content; the one that was read last if the file has not changed since."""
         try:
-            state, settled = _state(self.path)
-            if state == self._read_state:
-                return self._content
-            self._read_state = None
-            content = jsonfile.read_bytes(self.path, LARGEST)
-            if settled and _state(self.path)[0] == state:
-                self._read_state = state
-            return content
+            return jsonfile.read_bytes(self.path, LARGEST)
         except (OSError, ValueError) as error:  # a ValueError for a pipe, or a path with a NUL
             why = getattr(error, "strerror", None) or error
             raise ConfigError(f"--api-keys {self.path}: cannot be read ({why})") from error
@@ -159,11 +132,10 @@ class Keys:
     def _reread(self) -> None:
         try:
             content = self._read()
-            if content is not self._content and content != self._content:
+            if content != self._content:
                 self._file = parsed(content, self.path)
             self._content = content
         except ConfigError as error:
-            self._read_state = None
             self._say(f"{error}; until it can be read again, no key is accepted")
             raise Refusal(503, "the API keys of this server cannot be read at the moment") from error
         mistakes, said = self._file.mistakes, ""
@@ -181,20 +153,8 @@ class Keys:
         self._said = sentence
 
 
-def _state(path: Path) -> tuple[tuple[int, ...], bool]:
-    """What changes with every change of a file, and whether its last change is long ago."""
-    now = path.stat()
-    # The time of its last change of any kind, ctime, is what no program can set.
-    state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-    return state, time.time() - now.st_ctime > SETTLED_SECONDS
-
-
 class Allowances:
-    """What is left of the allowances, by name: (requests left, when). Used in a `with` statement.
-
-    Args:
-        file: where processes share it; None for one process. A lock of the file ends with its process.
-    """
+    """What is left of the allowances, by name: (requests left, when). Used in a `with` statement."""
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
         self._file = file

@@ -66,11 +66,7 @@ def may(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def streams(answer: Any, *, done: bool = False) -> dict[str, Any]:
-    """Server-sent events as the content of a response.
-
-    Args:
-        done: whether `[DONE]` is the last.
-    """
+    """Server-sent events as the content of a response."""
     about = TypeAdapter(answer).json_schema(ref_template="#/components/schemas/{model}")
     parts = about.pop("$defs", {})
     if parts:

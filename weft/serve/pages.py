@@ -45,11 +45,7 @@ CLOSED = {
 
 
 class Pages:
-    """The handlers.
-
-    Args:
-        backend: the runs and what answers for them.
-    """
+    """The handlers."""
 
     def __init__(self, backend: Backend) -> None:
         self.runs, self.batcher, self.streams, self.limits = backend

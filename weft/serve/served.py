@@ -44,18 +44,7 @@ class Version(NamedTuple):
 
 
 class ServedRun:
-    """A run directory under a name, with the model that it had when it was opened (see Reloader).
-
-    Args:
-        path: the run directory; a run in training has no model before its first validation.
-        name: its name in the interface.
-        device, plugins: as in open_run.
-        glossary: for a run that rewrites texts, instead of the one in its recipe.
-
-    Raises:
-        CheckpointError: not a run directory.
-        DataError: the glossary is damaged.
-    """
+    """A run directory under a name, with the model that it had when it was opened (see Reloader)."""
 
     def __init__(
         self, path: Path, name: str, device: str, plugins: Sequence[str], glossary: Path | None = None
@@ -286,11 +275,7 @@ class Backend(NamedTuple):
 
 
 class Reloader:
-    """Looks for runs that have changed.
-
-    Args:
-        runs: name to run.
-    """
+    """Looks for runs that have changed."""
 
     def __init__(self, runs: dict[str, ServedRun]) -> None:
         self.runs = runs

@@ -8,7 +8,9 @@ has such limits (deploy/nginx.conf); `QuietConnections` is for a server without 
 import asyncio
 import atexit
 import contextlib
+import faulthandler
 import logging
+import math
 import os
 import signal
 import socket
@@ -29,6 +31,11 @@ from weft.serve.app import Application
 from weft.serve.limits import ServerLimits
 
 GRACE_SECONDS = 30
+"""How long requests may take after the signal to end; then their connections are closed."""
+
+END_SECONDS = 10
+"""How long the rest may take after that; then the process prints where it waits, and ends with code 1."""
+
 LAST_SECONDS = 1.0
 """How long connections may still send a request when the server is shutting down."""
 
@@ -44,12 +51,7 @@ FILES = 64
 
 
 class Tls(NamedTuple):
-    """Files in PEM format.
-
-    Args:
-        certificate: the certificate, followed by those that lead to a known authority.
-        key: its private key, without a password.
-    """
+    """Files in PEM format."""
 
     certificate: Path
     key: Path
@@ -77,12 +79,7 @@ class Quiet(NamedTuple):
 
 
 class QuietConnections:
-    """Closes connections whose clients send or read nothing for too long, or the oldest of too many.
-
-    Args:
-        connections: the open ones of the server.
-        limits: `connections`, `header_seconds` and `body_seconds` of it.
-    """
+    """Closes connections whose clients send or read nothing for too long, or the oldest of too many."""
 
     def __init__(self, connections: set[Any], limits: ServerLimits) -> None:
         self._open = connections
@@ -119,14 +116,7 @@ class QuietConnections:
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's, which closes quiet connections and answers what has been asked before it ends.
-
-    Args:
-        serving: the application.
-        tls: certificate and private key (PEM); None for plain HTTP.
-        listens: called once it listens.
-        grace_seconds: how long open requests may take after a signal to end.
-    """
+    """Uvicorn's, which closes quiet connections and answers what has been asked before it ends."""
 
     def __init__(
         self,
@@ -158,6 +148,7 @@ class Server(uvicorn.Server):
                 ssl_keyfile=tls.key if tls else None,
             )
         )
+        self._grace = grace_seconds
         self._quiet = QuietConnections(self.server_state.connections, self._limits)
         self._listens = listens
         self._count = 0  # of accepted connections
@@ -190,9 +181,11 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept what the system has accepted, answer it and what is on its way, and close each connection.
 
-        The system resets connections that wait in a socket which is closed.
+        The system resets connections that wait in a socket which is closed. Uvicorn cancels what is late, but
+        a cancelled request still waits for a client that does not read, so its connection is closed.
         """
         self.server_state.default_headers.append((b"connection", b"close"))
+        last = time.monotonic() + self._grace
         end = time.monotonic() + ACCEPT_SECONDS
         before = -1
         while self._count != before and time.monotonic() < end:
@@ -213,10 +206,17 @@ class Server(uvicorn.Server):
         end = time.monotonic() + LAST_SECONDS
         while self.server_state.connections and time.monotonic() < end:
             await asyncio.sleep(0.05)
+        self.config.timeout_graceful_shutdown = max(0, math.ceil(last - time.monotonic()))
         await super().shutdown(sockets)
+        for left in self.server_state.connections:
+            left.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_SECONDS)
 
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
         """Begin to end. Uvicorn's raises the signal again at the end, as if that were a failure."""
+        if not self.should_exit:
+            faulthandler.dump_traceback_later(self._grace + END_SECONDS, exit=True, file=2)
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
@@ -284,12 +284,13 @@ def serve(
     """Answer until a signal comes and what was begun is finished; for the arguments see Server."""
     server = Server(serving, tls, listens=listens, grace_seconds=grace_seconds)
     asyncio.run(server.serve(sockets=[listening]))
-    if not serving.drain():
-        atexit.register(_leave)
+    serving.drain()
+    faulthandler.cancel_dump_traceback_later()
+    atexit.register(_leave)
 
 
 def _leave() -> None:
-    """End at once: a thread that still computes while Python ends aborts the process."""
+    """End at once: Python aborts if a thread still computes while it ends, and else tidies up for seconds."""
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     os._exit(0)

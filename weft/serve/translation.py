@@ -44,13 +44,7 @@ SUGGESTIONS_BYTES = 100 * 2**20
 
 
 class TranslationHandlers:
-    """The handlers.
-
-    Args:
-        backend: the runs and what answers for them.
-        keyed: whether requests need an API key.
-        suggestions: the file that keeps the translations that users suggest; None refuses them.
-    """
+    """The handlers."""
 
     def __init__(self, backend: Backend, *, keyed: bool, suggestions: Path | None) -> None:
         self.runs, self.batcher, self.streams, self.limits = backend

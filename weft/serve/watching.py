@@ -7,7 +7,6 @@ Read next: pages.py; page/page.js.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
-from weft.search.required import MOST_WORDS
 from weft.search.trace import Candidate, Trace
 from weft.serve.batcher import ClientLeft, Emit, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
@@ -130,12 +128,7 @@ def several(
 
 
 class ProgressTrace(Trace):
-    """A trace that reports the best hypothesis after each step.
-
-    Args:
-        tell: called with its tokens.
-        stopped: tells whether the client has left.
-    """
+    """A trace that reports the best hypothesis after each step."""
 
     def __init__(self, tell: Callable[[list[int]], None], stopped: Stopped) -> None:
         super().__init__()
@@ -189,19 +182,16 @@ def _translate_each(
     text, beam = given["sentences"], given["beam"]
     decoding = own.as_beam(beam, nbest=1, diverse=1, require=())
     model: Any = without(run, given["edits"])
-    used = translator(run, given["target"], decoding, stopped, model)
+    used = translator(run, given["target"], decoding, stopped, model).with_glossary(given["terms"])
     found: list[str] = []
     remarks = Remarks()
     for sentence in text.sentences:
-        required = given["terms"].required(sentence)
         try:
-            asked = replace(decoding, require=required)
-            writer = translator(run, given["target"], asked, stopped, model) if required else used
-            ((_, (best, *_)),) = writer.pairs([sentence])
+            ((_, (best, *_)),) = used.pairs([sentence])
         except (ConfigError, DataError, ShapeError) as error:
             raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error
-        lacking = writer.lacking(sentence)
-        lacked = writer.lacked if lacking else ""
+        lacking = used.lacking(sentence)
+        lacked = used.lacked if lacking else ""
         remarks.see(repr(sentence[:40]), lost=best.lost, lacking=lacking, lacked=lacked)
         found.append(best.text)
         emit({"event": "draft", "text": text.joined(found)})
@@ -221,17 +211,20 @@ def _translate(
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
 
-    trace, terms = ProgressTrace(tell, stopped), _terms(found, given)
+    found = found.with_glossary(given["terms"])
+    trace, terms = ProgressTrace(tell, stopped), found.terms(given["text"])
+    finished = not (given["prefix"] or edits.looks)
     try:
-        kept = None if terms else trace  # a grid of beams has no tree
-        hypotheses = found.search([source], kept, terms=terms)
+        asked = ((), ()) if finished else (terms, ())
+        hypotheses = found.search([source], None if any(asked) else trace, asked=asked)
     except ConfigError as error:
-        if not given["terms"].required(given["text"]):
+        if not terms:
             raise
         raise Refusal(400, f"terms: {error}") from error
     best = to_lists(hypotheses, EOS)[0]
-    rows, notes = _finished(found, given, best, hypotheses.score[0].tolist())
-    path = _path(trace, best[0])
+    rows, notes = _finished(found, given["text"], best, hypotheses.score[0].tolist(), finished=finished)
+    written = rows[0].tokens or best[0]
+    tree = _tree(trace, _path(trace, written), found) if written == best[0] else []
     emit(
         {
             "event": "done",
@@ -240,9 +233,9 @@ def _translate(
             "terms": terms,
             "notes": notes,
             "others": [{"text": row.text, "score": row.score} for row in rows],
-            **_looked(found, source, best[0], text, bool(edits.looks)),
-            "pieces": len(best[0]),
-            "tree": _tree(trace, path, found),
+            **_looked(found, source, written, text, bool(edits.looks)),
+            "pieces": len(written),
+            "tree": tree,
         }
     )
 
@@ -266,20 +259,12 @@ def reading(
     return found, text, source
 
 
-def _terms(found: Translator, given: dict[str, Any]) -> tuple[str, ...]:
-    """The words that the answer must contain: by the page's own terms, then by the glossary."""
-    own = given["terms"].required(given["text"])
-    return tuple(dict.fromkeys([*own, *found.terms(given["text"])]))[:MOST_WORDS]
-
-
 def _finished(
-    found: Translator, given: dict[str, Any], best: list[list[int]], scores: list[float]
+    found: Translator, text: str, best: list[list[int]], scores: list[float], *, finished: bool
 ) -> tuple[list[SearchResult], list[str]]:
     """The answers with what they keep of the text, and what they lack of it."""
-    text = given["text"]
     texts = [found.target.decode(tokens) for tokens in best]
     rows = [SearchResult(*one) for one in zip(texts, scores, scores, best, strict=False)]
-    finished = not (given["prefix"] or given["edits"].looks)
     if finished:
         kept = found.finished(text, rows)
         rows = [one._replace(score=row.score) for one, row in zip(kept, rows, strict=True)]

@@ -45,10 +45,10 @@ class Worker(NamedTuple):
     process: BaseProcess
     listens: Connection
 
-    def ready(self) -> bool:
-        """Wait until it listens; False if it has died or needs too long."""
+    def ready(self, ending: Callable[[], bool]) -> bool:
+        """Wait until it listens; False if it has died, needs too long, or all shall end."""
         end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end and self.process.is_alive():
+        while time.monotonic() < end and self.process.is_alive() and not ending():
             if self.listens.poll(LOOK_SECONDS):
                 return True
         return self.listens.poll()
@@ -60,16 +60,7 @@ class Worker(NamedTuple):
 
 
 class ServerProcesses:
-    """The parent.
-
-    Args:
-        runs: opens the runs; on the CPU, because processes cannot share a GPU's memory after a fork.
-        count: number of workers.
-        answer: what a worker does: answer with these runs until a signal; call the function once it listens.
-
-    Raises:
-        ConfigError: this system cannot fork.
-    """
+    """The parent; on the CPU, as processes cannot share a GPU's memory after a fork."""
 
     def __init__(
         self,
@@ -93,11 +84,7 @@ class ServerProcesses:
         self._warm(self.runs)
 
     def run(self, grace_seconds: float, close: Callable[[], None]) -> None:
-        """Answer until a signal comes and what was begun is finished.
-
-        Args:
-            close: closes the parent's copy of the socket, so that it ends with the last worker's.
-        """
+        """Answer until a signal comes and what was begun is finished."""
         before = {one: signal.signal(one, self._end) for one in STOPS}
         try:
             self._workers = [self._start() for _ in range(self._count)]
@@ -184,7 +171,7 @@ class ServerProcesses:
         self.runs.update(fresh)
         for number, old in enumerate(self._workers):
             new = self._start()
-            if not new.ready():
+            if not new.ready(lambda: self._ending):
                 new.stop(signal.SIGKILL)
                 self.runs.update(before)
                 reloading.reject(fresh.values())

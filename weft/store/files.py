@@ -63,16 +63,7 @@ def flush_directory(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` at the end of the block; an error keeps the old file.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     with replacing(Path(folder) / "a.txt") as file:
-        ...         _ = file.write(b"one")
-        ...     [each.name for each in Path(folder).iterdir()]
-        ['a.txt']
-    """
+    """Open a temporary file that replaces `path` at the end of the block; an error keeps the old file."""
     temporary = _temporary(path)
     try:
         with open(temporary, "wb") as file:

@@ -107,6 +107,37 @@ def _checksum(data: bytes) -> int:
     return zlib.crc32(memoryview(data)[8 + int.from_bytes(data[:8], "little") :])
 
 
+ORIGINAL, LOW_RANK = ".parametrizations.weight.original", ".parametrizations.weight.0."
+"""Ends of the names of a matrix, and of the narrow matrices that are added to it; see train/lora.py."""
+
+
+def plus_low_rank(weight: Tensor, a: Tensor, b: Tensor, scale: Tensor) -> Tensor:
+    """W + s B A, for W [O, I], A [R, I] and B [O, R]."""
+    return weight + scale * (b @ a)
+
+
+def merged(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights in which what was added to a matrix is part of it.
+
+    Example:
+        >>> parts = {"original": torch.ones(2, 2), "0.a": torch.ones(1, 2), "0.b": torch.ones(2, 1)}
+        >>> named = {f"x.parametrizations.weight.{key}": one for key, one in parts.items()}
+        >>> merged({**named, "x.parametrizations.weight.0.scale": torch.tensor(2.0)})["x.weight"].tolist()
+        [[3.0, 3.0], [3.0, 3.0]]
+    """
+    found: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        place = name.removesuffix(ORIGINAL)
+        if place != name:
+            parts = [tensors.get(f"{place}{LOW_RANK}{part}") for part in ("a", "b", "scale")]
+            if any(part is None for part in parts):
+                raise ValueError(f"{name} lacks the matrices that are added to it")
+            found[f"{place}.weight"] = plus_low_rank(tensor, *parts)  # type: ignore[arg-type]
+        elif LOW_RANK not in name:
+            found[name] = tensor
+    return found
+
+
 def load(path: Path) -> dict[str, Tensor]:
     """Load the weights of a file, on the CPU."""
     return read(path).tensors
@@ -116,6 +147,7 @@ def read(path: Path) -> StoredWeights:
     """Read a file of weights, on the CPU."""
     try:
         found = unpack_stored(path.read_bytes())
+        found = found._replace(tensors=merged(found.tensors))
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); train the run first") from error
     except MemoryError:

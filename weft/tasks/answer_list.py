@@ -32,7 +32,6 @@ class AnswerList(Sequence[T], Generic[T]):
 
     Args:
         found: the answers, None for a missing input; read as far as they are needed, and kept.
-        value: what Python gets of an answer.
         cell: from a value to its cell in an array; by default the value.
         index: of the inputs, where they are of pandas.
 
@@ -149,12 +148,7 @@ class AnswerList(Sequence[T], Generic[T]):
 
 
 def missing(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or pandas' NA and NaT.
-
-    Example:
-        >>> missing(None), missing(float("nan")), missing(""), missing(0.0)
-        (True, True, False, False)
-    """
+    """Whether a cell is empty: None, NaN, or pandas' NA and NaT."""
     if isinstance(value, float | np.floating):
         return bool(np.isnan(value))
     return value is None or type(value).__name__ in ("NAType", "NaTType")

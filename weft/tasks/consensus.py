@@ -22,12 +22,7 @@ def chosen(texts: Sequence[str], how: SearchSettings) -> Sequence[int]:
 
 
 def least_risk(texts: Sequence[str], count: int = 1) -> list[int]:
-    """The places of the `count` different texts with the highest expected utility, best first.
-
-    Example:
-        >>> least_risk(["a dog ran", "the cat sat", "the cat sat down"], 2)
-        [2, 1]
-    """
+    """The places of the `count` different texts with the highest expected utility, best first."""
     drawn = Counter(texts)
     different = list(drawn)
     pairs = [(text, reference) for text in different for reference in different]

@@ -281,9 +281,6 @@ def samples_of(count: int, shown: int = 3) -> list[int]:
     Training seeds torch's generator before each validation, so a repeated validation shows the same samples.
     The state of that generator is unchanged.
 
-    Args:
-        shown: number of samples wanted.
-
     Returns:
         At most `shown` different numbers below `count`, in ascending order.
     """

@@ -28,7 +28,6 @@ class Graph(NamedTuple):
         name: of its file, without an extension.
         module: takes the inputs in order, returns the outputs in order.
         examples: inputs by name, two sets that differ in the size of every axis that varies.
-        outputs: their names.
     """
 
     name: str
@@ -51,7 +50,6 @@ class ModelExport(NamedTuple):
     """A model as graphs, and how to use them.
 
     Args:
-        graphs: all of the model.
         settings: what a program must know to use them, for weft.json; its key "kind" names the way.
         files: further files by name, such as tokenizer.json.
         examples: gives that many inputs, as a user would type them; the export is compared with Weft on them.
@@ -59,7 +57,6 @@ class ModelExport(NamedTuple):
         scored: gives validation inputs, and a function from answers to the name and value of a score;
             None where the task has no score of texts.
         shown: the text of an answer of Weft, in the form of the program.
-        same: whether two texts are the same answer.
         distance: of two answers that are numbers, as a share of the largest number; None for other answers.
             8-bit weights change such answers a little, so they are measured and not counted.
         options: of the predictor and of the program when their answers are compared, such as no sampling.

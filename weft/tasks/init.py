@@ -45,6 +45,13 @@ TRAIN = Option("train", "Training file.", Path)
 VALID = Option("valid", "Validation file. Default: the one next to the training file, if any.", Path)
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
+START = Option(
+    "start",
+    "Run whose encoder and vocabulary the model starts with: of a masked or language model, a translator, or "
+    "a checkpoint that weft import has read. Written without a trial.",
+    Path,
+)
+
 
 class ModelCandidate(NamedTuple):
     """A model that `weft init` may try, a value of its option --model."""
@@ -137,6 +144,7 @@ class NewRecipe(NamedTuple):
     steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
     examples: int = 0  # training examples and their parts, as `Trial` counts them
     parts: int = 0
+    run: Path | None = None  # of a trial that trained this recipe to its end
 
 
 class Init(ABC):
@@ -147,9 +155,7 @@ class Init(ABC):
 
     Attributes:
         about: a phrase for the list of commands: "A tagger for words in sentences."
-        details: further sentences for the command's help.
         examples: example arguments, without `weft init <task>`.
-        options: options of the command, besides --output.
         output: default name of the recipe; if empty, <task>.yaml.
         cells: options that name the columns of data given as tuples in Python (weft.fit).
         trial: the models that are tried first; None for a task with one.
@@ -200,11 +206,9 @@ class Init(ABC):
 
         Args:
             given: value of each option by name; None for an option that was not given.
-            say: prints what was guessed.
 
         Raises:
             ConfigError: the options do not fit together.
-            DataError: files are missing, damaged or too small.
         """
 
     def check(self, *words: object) -> tuple[str, ...]:
@@ -233,11 +237,9 @@ class TemplateInit(Init):
 
         Args:
             given: value of each option by name; None for an option that was not given.
-            say: prints what was guessed.
 
         Raises:
             ConfigError: the options do not fit together.
-            DataError: files are missing, damaged or too small.
         """
 
 
@@ -256,9 +258,7 @@ class Survey(NamedTuple):
     """Properties of the texts of a task.
 
     Attributes:
-        texts: number of texts, lines or pairs.
         words: in all of them; of a pair, those of the longer side. In scripts without spaces, signs.
-        longest: words of the longest text.
         characters: in all of them, with the ends of lines.
         seen: how often each word occurs, in the first `most` texts.
         units: what `words` counts: words, characters, or both if the sides of pairs differ.
@@ -293,13 +293,7 @@ def survey(
     cut: Callable[[str], Iterable[str] | Mapping[str, int]] = units,
     most: float = math.inf,
 ) -> Survey:
-    """Read all texts once.
-
-    Example:
-        >>> found = survey([("a rose is a rose",), ("so it is",)])
-        >>> found.texts, found.words, found.longest, found.repeated
-        (2, 8, 5, 3)
-    """
+    """Read all texts once."""
     count = words = longest = characters = 0
     seen: Counter[str] = Counter()
     shown: dict[tuple[int, int], list[str]] = defaultdict(list)  # texts of each side
@@ -332,6 +326,14 @@ def survey_sides(texts: Iterable[tuple[str, ...]], path: Path) -> tuple[Survey, 
         raise DataError("expected at least a few thousand pairs, got none", path=path)
     parts = count_parts(seen.seen, "bpe").items()
     return seen, sum(count > 1 and len(part) > 1 for part, count in parts)
+
+
+def started(given: Mapping[str, Any]) -> dict[str, object]:
+    """The values of a template about `--start`: `$start`, the run, and `$started`."""
+    start = given["start"]
+    if start is not None and given["model"] is not None:
+        raise ConfigError(f"--model {given['model']}: --start {start} gives the model; leave one of them out")
+    return {"start": start, "started": only(start)}
 
 
 def examples_held_out(examples: int) -> int:

@@ -154,20 +154,12 @@ class Inspection:
     """One input and the model's output; fields that do not apply to a task stay empty.
 
     Args:
-        text: the input.
-        answer: the model's answer.
         source: the pieces of the input, one per position.
         target: the pieces that the decoder read, with the start symbol.
         batch: input and the model's own answer, for `model.loss`.
-        hypotheses: the results of a search, best first.
-        searched: the search itself.
         choices: the decision at each token.
-        chosen_what: names the choices, for a title.
-        vectors: embeddings.
         weights: the weight of each word of the input, and what the weights are.
         features: the weights of features of words, for a linear model.
-        forecast: the forecast of a series.
-        picture: a picture that was read or drawn.
         heard: a recording, and the frames that its transcript attended to.
         copied: [T] the copied share of each piece of the best hypothesis, for a model that can copy.
     """
@@ -262,8 +254,6 @@ def vectors_of(
 
     Args:
         own: [S, D] of the input in its context; None if a state is not that of a piece.
-        context: reads another sentence.
-        valid: the run's own sentences.
     """
     table = table_of(part, len(names))
     if table is None or not chosen:

@@ -49,7 +49,7 @@ class Lexicon:
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
-        features: reads sentences for a linear model instead, if the model is one.
+        reader: reads sentences instead, for a model over features or pieces of words.
         form: of the training data, if it is one of ../data/conll.py.
     """
 
@@ -72,7 +72,7 @@ class Lexicon:
         )
         self.lowercase = lowercase
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
-        self.features: Callable[[Sequence[Sequence[str]]], tuple[Tensor, Tensor]] | None = None
+        self.reader: Callable[[Sequence[Sequence[str]]], tuple[Any, Tensor]] | None = None
         self._word = {word: number for number, word in enumerate(words, 2)}
         self._letter = {letter: number for number, letter in enumerate(letters, 2)}
         self._tag = {tag: number for number, tag in enumerate(tags)}
@@ -138,10 +138,10 @@ class Lexicon:
         tensors = (torch.from_numpy(each) for each in (words, letters, which))
         return Spelled(*tensors), torch.from_numpy(mask)
 
-    def read(self, sentences: Sequence[Sequence[str]]) -> tuple[Spelled | Twice | Tensor, Tensor]:
-        """Like `spell`, with the input of `context` if there is one; or what `features` reads."""
-        if self.features is not None:
-            return self.features(sentences)
+    def read(self, sentences: Sequence[Sequence[str]]) -> tuple[Any, Tensor]:
+        """Like `spell`, with the input of `context` if there is one; or what `reader` reads."""
+        if self.reader is not None:
+            return self.reader(sentences)
         spelled, mask = self.spell(sentences)
         if self.context is None:
             return spelled, mask

@@ -146,7 +146,6 @@ class PlainAnswer(Answer):
     """A text or a number that says everything.
 
     Args:
-        value: the answer.
         form: of its text, such as ".2f".
 
     Example:
@@ -170,7 +169,6 @@ class NoAnswer(Answer):
 
     Args:
         wrong: the reason, with the place of the input.
-        lines: number of lines of an answer.
     """
 
     def __init__(self, wrong: str, lines: int = 1) -> None:
@@ -328,17 +326,17 @@ class Predictor(ABC, Generic[In]):
         """Each answer with its output in `weft predict`; None writes nothing."""
         return ((answer, answer.text()) for answer in answers)
 
-    def file(self, texts: Sequence[str], output: Path) -> bytes:
+    def file(self, answers: Sequence[tuple[Answer, str | None]], output: Path) -> bytes:
         """The content of `weft predict --output`: a line for each text unless the extension names a format.
 
         Args:
-            texts: of all answers.
+            answers: all of them with their outputs, as `formatted` gives them.
             output: its extension names the format.
 
         Raises:
             ConfigError: the format needs a library that is not installed.
         """
-        return "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
+        return "".join(f"{text}\n" for _, text in answers if text is not None).encode("utf-8", "replace")
 
     def check_figures(self, *, alignments: bool) -> None:
         """Check, before anything is written, that the model has figures, or alignments of words.
@@ -669,15 +667,7 @@ def _warn(lines: Iterable[str]) -> None:
 
 
 def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:
-    """The text of an input, with a border between the texts of several columns.
-
-    Raises:
-        DataError: no text, or a column is missing.
-
-    Example:
-        >>> as_text({"subject": "Hi", "body": "all"}, Place("input"), ["subject", "body"], " | ")
-        'Hi | all'
-    """
+    """The text of an input, with a border between the texts of several columns."""
     if columns and not isinstance(raw, str) and hasattr(raw, "keys"):
         absent = next((name for name in columns if name not in raw), None)
         if absent is not None:
@@ -711,16 +701,7 @@ def read_each(
 
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:
-    """An answer for each item, in order, or the error if it cannot be answered.
-
-    Example:
-        >>> def halves(numbers):
-        ...     if 7 in numbers:
-        ...         raise DataError("7 is odd")
-        ...     return [number // 2 for number in numbers]
-        >>> list(each([2, 7, 4], halves))
-        [1, DataError('7 is odd'), 2]
-    """
+    """An answer for each item, in order, or the error if it cannot be answered."""
     try:
         found = list(answer(items)) if items else []
     except (DataError, ShapeError) as error:

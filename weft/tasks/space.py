@@ -72,13 +72,7 @@ Space = Mapping[str, Range]
 
 
 def usual(recipe: Recipe) -> dict[str, Range]:
-    """Ranges around a recipe's own learning rate, sizes, depths, dropout, smoothing, vocabulary and batch.
-
-    Example:
-        >>> found = usual({"model": {"encoder": {"sizes": [64], "dropout": 0.1}}})
-        >>> [(name, one.low, one.high, one.layers) for name, one in found.items()]
-        [('model.encoder.sizes', 32, 128, 2), ('model.encoder.dropout', 0.0, 0.6, 0)]
-    """
+    """Ranges around a recipe's own learning rate, sizes, depths, dropout, smoothing, vocabulary and batch."""
     settings = dict(flat(recipe))
     space: dict[str, Range] = {}
     rate = settings.get("training.optimiser.lr")

@@ -29,6 +29,7 @@ from weft.tasks.evaluation import Evaluation, Validation
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import NO_EXAMPLES, Examples, Inspection, checked
 from weft.tasks.predictor import Predictor
+from weft.tasks.reused import ReusedEncoder
 from weft.tasks.space import Recipe, Space, usual
 from weft.text.vocabulary import Vocabulary
 
@@ -325,6 +326,19 @@ class Task(ABC):
     def implied(self) -> Sequence[Implied]:
         """Settings that follow from others; those of the section training too."""
         return ()
+
+    @classmethod
+    def encoder_of(cls, recipe: Recipe) -> ReusedEncoder | None:
+        """The encoder of a run with this recipe, for models of other tasks; None if it has none for them."""
+        return None
+
+    @classmethod
+    def started(cls, found: ReusedEncoder) -> Mapping[str, object] | None:
+        """What a recipe of this task says, by key, if its model starts with an encoder; None if none can.
+
+        A key whose value is None is left out of the recipe.
+        """
+        return None
 
     def check_refit(self) -> None:
         """Raise a ConfigError if this recipe cannot be trained on its validation examples at the end.

@@ -1,6 +1,9 @@
 """What a student defined, read with one clear sentence where it is missing or wrong."""
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -45,21 +48,82 @@ class Answers:
         expect(found is not None, f"`{name}` returns nothing; end it with return")
         return found
 
-    def number(self, name: str, expected: float, *, hint: str, tolerance: float = 1e-9) -> None:
-        """Compare a number."""
-        _compare(f"`{name}` is", self.value(name), expected, hint, tolerance)
+    def number(
+        self,
+        name: str,
+        expected: float,
+        *,
+        hint: str,
+        digits: int | None = None,
+        error: float = 0.0,
+        share: bool = False,
+        slips: Mapping[int, str] | None = None,
+    ) -> None:
+        """Compare a number.
+
+        Args:
+            name: of the number.
+            expected: the right one.
+            hint: what to look at if it is wrong.
+            digits: significant digits that were asked for; None for an exact number.
+            error: how far an estimate by sampling may be off.
+            share: 24 is right too where 0.24 is, and "24 %".
+            slips: hints for usual wrong numbers.
+        """
+        found = _number(f"`{name}` is", self.value(name))
+        if share and 1 < found <= 100:
+            found /= 100
+        if _same(found, expected, digits) or abs(found - expected) <= error:
+            return
+        why = next((why for slip, why in (slips or {}).items() if math.isclose(found, slip)), "")
+        if not why and any(_same(found, _rounded(expected, few), None) for few in range(1, digits or 16)):
+            raise AssertionError(f"`{name}` is {_told(found)}; give more digits")
+        why = why or hint
+        raise AssertionError(f"`{name}` is {_told(found)}, which is not right: {why}")
 
     def word(self, name: str, expected: Sequence[str], *, hint: str) -> None:
         """Compare a word."""
         value = self.value(name)
         expect(isinstance(value, str), f"`{name}` is {_shown(value)}, expected a word in quotes")
-        expect(value.strip(" ▁") in expected, f"`{name}` is {value!r}, which is not right: {hint}")
+        plain = value.strip(" ▁_.").casefold()
+        expect(plain in expected, f"`{name}` is {value!r}, which is not right: {hint}")
 
-    def close(self, name: str, expected: float, *arguments: Any, hint: str, tolerance: float = 1e-6) -> None:
+    def truth(self, what: str, value: Any) -> bool:
+        """A yes or no, also in words."""
+        if not isinstance(value, str):
+            return bool(value)
+        plain = value.strip().casefold()
+        expect(plain in ("yes", "no", "true", "false"), f"{what} {_shown(value)}, expected True or False")
+        return plain in ("yes", "true")
+
+    def several(self, name: str) -> list[Any]:
+        """A set, given as a set, a list, a tuple or words; one value stands for itself."""
+        value = self.value(name)
+        if isinstance(value, str):
+            return re.findall(r"[\w.]+", value)
+        return list(value) if isinstance(value, Iterable) else [value]
+
+    def plain_number(self, name: str, value: Any) -> float:
+        """A number of a list."""
+        return _number(f"`{name}` has", value)
+
+    def close(
+        self,
+        name: str,
+        expected: float,
+        *arguments: Any,
+        hint: str,
+        tolerance: float = 1e-5,
+        share: bool = False,
+    ) -> None:
         """Compare the number that a function returns; the tolerance is relative above 1."""
-        shown = ", ".join(_shown(one) for one in arguments)
-        found = self.call(name, *arguments)
-        _compare(f"`{name}({shown})` gives", found, expected, hint, tolerance * max(1.0, abs(expected)))
+        what = f"`{name}({', '.join(map(_shown, arguments))})` gives"
+        found = _number(what, self.call(name, *arguments))
+        right = [expected, 100 * expected] if share else [expected]
+        expect(
+            any(abs(found - one) <= tolerance * max(1.0, abs(one)) for one in right),
+            f"{what} {_told(found)}, which is not right: {hint}",
+        )
 
     def plain(self, name: str, *arguments: Any) -> float:
         """The number that a function returns."""
@@ -108,17 +172,37 @@ class Exercise(NamedTuple):
     check: Callable[[Answers], None]
 
 
-def _compare(what: str, value: Any, expected: float, hint: str, tolerance: float) -> None:
-    found = _number(what, value)
-    shown = f"{found:,.0f}" if found.is_integer() else f"{found:.6g}"
-    expect(abs(found - expected) <= tolerance, f"{what} {shown}, which is not right: {hint}")
+def _same(found: float, expected: float, digits: int | None) -> bool:
+    """Whether a number is right to the digits that it shows, at least those that were asked for."""
+    if digits is None:
+        return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
+    near = abs(found - expected) <= abs(expected) * 10.0 ** -(digits + 1)  # rounded on the way
+    return near or any(math.isclose(found, _rounded(expected, n), rel_tol=1e-12) for n in range(digits, 16))
+
+
+def _rounded(number: float, digits: int) -> float:
+    return float(f"{number:.{digits - 1}e}")
 
 
 def _number(what: str, value: Any) -> float:
+    """A number, also as text: "240 800", "240,800", "24 %", "0,24", "1/2"."""
     try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor of several numbers
+        if not isinstance(value, str):
+            return float(value)
+        text = re.sub(r"[\s_≈~%]", "", value).replace("−", "-")
+        text = text.replace(",", "" if re.search(r"[1-9]\d{0,2}(,\d{3})+(\.|$)", text) else ".")
+        return float(Fraction(text)) / (100 if "%" in value else 1)
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+        ZeroDivisionError,
+    ):  # RuntimeError: a tensor of several numbers
         raise AssertionError(f"{what} {_shown(value)}, expected a number") from None
+
+
+def _told(number: float) -> str:
+    return f"{number:,.0f}" if number.is_integer() else f"{number:.6g}"
 
 
 def _shown(value: Any) -> str:

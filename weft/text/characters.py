@@ -23,18 +23,12 @@ class Alphabet:
     """The characters that a vocabulary can read.
 
     Args:
-        known: characters of its pieces.
         shaped: normalises a text as the vocabulary does; None for no change.
         reads: tells whether it reads a character that is not known; None for no.
         symbol: returns the start of a text that is one symbol, such as >>spa<<, or ""; None for never.
 
     Attributes:
         has_letters: whether it reads letters; a vocabulary of numbers has none.
-
-    Example:
-        >>> letters = Alphabet("abcé'")
-        >>> letters.lacking("ab’ 🙂 x"), letters.readable("a\u00adb’e\u0301")
-        ([(4, 5), (6, 7)], "ab'é")
     """
 
     def __init__(
@@ -112,12 +106,7 @@ def _decorated(cluster: str) -> bool:
 
 
 def named(characters: Sequence[str]) -> str:
-    """Characters for a message, each once: at most SHOWN, those that cannot be seen by number.
-
-    Example:
-        >>> named(["🙂", "京", "🙂", "\u200b"])
-        '🙂 京 U+200B'
-    """
+    """Characters for a message, each once: at most SHOWN, those that cannot be seen by number."""
     each = list(dict.fromkeys(characters))
     shown = " ".join(
         one if one.isprintable() else " ".join(f"U+{ord(mark):04X}" for mark in one) for one in each[:SHOWN]

@@ -38,13 +38,6 @@ def laid(segment: Segment, found: WrittenSentence) -> list[str | Laid]:
     """The translation of a segment as texts and marks in order.
 
     A point with white space on a side of it in the source has white space there in the translation too.
-
-    Example:
-        >>> from weft.text.links import proportional
-        >>> segment = Segment("the Insert tab", (Mark(4, 10, "b"),))
-        >>> found = WrittenSentence("la Insertar tecla", proportional(segment.text, "la Insertar tecla"))
-        >>> laid(segment, found)
-        ['la ', Laid(what='b', inner=['Insertar']), ' tecla']
     """
     if found.links is None:
         return [found.text]

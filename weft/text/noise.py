@@ -24,20 +24,10 @@ class Noise:
     """Puts mistakes into texts whose tokens are known.
 
     Args:
-        vocabulary: trained by Weft.
         drop: probability of leaving a word out; one word always stays.
         swap: probability of swapping a word with the next.
         typos: probability of a typing error in a word of at least two letters: one is left out, doubled,
             exchanged with the next, or replaced by another of the text.
-
-    Raises:
-        ConfigError: the vocabulary is an imported one.
-
-    Example:
-        >>> words = Vocabulary.train(["low lower lowest"] * 9, kind="bpe", size=19)
-        >>> noise = Noise(words, drop=0, swap=1, typos=0)
-        >>> words.decode(noise.draw(words.encode("low lower lowest"), random.Random(1)))
-        'lower low lowest'
     """
 
     def __init__(self, vocabulary: Vocabulary, *, drop: float, swap: float, typos: float) -> None:

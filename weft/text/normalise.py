@@ -17,10 +17,6 @@ def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
 
     Source:
         Unicode Standard Annex 15.
-
-    Example:
-        >>> normalise(" e\u0301te\u0301,\u00a0oui ")
-        'été, oui'
     """
     if form not in FORMS:
         raise ConfigError(f"normalisation {form!r} is unknown; choose one of {', '.join(FORMS)}")

@@ -70,12 +70,6 @@ def numbers(text: str, language: str = "") -> list[Number]:
 
     Args:
         language: its code; "" leaves open whether it has a decimal comma.
-
-    Example:
-        >>> [one.value for one in numbers("Press Ctrl+F5: 1,250.5 € on 2024-05-12 at 3:30", "en")]
-        ['F5', '1250.5 EUR', '2024-05-12', '3:30']
-        >>> [one.value for one in numbers("Pulse F5: 1.250,5 €", "es")]
-        ['F5', '1250.5 EUR']
     """
     fixed = spans(text)
     return [
@@ -86,12 +80,7 @@ def numbers(text: str, language: str = "") -> list[Number]:
 
 
 def codes(text: str) -> list[Span]:
-    """Where keys, codes and amounts of money are in a text, which have letters that are not translated.
-
-    Example:
-        >>> [("Ctrl+F5: 19.99 EUR, Sheet1"[begin:end]) for begin, end in codes("Ctrl+F5: 19.99 EUR, Sheet1")]
-        ['Ctrl+F5', '19.99 EUR']
-    """
+    """Where keys, codes and amounts of money are in a text, which have letters that are not translated."""
     return [found.span() for found in _CODES.finditer(text)]
 
 
@@ -111,12 +100,7 @@ def unmatched(source: str, target: str, languages: Languages) -> tuple[list[Numb
 
 
 def wrong_numbers(source: str, target: str, languages: Languages) -> str:
-    """What is wrong with the numbers of a translation; empty if they are those of the source.
-
-    Example:
-        >>> wrong_numbers("F1: 1,250 files", "F11: 1.250 archivos", ("en", "es"))
-        'expected the number F1, got F11; correct the translation'
-    """
+    """What is wrong with the numbers of a translation; empty if they are those of the source."""
     lacking, added = unmatched(source, target, languages)
     need, given = (named([one.text for one in each]) for each in (lacking, added))
     if not need:
@@ -131,14 +115,7 @@ def wrong_parts(source: str, target: str) -> str:
 
 
 def replaced(source: str, found: WrittenSentence, languages: Languages) -> str:
-    """A translation with the numbers that it lacks in place of what they became.
-
-    Example:
-        >>> from weft.text.links import proportional
-        >>> found = WrittenSentence("Página 14 de 2500", proportional("Page 14 of 250", "Página 14 de 2500"))
-        >>> replaced("Page 14 of 250", found, ("en", "es"))
-        'Página 14 de 250'
-    """
+    """A translation with the numbers that it lacks in place of what they became."""
     lacking, added = unmatched(source, found.text, languages)
     links = found.links
     if links is None or not lacking:

@@ -62,14 +62,7 @@ def spans(text: str) -> list[Span]:
 
 
 def placeholders(text: str) -> list[str]:
-    """The placeholders of a text, of printf, Python, gettext and templates; its tags, entities and addresses.
-
-    Example:
-        >>> placeholders("%1$s of %(all)d: {name}, {0:.2f}, ${x}, 50% done")
-        ['%1$s', '%(all)d', '{name}', '{0:.2f}', '${x}']
-        >>> placeholders('<b id="1">Mail</b>&nbsp;to me@a.org, or see https://a.org/?b=1.')
-        ['<b id="1">', '</b>', '&nbsp;', 'me@a.org', 'https://a.org/?b=1']
-    """
+    """Placeholders of a text (printf, Python, gettext, templates), and its tags, entities and addresses."""
     return [found.group() for found in _FORM.finditer(text)]
 
 
@@ -102,12 +95,6 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Se
 
     Args:
         kept: places of the translation that stay as they are, beside its placeholders.
-
-    Example:
-        >>> from weft.text.links import proportional
-        >>> found = WrittenSentence("Abra eso", proportional("Open %s", "Abra eso"))
-        >>> restored("Open %s", found, [(5, 7)])
-        'Abra %s'
     """
     links = found.links
     if links is None or not lost:

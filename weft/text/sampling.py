@@ -25,19 +25,11 @@ class SampledPieces:
 
     Args:
         vocabulary: of kind bpe or unigram, trained by Weft.
-        dropout: probability of skipping a merge (bpe).
         alpha: exponent of a segmentation's probability (unigram): 0 draws all alike; the larger it is, the
             more often the usual one. None for bpe.
 
     Raises:
         ConfigError: the vocabulary is of another kind, or the setting is out of range.
-
-    Example:
-        >>> words = Vocabulary.train(["low lower lowest"] * 9, kind="bpe", size=19)
-        >>> tokens = words.encode("lower")
-        >>> other = SampledPieces(words, dropout=0.5).draw(tokens, random.Random(3))
-        >>> words.pieces(tokens), words.pieces(other), words.decode(other)
-        (['▁lower'], ['▁', 'l', 'ow', 'e', 'r'], 'lower')
     """
 
     def __init__(self, vocabulary: Vocabulary, *, dropout: float = 0.0, alpha: float | None = None) -> None:

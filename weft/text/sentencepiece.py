@@ -33,10 +33,8 @@ class SentencePieces(Vocabulary):
     """A Vocabulary on top of another program's .spm.
 
     Args:
-        model: the content of the file.
         names: the piece of each number; the first four are Weft's special symbols.
         framed: append the end symbol to a text, as the encoder expects.
-        lowercase: convert texts to lower case first.
         restricted: cut into these names only, as after SetVocabulary of the library.
 
     Raises:
@@ -64,6 +62,9 @@ class SentencePieces(Vocabulary):
             if entry.type == NORMAL and len(entry.piece) > 1 and entry.piece not in self._numbers_of:
                 entry.type = UNUSED
         self._processor = _library("").SentencePieceProcessor(model_proto=found.SerializeToString())
+
+    def around(self) -> tuple[list[int], list[int]]:
+        return [], [EOS] if self._framed else []
 
     @cached_property
     def alphabet(self) -> Alphabet:

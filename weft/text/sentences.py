@@ -60,12 +60,7 @@ class SplitText(NamedTuple):
 
 
 def split(text: str, language: str) -> SplitText:
-    r"""The sentences of a text.
-
-    Example:
-        >>> split(" Dr. Li left.  He sat.\n", "en")
-        SplitText(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
-    """
+    r"""The sentences of a text."""
     if not text.strip():
         return SplitText([], [text])
     texts: list[str] = []
@@ -106,15 +101,7 @@ def splitter() -> Any:
 
 
 class DocumentPlan:
-    r"""The sentences of segments.
-
-    Example:
-        >>> plan = DocumentPlan([Segment(" It was. It is.\t"), Segment("")], "en", "es")
-        >>> [one.text for one in plan.sentences]
-        ['It was.', 'It is.']
-        >>> [one.text for one in plan.joined([WrittenSentence("Fue."), WrittenSentence("Es.")])]
-        [' Fue. Es.\t', '']
-    """
+    r"""The sentences of segments."""
 
     def __init__(self, segments: Sequence[Segment], source: str, target: str) -> None:
         self._target = target

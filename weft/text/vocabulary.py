@@ -142,6 +142,10 @@ class Vocabulary:
         """Symbols before every encoded text, such as that of its language; none unless imported."""
         return []
 
+    def around(self) -> tuple[list[int], list[int]]:
+        """Symbols before and after every encoded text; none unless imported."""
+        return [], []
+
     def decode(self, ids: Iterable[int]) -> str:
         """The detokenised text of the pieces; special symbols, including unknown, are left out."""
         pieces = self._pieces

@@ -52,12 +52,7 @@ Replay = Callable[[], None]
 
 
 class CannotCapture(Exception):
-    """An update cannot be recorded; the message says why.
-
-    Args:
-        why: the reason.
-        once: whether other updates can be.
-    """
+    """An update cannot be recorded; the message says why."""
 
     def __init__(self, why: str, *, once: bool = False) -> None:
         super().__init__(why)
@@ -96,10 +91,7 @@ class CapturedUpdates:
 
     Args:
         training: collates examples into batches.
-        criterion: computes losses.
         optimiser: a fused Adam or AdamW that has taken a step.
-        settings: training settings.
-        device: of the model.
         checked: whether masked rows and columns are known to leave the loss of the model as it is.
     """
 

@@ -231,7 +231,6 @@ class Checkpoints:
     """The checkpoints of one run.
 
     Args:
-        run: run directory.
         warn: called with one line about a damaged checkpoint.
 
     Attributes:
@@ -430,14 +429,7 @@ class CheckpointWriter:
     """Writes the checkpoints of a run.
 
     Args:
-        checkpoints: checkpoints of the run.
-        background: write in a thread while training continues.
         first: whether this is the first process, which removes old checkpoints.
-
-    Attributes:
-        checkpoints: checkpoints of the run.
-        held_seconds: time that training waited for saving.
-        written: number of checkpoints so far.
     """
 
     def __init__(self, checkpoints: Checkpoints, *, background: bool, first: bool) -> None:

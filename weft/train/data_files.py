@@ -27,11 +27,7 @@ class DataFiles:
     """The data files of a run.
 
     Args:
-        run: the run directory.
         resumes: whether the run has checkpoints; until then any data is right.
-
-    Raises:
-        CheckpointError: its data.json is damaged.
     """
 
     def __init__(self, run: Path, *, resumes: bool) -> None:

@@ -130,10 +130,6 @@ def mean_weights(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tenso
 
     Only the sum and one set are in memory at a time. Integers, such as counts in buffers, are taken from the
     last set.
-
-    Example:
-        >>> mean_weights([{"w": torch.tensor([1.0])}, {"w": torch.tensor([4.0])}])["w"].item()
-        2.5
     """
     sums: dict[str, Tensor] = {}
     last: Mapping[str, Tensor] = {}

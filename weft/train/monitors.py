@@ -41,9 +41,7 @@ class Monitors:
 
     Args:
         training: collates the examples to measure.
-        model: in training mode.
         settings: `monitors` is true for as often as the time allows, or a number of updates.
-        report: receives measurements and warnings.
     """
 
     def __init__(
@@ -189,8 +187,6 @@ class TrainingClock:
     """Counts time, continuing from what a resumed position has already spent.
 
     Args:
-        position: where this process starts.
-        settings: training settings, for the planned end.
         first: whether this is the first process, whose wall-clock time counts.
         unit: what a target is, for the progress lines.
     """

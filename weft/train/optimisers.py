@@ -311,9 +311,7 @@ class MuonStep(torch.optim.AdamW):
     """AdamW, with Muon's step for the groups that are marked `hidden`.
 
     Args:
-        groups: parameter groups.
         cuts: rows per gate of each matrix of those groups.
-        momentum: μ.
     """
 
     def __init__(self, groups: list[dict[str, Any]], cuts: Mapping[Tensor, int], momentum: float) -> None:

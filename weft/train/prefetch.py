@@ -54,18 +54,7 @@ class Prefetcher:
 
     Args:
         groups: of batches; it ends where they end.
-        shares: this process's part of a group.
         training: collates examples into batches.
-        seed: of the training.
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> import numpy as np
-        >>> groups = (BatchGroup(0, n, [np.arange(n, n + 2)], 9, 0, n + 1) for n in range(9))
-        >>> training = SimpleNamespace(collate=lambda numbers: numbers.sum())
-        >>> with Prefetcher(groups, lambda group: [Share(0, group.numbers[0])], training, seed=1) as coming:
-        ...     [int(next(coming).made[0]) for _ in range(3)]
-        [1, 3, 5]
     """
 
     def __init__(self, groups: Iterator[BatchGroup], shares: Shares, training: Training, seed: int) -> None:

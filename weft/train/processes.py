@@ -82,7 +82,6 @@ class Processes:
 
     Attributes:
         rank: 0 for the first process.
-        count: number of processes.
 
     Raises:
         ConfigError: the processes cannot connect.

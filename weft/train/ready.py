@@ -3,6 +3,7 @@
 Read next: resume.py; training_state.py, the result.
 """
 
+import math
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,7 @@ from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import compiling, seeds, sharding, transfer
+from weft.train import compiling, lora, seeds, sharding, transfer
 from weft.train.checkpoints import About
 from weft.train.data_files import DataFiles
 from weft.train.feeding import always_true, check_fits
@@ -96,8 +97,6 @@ def begin(
     """Build the model, and resume from the newest checkpoint if there is one.
 
     Args:
-        session: where the checkpoints lie.
-        pipeline: with the training data.
         history: without validations.
         chosen: in a training on the validation examples too, what they had chosen before.
     """
@@ -185,6 +184,13 @@ def _model(session: Session, pipeline: Pipeline) -> nn.Module:
             )
         elif not session.checkpoints.updates():
             session.report.said(taken)
+    if session.settings.lora is not None:
+        if not start.exists():
+            raise ConfigError(
+                "training.lora: expected training.start, the run whose weights stay as they are, got none; "
+                "name one, or leave lora out"
+            )
+        lora.adapt(model, session.settings.lora)
     return model
 
 
@@ -193,8 +199,7 @@ def _optimiser(
 ) -> tuple[FrozenParts, torch.optim.Optimizer]:
     """The frozen parts, and the optimiser over everything that is trained at some time."""
     frozen = FrozenParts(model, settings.freeze, settings.freeze_updates)
-    if not settings.freeze_updates:
-        frozen.at(0)
+    frozen.at(math.inf)
     optimiser = settings.optimiser.build(criterion.learner)
     if not isinstance(optimiser, torch.optim.Optimizer):
         found = type(optimiser).__name__
@@ -230,7 +235,9 @@ def _introduction(session: Session, model: nn.Module, position: Position) -> str
         threads += f", {workers.count} batches in parallel"
     if session.processes.count > 1:
         threads += f", {session.processes.count} processes"
-    said = f"training {starts}: {parameters:,} parameters on {device} in {computed}, {threads}"
+    trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+    some = f"{trained:,} of {parameters:,}" if trained < parameters else f"{parameters:,}"
+    said = f"training {starts}: {some} parameters on {device} in {computed}, {threads}"
     settings = session.settings
     if settings.starts_trained and not position.update:
         said += (

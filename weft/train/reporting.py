@@ -170,7 +170,6 @@ class TensorBoard(Reporter):
     """Writes curves for TensorBoard; if that fails, training continues without them.
 
     Args:
-        directory: directory for the event files.
         screen: receives one warning if writing fails.
     """
 
@@ -253,11 +252,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class LineReporter(Reporter):
-    """Progress as plain lines.
-
-    Args:
-        stream: stream to write to.
-    """
+    """Progress as plain lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -134,12 +134,7 @@ SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS",
 
 
 def machine() -> str:
-    """What the rounding of a training depends on, as text for people.
-
-    Example:
-        >>> "torch" in machine()
-        True
-    """
+    """What the rounding of a training depends on, as text for people."""
     compiled = native.loaded()
     code = compiled.reason if compiled.library else "none"
     limits = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]

@@ -10,6 +10,7 @@ from weft.metrics.metric import Metric
 from weft.rooms import wrong_result
 from weft.setting_types import AtLeastOne, Bounds, NonNegative, Whole, check_fields
 from weft.train.feeding import ConstantFeeding, Feeding, always_true
+from weft.train.lora import Lora
 from weft.train.objectives.likelihood import MaximumLikelihood
 from weft.train.objectives.objective import Objective
 from weft.train.optimisers import AdamW, Optimiser
@@ -38,11 +39,15 @@ class TrainingSettings:
         start_parts: parts of the model to take from `start`, such as [embed, encoder]; the others get
             new weights. A table maps names in this model to names in that run: {source_embed: embed}.
             `vocabulary` takes its tokenizer.json; otherwise the rows of common pieces are taken.
-        freeze: parts of the model that are not trained, such as [embed, encoder]; without dropout too.
+        freeze: parts of the model that are not trained, such as [embed, encoder]; without dropout too. A
+            pattern such as "encoder.*.norm" stands for several; a table from part to number of updates
+            releases them one after the other: {embed: 600, encoder.blocks.0: 300}.
         freeze_updates: train the parts in `freeze` after this many updates; 0 for never.
-        part_rates: factors of the learning rate of parts, such as {encoder: 0.1}.
+        part_rates: factors of the learning rate of parts, such as {encoder: 0.1}; patterns as in `freeze`.
         layer_decay: factor of the learning rate from each layer to the one below, and from the lowest one to
             the embeddings; 1 for the same rate.
+        lora: train products of two narrow matrices that are added to matrices of `start`, and the head, but
+            nothing else; see `Lora`.
         max_updates: maximum number of updates; 0 for no limit.
         max_epochs: maximum number of epochs; 0 for no limit.
         max_tokens: maximum number of target tokens read, summed over all updates; 0 for no limit.
@@ -110,10 +115,11 @@ class TrainingSettings:
     start: Path | None = None
     start_rate: Annotated[float, Bounds(gt=0, le=1)] = 0.3
     start_parts: tuple[str, ...] | dict[str, str] = ()
-    freeze: tuple[str, ...] = ()
+    freeze: tuple[str, ...] | dict[str, Whole] = ()
     freeze_updates: Whole = 0
     part_rates: dict[str, float] = field(default_factory=dict)
     layer_decay: Annotated[float, Bounds(gt=0, le=1)] = 1.0
+    lora: Lora | None = None
     max_updates: Whole = 0
     max_epochs: Whole = 0
     max_tokens: Whole = 0
@@ -186,9 +192,15 @@ class TrainingSettings:
             raise ConfigError("training.start_parts: expected training.start, the run to take them from")
         if self.freeze_updates and not self.freeze:
             raise ConfigError("training.freeze_updates: expected training.freeze, the parts to freeze")
-        if self.freeze and self.sharding == "full":
+        if self.freeze_updates and isinstance(self.freeze, dict):
             raise ConfigError(
-                "training.freeze: cannot be combined with training.sharding: full, which is untested; "
+                "training.freeze_updates: cannot be combined with a table training.freeze, which has a "
+                "number for each part; leave freeze_updates out"
+            )
+        untested = "freeze" if self.freeze else "lora" if self.lora else ""
+        if untested and self.sharding == "full":
+            raise ConfigError(
+                f"training.{untested}: cannot be combined with training.sharding: full, which is untested; "
                 "set sharding: none"
             )
         for part, rate in self.part_rates.items():

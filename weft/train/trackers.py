@@ -275,8 +275,6 @@ class TrackerReport(Reporter):
 
     Args:
         package: the tracker's package, also the name of the extra that installs it.
-        begin: opens a run in it.
-        run: run directory.
         recipe: with every default.
         screen: receives one warning if the tracker fails; the training then continues without it.
 

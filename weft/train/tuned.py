@@ -6,11 +6,13 @@ Read next: update.py, which multiplies the rate of each group by its `scale`.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import torch
 from torch import nn
 
 from weft.errors import ConfigError
+from weft.wording import close_name
 
 LAYER = re.compile(r"^(.*\b(?:blocks|forwards|backwards|layers|stages|convolutions))\.(\d+)\.")
 """A stack of layers in the path of a weight, and the number of the layer."""
@@ -19,35 +21,44 @@ EMBEDDING = re.compile(r"^((?:.*\.)?)(?:source_)?embed\.")
 """An embedding in the path of a weight; the first group is what it shares with its encoder or decoder."""
 
 
+ENTRY = re.compile(r"^((?:.*\.)?)(?:positions|entry_norm)\.")
+"""What a stack of layers adds to the embeddings or does to them; the first group is its path."""
+
+
 class FrozenParts:
     """Parts of a model that are not trained: no gradient, no state in the optimiser, no dropout.
 
     Args:
         model: the model; nothing is frozen before `at` is called.
-        parts: their names.
-        updates: number of updates after which they are trained too; 0 for never.
+        parts: their names, or a table from each name to the number of updates after which it is trained too.
+        updates: that number for parts without one of their own; 0 for never.
 
     Raises:
         ConfigError: there is no such part, or nothing is left to train.
     """
 
-    def __init__(self, model: nn.Module, parts: Sequence[str], updates: int) -> None:
-        paths = [find_part(model, part, "training.freeze") for part in parts]
-        self._modules = [model.get_submodule(path) for path in paths]
-        of_parts = {id(one): one for module in self._modules for one in module.parameters()}
-        self._parameters = [one for one in of_parts.values() if one.requires_grad]
-        self._updates = updates
-        if self._modules and all(id(one) in of_parts for one in model.parameters() if one.requires_grad):
+    def __init__(self, model: nn.Module, parts: Sequence[str] | Mapping[str, int], updates: int) -> None:
+        given = dict(parts) if isinstance(parts, Mapping) else dict.fromkeys(parts, updates)
+        modules = dict(model.named_modules(remove_duplicate=False))
+        own = {name: one for name, one in model.named_parameters(remove_duplicate=False) if one.requires_grad}
+        self._modules: list[tuple[nn.Module, int]] = []
+        self._parameters: list[tuple[nn.Parameter, int]] = []
+        for part, number in given.items():
+            for path in matching(model, part, "training.freeze"):
+                self._modules += [(modules[path], number)] if path in modules else []
+                self._parameters += [(own[name], number) for name in own if inside(name, [path])]
+        if self._modules and {id(one) for one in own.values()} == {id(one) for one, _ in self._parameters}:
             raise ConfigError("training.freeze: leaves nothing to train; leave out a part")
 
-    def at(self, update: int) -> None:
-        """Freeze or release the parts, as it is due after this many updates."""
-        frozen = not self._updates or update < self._updates
-        for parameter in self._parameters:
-            parameter.requires_grad_(not frozen)
-        for module in self._modules:
-            if module.training == frozen:
-                module.train(not frozen)
+    def at(self, update: float) -> None:
+        """Freeze or release the parts, as it is due after so many updates; after infinity, all but some."""
+        frozen = {id(one) for one, number in self._parameters if not number or update < number}
+        for parameter, _ in self._parameters:
+            parameter.requires_grad_(id(parameter) not in frozen)
+        for module, number in self._modules:
+            still = not number or update < number
+            if module.training == still:
+                module.train(not still)
 
 
 def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[str, float]:
@@ -55,19 +66,10 @@ def scales(model: nn.Module, rates: Mapping[str, float], decay: float) -> dict[s
 
     Source: Howard and Ruder 2018, section 3.2 (discriminative fine-tuning), where each layer has the rate of
         the one above, divided by 2.6.
-
-    Example:
-        >>> class Model(nn.Module):
-        ...     def __init__(self):
-        ...         super().__init__()
-        ...         self.embed = nn.Embedding(2, 3)
-        ...         self.encoder = nn.ModuleDict({"blocks": nn.ModuleList([nn.Linear(3, 3, False)] * 2)})
-        >>> made = Model()
-        >>> made.encoder["blocks"] = nn.ModuleList(nn.Linear(3, 3, False) for _ in range(2))
-        >>> list(scales(made, {}, 0.5).values())
-        [0.25, 0.5, 1.0]
     """
-    by_path = {find_part(model, part, "training.part_rates"): rate for part, rate in rates.items()}
+    by_path = {
+        path: rate for part, rate in rates.items() for path in matching(model, part, "training.part_rates")
+    }
     every = [name for name, _ in model.named_parameters()]
     heights: dict[str, int] = {}
     for name in every:
@@ -82,6 +84,8 @@ def _below_top(name: str, heights: Mapping[str, int]) -> int:
     """How many layers lie above a weight; 0 outside of stacks."""
     if layer := LAYER.match(name):
         return heights[layer[1]] - 1 - int(layer[2])
+    if found := ENTRY.match(name):
+        return max((height for stack, height in heights.items() if stack.startswith(found[1])), default=0)
     if found := EMBEDDING.match(name):
         fed = tuple(f"{found[1]}{part}." for part in ("encoder", "decoder"))
         return max((height for stack, height in heights.items() if stack.startswith(fed)), default=0)
@@ -101,26 +105,54 @@ def apply(optimiser: torch.optim.Optimizer, model: nn.Module, factors: Mapping[s
 
 
 def find_part(model: nn.Module, name: str, setting: str) -> str:
-    """The path of a part in a model: the module of that path, or the outermost one whose path ends with it.
+    """The path of a part in a model: the module of that path, or the outermost one that ends with it."""
+    paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
+    found = [path for path in paths if path == name or path.endswith(f".{name}")]
+    filled = [path for path in found if model.get_submodule(path).state_dict()]
+    chosen = min(filled, key=lambda path: path.count("."), default="")
+    if not chosen:
+        raise unknown(model, paths, name, setting)
+    return chosen
+
+
+def matching(model: nn.Module, name: str, setting: str, *, every: bool = False) -> list[str]:
+    """The paths of the parts and weights that a name or a pattern such as encoder.*.norm stands for.
+
+    A name stands for the outermost part, or for every one of that name.
 
     Example:
         >>> wrapped = nn.Sequential(nn.ModuleDict({"encoder": nn.Linear(2, 3)}))
-        >>> find_part(wrapped, "encoder", "training.freeze")
-        '0.encoder'
+        >>> matching(wrapped, "encod*", "training.freeze"), matching(wrapped, "*.bias", "training.freeze")
+        (['0.encoder'], ['0.encoder.bias'])
     """
-    paths = [path for path, module in model.named_modules(remove_duplicate=False) if path]
-    found = [path for path in paths if path == name or path.endswith(f".{name}")]
-    chosen = min(found, key=lambda path: path.count("."), default="")
-    if not chosen or not model.get_submodule(chosen).state_dict():
-        raise ConfigError(f"{setting}: expected one of {', '.join(names(model))}, got {name[:80]!r}")
-    return chosen
+    if "*" not in name and not every:
+        return [find_part(model, name, setting)]
+    modules = [path for path, one in model.named_modules(remove_duplicate=False) if path and one.state_dict()]
+    paths = [*modules, *(path for path, _ in model.named_parameters(remove_duplicate=False))]
+    found = [path for path in paths if fnmatchcase(path, name) or fnmatchcase(path, f"*.{name}")]
+    if not found:
+        raise unknown(model, paths, name, setting)
+    return [path for path in found if not inside(path, [one for one in found if one != path])]
+
+
+def unknown(model: nn.Module, paths: Sequence[str], name: str, setting: str) -> ConfigError:
+    """An error about a name that no part of the model has, with one that is near."""
+    parts = {path.rpartition(".")[2]: None for path in paths if not path.rpartition(".")[2].isdigit()}
+    near = close_name(name, [*parts, *paths])
+    hint = f"; did you mean {near!r}?" if near else ""
+    return ConfigError(f"{setting}: expected one of {', '.join(names(model))}, got {name[:80]!r}{hint}")
 
 
 def names(model: nn.Module) -> list[str]:
     """The parts that a user may want to name: the modules with weights, without a wrapper around all."""
+    return list(parts_of(model))
+
+
+def parts_of(model: nn.Module) -> dict[str, nn.Module]:
+    """These parts by name."""
     while len(children := [one for one in model.named_children() if one[1].state_dict()]) == 1:
         model = children[0][1]
-    return [name for name, _ in children]
+    return dict(children)
 
 
 def inside(path: str, parts: Collection[str]) -> str:

@@ -62,9 +62,6 @@ class Pass:
 
     Args:
         updates: has what stays the same from update to update.
-        parameters: parameters to differentiate.
-        group: the batches of this update.
-        feeding: probability of feeding the true token.
         carried: state after the previous batch, if the task carries one.
         sharded: whether the parameters are sharded; gradients are then added to them directly.
     """
@@ -233,11 +230,7 @@ class BatchWorkers:
 
     Args:
         wanted: batches in parallel; 0 for the number of threads.
-        accumulate: batches per update.
         device: a GPU gets one batch at a time.
-
-    Attributes:
-        count: batches in parallel.
     """
 
     def __init__(self, wanted: int, accumulate: int, device: torch.device) -> None:
@@ -272,9 +265,6 @@ class Updates:
 
     Args:
         training: collates examples into batches.
-        criterion: computes losses.
-        optimiser: optimiser over the parameters of the criterion.
-        settings: training settings.
         workers: threads that compute batches in parallel; by default one after the other.
         processes: processes that share the batches; by default only this one.
     """
@@ -476,19 +466,7 @@ PATIENCE = 10
 
 
 class Divergence:
-    """Compares each update's loss with the lowest one so far.
-
-    Args:
-        settings: training settings, for the advice.
-
-    Example:
-        >>> from weft.train.optimisers import SGD
-        >>> watch = Divergence(TrainingSettings(optimiser=SGD(lr=10.0), max_epochs=1))
-        >>> watch.after(1, 3.0)
-        ''
-        >>> watch.after(2, 4e30)[:38]
-        'update 2: the loss is 4e+30, and was 3'
-    """
+    """Compares each update's loss with the lowest one so far."""
 
     def __init__(self, settings: TrainingSettings) -> None:
         self._settings = settings

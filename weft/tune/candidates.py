@@ -7,10 +7,10 @@ by its updates. Read next: ../tasks/init.py, `Trial`, which tasks declare; ../me
 """
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from weft.config import Table, dump, read_recipe
@@ -19,11 +19,13 @@ from weft.errors import ConfigError, WeftError
 from weft.metrics.intervals import difference_interval
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.run import open_run
-from weft.run.training import begin_run
-from weft.tasks.init import Init, ModelCandidate, NewRecipe, Trial
-from weft.train.loop import train
+from weft.run.train import train_run
+from weft.run.training import CheckedRecipe, begin_run, check_recipe
+from weft.store import files
+from weft.tasks.init import ModelCandidate, Trial
 from weft.train.reporting import Reporter
-from weft.tune.plan import QUIET, TEST
+from weft.train.trackers import open_report
+from weft.tune.plan import TEST
 
 Say = Callable[[str], None]
 
@@ -104,45 +106,21 @@ class ShownUpdates(Reporter):
         pass
 
 
-def recipe_for(
-    init: Init,
-    given: Mapping[str, Any],
-    *,
-    say: Say,
-    screen: Callable[[], Reporter] = Reporter,
-    machine: Callable[[str], str] = str,
-    plugins: Collection[str] = (),
-) -> NewRecipe:
-    """The recipe of the candidate that a trial keeps; without a trial for too few or too many examples.
-
-    Args:
-        given: value of each option of the task by name.
-        say: prints what was guessed and tried.
-        screen: opens what shows the progress of a training.
-        machine: adapts the text of a recipe to this machine, before it is tried.
-    """
-    usual, trial = init.write(given, say), init.trial
-    if trial is None or given["model"] is not None or given["no_trial"]:
-        return usual
-    if why := trial.refusal(usual):
-        say(why)
-        return usual
-    recipes = {
-        one.name: init.write({**given, "model": one.name}, lambda text: None) for one in trial.candidates
-    }
-    with TemporaryDirectory() as folder:
-        try:
-            texts = {name: machine(one.recipe) for name, one in recipes.items()}
-            found = choose(trial, texts, Path(folder), say=say, screen=screen, plugins=plugins)
-        except ConfigError as error:
-            say(f"no model was trained ({error}): the recipe is for {trial.untried}; --model names another")
-            return usual
-    say("\n".join(found.table(seconds=True)))
-    kept = recipes[found.kept.name]
-    others = [one.name for one in trial.candidates if one.name != found.kept.name]
-    said = [*found.table(), f"`weft init {init.task} --model {' or '.join(others)}` writes another one"]
-    comment = "".join(f"# {line}\n" for line in said)
-    return kept._replace(recipe=kept.recipe.replace("\ntask:", f"\n{comment}task:", 1))
+def take_over(tried: Path, run: Path, recipe: Table, *, plugins: Collection[str] = ()) -> bool:
+    """Move a trial's run to a new one if its recipe trains the same model; whether it did."""
+    new = check_recipe(recipe, plugins=plugins).plain
+    old = check_recipe(read_recipe(tried / "recipe.yaml"), plugins=plugins).plain
+    old["training"]["refit"] = new["training"]["refit"]  # the same training, then another
+    if new["training"]["max_updates"] is None:
+        old["training"]["max_updates"] = None  # which did not end it
+    old["data"][TEST[1]] = new["data"].get(TEST[1])
+    old["decoding"] = new.get("decoding")
+    if old != {"decoding": None, **new}:
+        return False
+    for file in tried.iterdir():
+        shutil.move(file, run / file.name)
+    files.replace(run / "recipe.yaml", dump(new).encode())
+    return True
 
 
 def choose(
@@ -166,6 +144,10 @@ def choose(
     Raises:
         ConfigError: none was trained; the message says why.
     """
+
+    def report(checked: CheckedRecipe) -> Reporter:
+        return open_report(run, checked.settings.trackers, checked.plain, ShownUpdates(screen()))
+
     tried: list[CandidateScore] = []
     stopped, why = False, ""
     for candidate in trial.candidates:
@@ -174,12 +156,11 @@ def choose(
             run, begin = _run_of(candidate, recipes[candidate.name], folder)
             same = next((one for one in tried if one.run == run), None)
             cut, trained = same.cut if same else "", same is not None
-            checked = begin_run(run, begin, plugins=plugins)
-            if not trained and not stopped:
+            if trained:
+                begin_run(run, begin, plugins=plugins)
+            elif not stopped:
                 say(f"trying {candidate.name}: {candidate.about}; Ctrl-C ends the trial")
-                outcome = train(
-                    checked.task, run, checked.settings, ShownUpdates(screen()), recipe=checked.plain
-                )
+                outcome = train_run(run, begin, report, plugins=plugins).outcome
                 stopped = outcome.exit_code != 0
                 trained = (run / "model.safetensors").exists()
                 how = CUT.get(outcome.reason)
@@ -216,7 +197,7 @@ def _run_of(candidate: ModelCandidate, recipe: str, folder: Path) -> tuple[Path,
 
 def _changes(plain: Mapping[str, Any], candidate: ModelCandidate) -> list[str]:
     """What a trial changes in a recipe."""
-    found = [*QUIET, "training.refit=false"]  # whose validation examples are not held out
+    found = ["training.refit=false"]  # as its validation examples are not held out
     if isinstance(at(plain, TEST), str):
         found.append(f"{'.'.join(TEST)}=null")
     planned = at(plain, ("training", "max_updates")) or math.inf

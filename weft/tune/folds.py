@@ -14,12 +14,11 @@ from weft.config.recipe import at, difference
 from weft.errors import ConfigError
 from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run import open_run
-from weft.run.card import write_card
 from weft.run.loading import task_class
-from weft.run.training import begin_run, check_recipe
+from weft.run.train import train_run
+from weft.run.training import check_recipe
 from weft.store import files, jsonfile
 from weft.train.data_files import check_unchanged
-from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 from weft.tune.plan import QUIET
 
@@ -110,11 +109,12 @@ def _check_same(plan: Folds, repeat: int, fold: int) -> None:
 
 def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int:
     run = plan.run(repeat, fold)
-    checked = begin_run(run, read_recipe(plan.recipe, plan.overrides(repeat, fold)), plugins=plan.plugins)
-    outcome = train(checked.task, run, checked.settings, MetricsFile(run / "metrics.jsonl"))
+    recipe = read_recipe(plan.recipe, plan.overrides(repeat, fold))
+    checked, outcome = train_run(
+        run, recipe, lambda _: MetricsFile(run / "metrics.jsonl"), plugins=plan.plugins
+    )
     if outcome.exit_code:
         return outcome.exit_code
-    write_card(run, checked, outcome)
     opened = open_run(run, device=checked.settings.device, plugins=plan.plugins)
     tested = opened.pipeline.evaluate(opened.model).scores
     scores = {one.score.name: one.value for one in tested}

@@ -13,11 +13,10 @@ from weft.errors import CheckpointError
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.intervals import MeanOfTrainings, mean_of
-from weft.run.card import write_card
-from weft.run.training import CheckedRecipe, begin_run, check_recipe, with_defaults
+from weft.run.train import train_run
+from weft.run.training import CheckedRecipe, check_recipe, with_defaults
 from weft.store import files, jsonfile
 from weft.store.locks import lock
-from weft.train.loop import train
 from weft.train.reporting import MetricsFile
 from weft.tune import plan as plans
 from weft.tune import space as spaces
@@ -180,12 +179,11 @@ def _remove_other(study: Study, number: int, seed: int) -> None:
 
 def _train(study: Study, number: int, seed: int, say: Say) -> int:
     plan, run = study.plan, study.plan.retrained(number, seed)
-    checked = begin_run(run, _table(study, number, seed), plugins=plan.plugins)
     say(f"trial {number} again, seed {seed}")
-    outcome = train(checked.task, run, checked.settings, MetricsFile(run / "metrics.jsonl"))
+    recipe, report = _table(study, number, seed), MetricsFile(run / "metrics.jsonl")
+    _, outcome = train_run(run, recipe, lambda _: report, plugins=plan.plugins)
     if outcome.exit_code:
         return outcome.exit_code
-    write_card(run, checked, outcome)
     score = outcome.scores[plan.metric]
     files.replace(run.with_suffix(".json"), files.to_json({"score": score}))
     say(f"trial {number} again, seed {seed}: {plan.metric} {score:.4g}")

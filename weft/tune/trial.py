@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.run.training import begin_run
-from weft.train.loop import train
+from weft.run.train import train_run
 from weft.train.reporting import MetricsFile, duration
 from weft.train.update import NonFinite
 from weft.tune import space as spaces
@@ -79,9 +78,9 @@ def run_trial(study: Study, trial: Any, deadline: float, say: Say) -> int:
     say(f"trial {trial.number}: {shown}")
     try:
         unseen = "training.refit=false"  # scores are of validation examples that no trial has seen
-        checked = begin_run(run, plan.table(settings, *QUIET, unseen), plugins=plan.plugins)
         report = TrialReport(study, trial, run, deadline, say)
-        outcome = train(checked.task, run, checked.settings, report)
+        recipe = plan.table(settings, *QUIET, unseen)
+        _, outcome = train_run(run, recipe, lambda _: report, plugins=plan.plugins)
         report.spent()
     except TrialEnded as end:
         study.end(trial, None, str(end))

@@ -38,7 +38,7 @@ live.part('attention', (() => {
     const show = () => {
       for (const each of [ring, dotted]) { each.setAttribute('cx', point[0]); each.setAttribute('cy', -point[1]); }
       node.setAttribute('aria-valuenow', point[0]);
-      node.setAttribute('aria-valuetext', `${number(point[0])}, ${number(point[1])}`);
+      node.setAttribute('aria-valuetext', say('{0}, {1}', number(point[0]), number(point[1])));
       drawn.place(point, name);
     };
     const move = (x, y) => { point[0] = clip(x); point[1] = clip(y); show(); moved(); };
@@ -95,7 +95,7 @@ live.part('attention', (() => {
         return make('div', {}, make('p', { textContent: say('{0}: energies of about ±{1}', name, number(spread, 1)) }), live.bars(rows));
       }));
     };
-    const size = live.slider(say('features d'), { min: 0, max: 9, value: power, shown: (value) => String(2 ** value) }, (value) => { power = value; show(); });
+    const size = live.slider(say('features d'), { min: 0, max: 9, value: power, shown: (value) => live.local(2 ** value) }, (value) => { power = value; show(); });
     root.append(make('h4', { textContent: say('In more dimensions') }), make('p', { textContent: say('A query and eight keys with independent features of mean 0 and variance 1. The variance of their dot products is d.') }), size, live.button(say('Draw others'), () => { seed += 1; show(); }), found);
     show();
   }

@@ -31,7 +31,21 @@ live.part('heads', (() => {
     return { before: share(rows, (y, x) => x === y - 1), itself: share(rows, (y, x) => x === y), followed: again.length ? share(again, (y, x) => x > 0 && x <= y && pieces[x - 1] === pieces[y]) : null };
   }
 
-  // A map of one head's weights: rows read columns.
+  // One head's weights with the words at both axes: rows read columns.
+  function named(weights, pieces, label) {
+    const cell = 18, left = 14 + 7.5 * Math.max(...pieces.map((piece) => piece.length)), size = weights.length, high = left + size * cell;
+    const svg = shape('svg', { viewBox: `0 0 ${high} ${high}`, role: 'img', 'aria-label': label });
+    svg.style.width = `${high}px`;
+    svg.style.maxWidth = 'none';
+    pieces.forEach((piece, at) => {
+      const middle = left + (at + 0.5) * cell;
+      svg.append(shape('text', { x: left - 6, y: middle + 4, 'font-size': 12.5, 'text-anchor': 'end' }, piece), shape('text', { transform: `translate(${middle + 4} ${left - 6}) rotate(-90)`, 'font-size': 12.5 }, piece));
+    });
+    weights.forEach((row, y) => row.forEach((weight, x) => svg.append(shape('rect', { x: left + x * cell, y: left + y * cell, width: cell, height: cell, fill: x > y ? 'none' : 'var(--live-1)', 'fill-opacity': weight.toFixed(3), stroke: 'var(--pst-color-border)', 'stroke-width': 0.5 }, shape('title', {}, say('{0} reads {1}', pieces[y], `${pieces[x]}: ${number(weight)}`))))));
+    return svg;
+  }
+
+  // A small map of one head's weights.
   function map(weights, cell, label) {
     const size = weights.length, svg = shape('svg', { viewBox: `0 0 ${size * cell} ${size * cell}`, role: 'img', 'aria-label': label }, shape('rect', { width: size * cell, height: size * cell, fill: 'var(--pst-color-background)', stroke: 'var(--pst-color-border)' }));
     weights.forEach((row, y) => row.forEach((weight, x) => { if (weight > 0.02) svg.append(shape('rect', { x: x * cell, y: y * cell, width: cell, height: cell, fill: 'var(--live-1)', 'fill-opacity': weight.toFixed(3) })); }));
@@ -41,7 +55,7 @@ live.part('heads', (() => {
   async function mount(root) {
     const net = await live.model('heads'), now = { layer: 1, head: 2, word: 10, found: null };
     const input = make('input', { type: 'text', value: 'The first page has a footer and the last page has a header.', maxLength: 150 });
-    const grid = make('div', { className: 'live-heads' }), words = make('p', { className: 'live-pieces' }), told = make('p', { 'aria-live': 'polite', className: 'live-told' }), usual = make('p');
+    const grid = make('div', { className: 'live-heads' }), words = make('p', { className: 'live-pieces' }), told = make('p', { 'aria-live': 'polite', className: 'live-told' }), usual = make('p'), large = make('div', { className: 'live-scroll', tabIndex: 0, role: 'group', ariaLabel: say('Map of the chosen head') });
     const listed = (pairs) => pairs.map(([piece, value]) => `“${piece}” ${number(value)}`).join(', ');
 
     function tint() {
@@ -53,12 +67,17 @@ live.part('heads', (() => {
       usual.textContent = `${say('On average this head reads the word before with {0} %, the word itself with {1} %', percent(before), percent(itself))}${followed === null ? '' : say(', and at a word that stood earlier what followed there with {0} %', percent(followed))}.`;
     }
 
+    function enlarge() {
+      const { found: { pieces, weights }, layer, head } = now;
+      large.replaceChildren(named(weights[layer][head], pieces, say('layer {0}, head {1}', layer + 1, head + 1)));
+    }
+
     function draw() {
       const { found } = now;
       now.word = Math.min(now.word, found.pieces.length - 1);
       grid.replaceChildren(...found.weights.flatMap((heads, layer) => heads.map((weights, head) => {
         const name = say('layer {0}, head {1}', layer + 1, head + 1), node = make('button', { type: 'button', ariaPressed: String(layer === now.layer && head === now.head) }, map(weights, 6, name), make('span', { textContent: name }));
-        node.addEventListener('click', () => { Object.assign(now, { layer, head }); [...grid.children].forEach((one) => { one.ariaPressed = String(one === node); }); tint(); });
+        node.addEventListener('click', () => { Object.assign(now, { layer, head }); [...grid.children].forEach((one) => { one.ariaPressed = String(one === node); }); enlarge(); tint(); });
         return node;
       })));
       words.replaceChildren(...found.pieces.map((piece, at) => {
@@ -66,13 +85,14 @@ live.part('heads', (() => {
         for (const event of ['pointerenter', 'focus', 'click']) node.addEventListener(event, () => { now.word = at; tint(); });
         return node;
       }));
+      enlarge();
       tint();
     }
 
     let waiting;
     const compute = () => { now.found = look(net, input.value); draw(); };
     input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(compute, 200); });
-    root.append(make('label', {}, say('English, as in a help page'), input), words, told, usual, grid, make('p', { className: 'live-quiet', textContent: say('Each map is one head: rows are the words that read, columns the words that are read; the causal mask leaves the upper half empty. Choose a head, then point at a word, or choose it with Tab. The Transformer has two layers of four heads; it learned to predict the next word of lines of which a part is repeated.') }));
+    root.append(make('label', {}, say('English, as in a help page'), input), words, told, usual, grid, large, make('p', { className: 'live-quiet', textContent: say('Each small map is one head, and the large one the chosen head: rows are the words that read, columns the words that are read; the causal mask leaves the upper half empty. Choose a head, then point at a word, or choose it with Tab. The Transformer has two layers of four heads; it learned to predict the next word of lines of which a part is repeated.') }));
     live.onTheme(tint);
     compute();
   }

@@ -83,7 +83,8 @@ live.part('letters', (() => {
         said += letters[Math.max(0, own.findIndex((prob) => (sum += prob) > rest))];
       }
       sides[0].said.textContent = begun + said;
-      sides[1].said.textContent = (await net.answer(begun, { ...how(), seed: now.seed, tokens: WRITTEN })).text;
+      const answer = await live.computing(sides[1].said, () => net.answer(begun, { ...how(), seed: now.seed, tokens: WRITTEN }));
+      sides[1].said.textContent = answer.text;
     }
 
     const set = (key) => (value) => { now[key] = value; next(); };

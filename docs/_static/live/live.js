@@ -50,10 +50,18 @@ globalThis.live = (() => {
 
   const make = (name, from = {}, ...inside) => fill(document.createElement(name), from, inside);
   const shape = (name, from = {}, ...inside) => fill(document.createElementNS('http://www.w3.org/2000/svg', name), from, inside);
-  const number = (value, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits).replace(/^-(0(\.0*)?)$/, '$1').replace('-', '−') : String(value));
+
+  // Numbers in the language of the page: 10,000.5 in English, 10 000,5 in the others.
+  function local(value, digits = {}) {
+    if (!Number.isFinite(value)) return String(value);
+    const language = globalThis.document?.documentElement.lang || 'en', english = language === 'en';
+    const parts = new Intl.NumberFormat(language, { useGrouping: english || 'min2', ...digits }).formatToParts(value);
+    return parts.map((one) => (one.type === 'group' && !english ? '\u202f' : one.value)).join('').replace('-', '−').replace(/^−(0([.,]0*)?)$/, '$1');
+  }
+  const number = (value, digits = 2) => local(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
   // A slider; its label is in the language of the page. Its value is `.value`; `set` moves it without calling `change`.
-  function slider(label, { min, max, step = 1, value, shown = String }, change) {
+  function slider(label, { min, max, step = 1, value, shown = local }, change) {
     const input = make('input', { type: 'range', min, max, step }), output = make('output'), node = make('label', { className: 'live-slider' }, make('span', { textContent: label }), input, output);
     const show = () => { output.textContent = shown(Number(input.value)); input.setAttribute('aria-valuetext', output.textContent); };
     input.value = value;
@@ -74,6 +82,13 @@ globalThis.live = (() => {
     return node;
   }
 
+  // Says that it computes, in a place of its own, while it does.
+  async function computing(node, work) {
+    node.textContent = say('computing …');
+    await new Promise((done) => setTimeout(done, 20)); // so that the words are drawn
+    try { return await work(); } finally { node.textContent = ''; }
+  }
+
   const button = (text, press) => { const node = make('button', { type: 'button', className: 'live-button', textContent: text }); node.addEventListener('click', press); return node; };
 
   // Rows of a name, a bar and a number; a value is a share of `most`.
@@ -87,7 +102,7 @@ globalThis.live = (() => {
   }
 
   // A chart of lines with a legend. Points outside the range of y are cut.
-  function lines({ label, x, y, ticks, axes, series, shown = String }) {
+  function lines({ label, x, y, ticks, axes, series, shown = local }) {
     const narrow = innerWidth < 600, [width, height, left, right, top, bottom] = narrow ? [350, 320, 58, 12, 18 * series.length + 8, 42] : [560, 300, 58, 12, 26, 42];
     const px = (value) => left + ((value - x[0]) / (x[1] - x[0])) * (width - left - right), py = (value) => height - bottom - ((Math.max(y[0], Math.min(y[1], value)) - y[0]) / (y[1] - y[0])) * (height - top - bottom);
     const svg = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label, class: 'live-lines' }), text = (at, content, anchor = 'middle') => shape('text', { x: at[0], y: at[1], 'text-anchor': anchor, 'font-size': 14 }, content);
@@ -162,5 +177,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, lines, make, shape, number, slider, choice, button, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();

@@ -35,14 +35,14 @@ live.part('positions', (() => {
       pen.lineWidth = 3;
       pen.strokeRect(i * cell - 1.5, t * cell - 1.5, cell + 3, cell + 3);
       const speed = speeds(width, base())[Math.floor(i / 2)], name = i % 2 ? 'cos' : 'sin';
-      told.textContent = say('Position {0}, feature {1}: {2} = {3}. One wave of this feature is {4} positions long.', t, i, `${name}(${t} · ${speed.toPrecision(3)})`, number(rows[t][i], 3), Number((2 * Math.PI / speed).toPrecision(3)).toLocaleString('en'));
+      told.textContent = say('Position {0}, feature {1}: {2} = {3}. One wave of this feature is {4} positions long.', t, i, `${name}(${t} · ${live.local(speed, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 })})`, number(rows[t][i], 3), live.local(2 * Math.PI / speed, { maximumSignificantDigits: 3 }));
       curve.replaceChildren(likeness(rows, t));
     };
     const change = (key) => (value) => { now[key] = value; fit(); show(); };
     const sliders = {
       length: slider(say('positions'), { min: 4, max: 64, value: now.length }, change('length')),
       width: slider(say('width D'), { min: 4, max: 64, step: 4, value: now.width }, change('width')),
-      power: slider(say('base n'), { min: 1, max: 5, value: now.power, shown: (value) => (10 ** value).toLocaleString('en') }, change('power')),
+      power: slider(say('base n'), { min: 1, max: 5, value: now.power, shown: (value) => live.local(10 ** value) }, change('power')),
       t: slider(say('position t'), { min: 0, max: 31, value: now.t }, change('t')),
       i: slider(say('feature'), { min: 0, max: 31, value: now.i }, change('i')),
     };
@@ -83,7 +83,7 @@ live.part('positions', (() => {
     const show = () => {
       const all = speeds(2 * now.pairs, 10000);
       found.className = 'live-dials';
-      found.replaceChildren(...all.map((speed, i) => make('figure', {}, shape('svg', { viewBox: '-1.15 -1.15 2.3 2.3', role: 'img', 'aria-label': say('pair {0}: query at {1} radians, key at {2}', i, number(now.t * speed, 3), number(now.s * speed, 3)) }, shape('circle', { r: 1.05, class: 'faint', 'stroke-width': 0.04 }), hand(now.t * speed, '--live-1'), hand(now.s * speed, '--live-2', true)), make('figcaption', { textContent: say('pair {0}: {1} each', i, Number(speed.toPrecision(2))) }))));
+      found.replaceChildren(...all.map((speed, i) => make('figure', {}, shape('svg', { viewBox: '-1.15 -1.15 2.3 2.3', role: 'img', 'aria-label': say('pair {0}: query at {1} radians, key at {2}', i, number(now.t * speed, 3), number(now.s * speed, 3)) }, shape('circle', { r: 1.05, class: 'faint', 'stroke-width': 0.04 }), hand(now.t * speed, '--live-1'), hand(now.s * speed, '--live-2', true)), make('figcaption', { textContent: say('pair {0}: {1} each', i, live.local(speed, { maximumSignificantDigits: 2 })) }))));
       told.textContent = say('Energy of query at {0} and key at {1}, distance {2}: {3}', now.t, now.s, now.s - now.t, number(energy(unit(), unit(), now.t, now.s, 10000), 4));
     };
     const set = (key) => (value) => { now[key] = value; show(); };

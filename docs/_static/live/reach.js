@@ -13,9 +13,15 @@ live.part('reach', (() => {
     return [1, ...factors.reverse().map((factor) => { product *= factor; return product; })];
   }
 
-  const power = (value) => `10${[...number(value, Number.isInteger(value) ? 0 : 1)].map((one) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[one] ?? { '−': '⁻', '.': '·' }[one]).join('')}`;
+  const power = (value) => `10${[...String(value)].map((one) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[one] ?? '⁻').join('')}`;
   const level = (value) => Math.log10(Math.max(1e-30, Math.abs(value)));
-  const shown = (value) => (value >= 0.001 && value < 10000 ? value.toLocaleString('en', { maximumSignificantDigits: 3 }) : power(Math.log10(value)));
+  const three = (value) => live.local(value, { maximumSignificantDigits: 3 });
+
+  function shown(value) {
+    if (!value || (value >= 0.001 && value < 10000)) return three(value);
+    const [digits, exponent] = value.toExponential(2).split('e').map(Number);
+    return `${three(digits)} · ${power(exponent)}`;
+  }
 
   async function mount(root) {
     const measured = await live.data('reach'), now = { weight: 0.9, steps: 50, tanh: true, start: 0.5 }, chart = make('div'), told = make('p', { 'aria-live': 'polite', className: 'live-told' });
@@ -29,7 +35,7 @@ live.part('reach', (() => {
           { name: say('{0}, trained', 'LSTM'), colour: '--live-3', dashes: '2 3', points: measured.LSTM.map((value, lag) => [lag, value]) },
         ],
       }));
-      const size = last > 1.05 ? say('After {0} steps the gradient grows to {1}.', steps, shown(last)) : last < 0.95 ? say('After {0} steps the gradient shrinks to {1}.', steps, shown(last)) : say('After {0} steps the gradient stays at {1}.', steps, shown(last));
+      const size = last > 1.05 ? say('Over the distance {0} the gradient grows to {1}.', live.local(steps), shown(last)) : last < 0.95 ? say('Over the distance {0} the gradient shrinks to {1}.', live.local(steps), shown(last)) : say('Over the distance {0} the gradient stays at {1}.', live.local(steps), shown(last));
       const reason = tanh ? say('The state begins at {0}; each factor is w(1 − h²).', number(start, 1)) : say('Without tanh every factor is w.');
       told.textContent = `${size} ${reason}`;
     };
@@ -44,5 +50,5 @@ live.part('reach', (() => {
     show();
   }
 
-  return { products, mount };
+  return { products, shown, mount };
 })());

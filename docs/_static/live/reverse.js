@@ -37,7 +37,7 @@ live.part('reverse', (() => {
 
   async function mount(root) {
     const nets = Object.fromEntries(await Promise.all(KINDS.map(async (kind) => [kind, await live.model(`reverse-${kind}`)])));
-    const now = { length: 8, kind: 'input', seed: 1 }, lines = make('div', { 'aria-live': 'polite' }), picture = make('div'), chart = make('div'), scores = {};
+    const now = { length: 8, kind: 'input', seed: 1 }, lines = make('div', { 'aria-live': 'polite' }), picture = make('div'), chart = make('div'), busy = make('p', { className: 'live-quiet', role: 'status' }), scores = {};
 
     async function show() {
       const letters = drawn(live.random(now.seed * 100 + now.length), now.length), wanted = reversed(letters), own = now.seed * 100 + now.length;
@@ -59,7 +59,7 @@ live.part('reverse', (() => {
       const colours = { never: '--live-2', late: '--live-3', input: '--live-1' }, dashes = { never: '', late: '6 3', input: '2 3' };
       chart.replaceChildren(live.lines({
         label: `${say('Share of strings without an error, by length:')} ${KINDS.map((kind) => `${TITLES[kind]} ${(scores[kind] ?? []).map(([length, share]) => `${length}: ${number(share)}`).join(', ')}`).join('; ')}`,
-        x: [3, 16], y: [0, 1], ticks: { x: [3, 6, 10, 13, 16], y: [0, 0.5, 1] }, axes: [say('length; training had at most 10'), ''], shown: (value) => String(value),
+        x: [3, 16], y: [0, 1], ticks: { x: [3, 6, 10, 13, 16], y: [0, 0.5, 1] }, axes: [say('length; training had at most 10'), ''],
         series: KINDS.map((kind) => ({ name: TITLES[kind], colour: colours[kind], dashes: dashes[kind], points: scores[kind] ?? [] })),
       }));
     }
@@ -67,11 +67,13 @@ live.part('reverse', (() => {
     const measure = live.button(say('Try {0} strings of each length', TRIED), async () => {
       measure.disabled = true;
       for (const kind of KINDS) scores[kind] = [];
-      for (let length = 3; length <= 16; length++) {
-        for (const kind of KINDS) scores[kind].push([length, await score(nets[kind], length)]);
-        plot();
-        await new Promise((done) => setTimeout(done));
-      }
+      await live.computing(busy, async () => {
+        for (let length = 3; length <= 16; length++) {
+          for (const kind of KINDS) scores[kind].push([length, await score(nets[kind], length)]);
+          plot();
+          await new Promise((done) => setTimeout(done));
+        }
+      });
       measure.disabled = false;
     });
 
@@ -80,7 +82,7 @@ live.part('reverse', (() => {
       make('div', { className: 'live-row' }, live.button(say('Another string'), () => { now.seed += 1; show(); }), measure),
       lines, live.choice(say('Alignment of'), KINDS.map((kind) => [kind, TITLES[kind]]), now.kind, (kind) => { now.kind = kind; show(); }),
       make('div', { className: 'live-square' }, picture), make('p', { className: 'live-quiet', textContent: say('Rows: letters that were written. Columns: letters that were read. The stronger the colour, the more weight.') }),
-      make('p', { textContent: say('Share of strings without an error, by length:') }), chart,
+      make('p', { textContent: say('Share of strings without an error, by length:') }), busy, chart,
     );
     plot();
     await show();

@@ -59,13 +59,7 @@ class CTranslate2(Format):
 
 
 class Engine:
-    """The exported model, run by CTranslate2 on one thread.
-
-    Args:
-        network: Weft's model.
-        folder: the exported model.
-        source, target: the pieces by number.
-    """
+    """The exported model, run by CTranslate2 on one thread."""
 
     def __init__(
         self, network: TransformerNetwork, folder: Path, source: list[str], target: list[str]
@@ -140,11 +134,7 @@ def write_model(
     *,
     int8: bool,
 ) -> list[str]:
-    """Write the model in float32 and compare it with Weft; with `int8`, replace it and compare the two.
-
-    Returns:
-        Lines of the report.
-    """
+    """Write the model in float32 and compare it with Weft; with `int8`, replace it and compare the two."""
     size = save(found, folder, *pieces, quantization=None)
     whole = Engine(found, folder, *pieces)
     exact = compare(found, texts, whole)

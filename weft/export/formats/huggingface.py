@@ -84,12 +84,7 @@ class HuggingFace(Format):
 
 
 class Library:
-    """The exported model, run by the transformers library.
-
-    Args:
-        network: Weft's model.
-        folder: the exported model.
-    """
+    """The exported model, run by the transformers library."""
 
     def __init__(self, network: TransformerNetwork, folder: Path) -> None:
         import transformers

@@ -138,12 +138,7 @@ def one_file(model: bytes, about: dict[str, str]) -> str:
 
 
 def operators() -> set[str]:
-    """Names of the ONNX operators that the page computes, the keys of the tables in its program.
-
-    Example:
-        >>> sorted(operators() & {"Conv", "LSTM", "Loop", "StringConcat"})
-        ['Conv', 'LSTM', 'Loop']
-    """
+    """Names of the ONNX operators that the page computes, the keys of the tables in its program."""
     tables = (PAGE / "operators.js").read_text("utf-8").partition("export const OPERATORS")[2]
     graph = (PAGE / "graph.js").read_text("utf-8")
     tables += "".join(re.findall(r"^const (?:RECURRENT|CONTROL) = .*?\};$", graph, re.MULTILINE | re.DOTALL))

@@ -74,7 +74,8 @@ export class Classifier {
 
   async answer(text, options) {
     if (!text.trim()) throw new Error('The text is empty; write one.');
-    let tokens = this.vocabulary.encode(text).slice(0, this.about.max_length), weights = [0];
+    const [before, after] = this.about.frame;
+    let tokens = [...before, ...this.vocabulary.encode(text).slice(0, this.about.max_length), ...after], weights = [0];
     const pieces = tokens.map((number) => this.vocabulary.piece(number));
     if (this.about.bag) {
       const counts = this.counted(tokens, text);

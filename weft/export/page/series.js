@@ -5,16 +5,17 @@ import { calendar, every, local, parsed, shown } from './times.js';
 const floats = (values, dims) => tensor('float32', dims, Float32Array.from(values));
 const EMPTY = new Set(['', 'na', 'n/a', 'nan', 'null', 'none']);
 const numberIn = (cell) => (EMPTY.has(cell.trim().toLowerCase()) ? NaN : /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(cell) ? Number(cell) : undefined);
-const rounded = (value) => { // as Python's :.6g
+const readable = (value, deviation) => { // as readable in ../../data/values.py
   if (value === 0 || !Number.isFinite(value)) return String(value);
-  const exponent = Number(value.toExponential(5).split('e')[1]);
-  return exponent < -4 || exponent >= 6 ? value.toExponential(5).replace(/\.?0+e/, 'e').replace(/e([+-])(\d)$/, 'e$10$2') : String(Number(value.toPrecision(6)));
+  const exponent = (one) => Number(one.toExponential().split('e')[1]), size = exponent(value), finest = deviation > 0 ? exponent(deviation) : size, digits = Math.min(17, Math.max(6, size + 1, 6 + size - finest));
+  return size < -4 || size >= digits ? value.toExponential(digits - 1).replace(/\.?0+e/, 'e').replace(/e([+-])(\d)$/, 'e$10$2') : String(Number(value.toPrecision(digits)));
 };
 
-// Missing values filled with the last one before them, or 0 at the beginning.
-function filled(values) {
-  let last = 0;
-  return values.map((value) => (last = Number.isFinite(value) ? value : last));
+// Missing values filled with the last one of their place in a season, or before them, or 0.
+function filled(values, season = 1) {
+  const found = [...values];
+  for (const step of [season, 1]) for (let at = step; at < found.length; at++) if (!Number.isFinite(found[at])) found[at] = found[at - step];
+  return found.map((value) => (Number.isFinite(value) ? value : 0));
 }
 
 class Scaled {
@@ -46,8 +47,8 @@ export class Forecaster extends Scaled {
     if (!raw.length) return { text: '', past: [], values: [] };
     this.check(raw);
     const [number, mean, std] = this.scale(series ?? this.about.names[0], raw), { lookback } = this.about;
-    const values = this.best({ values: floats(filled(raw.map((value) => (value - mean) / std)).slice(-lookback), [1, lookback]), which: tensor('int32', [1], Int32Array.of(number)) }, mean, std);
-    return { text: values.map(rounded).join(' '), past: raw, values };
+    const values = this.best({ values: floats(filled(raw.map((value) => (value - mean) / std), this.about.fill).slice(-lookback), [1, lookback]), which: tensor('int32', [1], Int32Array.of(number)) }, mean, std);
+    return { text: values.map((value) => readable(value, std)).join(' '), past: raw, values };
   }
 }
 
@@ -61,7 +62,8 @@ export class TableForecaster extends Scaled {
       one.columns.forEach((name, column) => {
         if (this.about.targets.length && !this.about.targets.includes(name)) return;
         const values = this.of(one, column, one.name || name), past = one.values.length, texts = shown(one.texts.slice(past - this.about.lookback)).slice(this.about.lookback);
-        values.forEach((value, at) => lines.push([one.name || name, texts[at], rounded(value)].map(quoted).join(',')));
+        const [, , deviation] = this.scale(one.name || name, one.values.map((row) => row[column]));
+        values.forEach((value, at) => lines.push([one.name || name, texts[at], readable(value, deviation)].map(quoted).join(',')));
         series.push({ name: one.name || name, past: one.values.map((row) => row[column]), values, times: texts });
       });
     }
@@ -71,7 +73,7 @@ export class TableForecaster extends Scaled {
   of(one, column, name) {
     const { lookback: past, horizon, known, covariates, channels } = this.about, raw = one.values.map((row) => row[column]), rows = raw.length;
     this.check(raw, `Series “${name}”: `);
-    const [number, mean, std] = this.scale(name, raw), given = { values: floats(filled(raw.map((value) => (value - mean) / std)).slice(-past), [1, past]), which: tensor('int32', [1], Int32Array.of(number)) };
+    const [number, mean, std] = this.scale(name, raw), given = { values: floats(filled(raw.map((value) => (value - mean) / std), this.about.fill).slice(-past), [1, past]), which: tensor('int32', [1], Int32Array.of(number)) };
     const ahead = one.known.slice(rows - past, rows + horizon);
     if (known.length && (ahead.length < past + horizon || ahead.slice(past).some((row) => row.some(Number.isNaN)))) {
       throw new Error(`Series “${name}”: expected ${known.join(', ')} for the ${horizon} rows to forecast; add rows with an empty target at the end of the table.`);

@@ -66,6 +66,7 @@ class Classifier:
         self.vocabulary = VocabularyFile(folder / about["vocabulary"])
         self.classes, self.longest, self.bag = about["classes"], about["max_length"], about["bag"]
         self.separator, self.thresholds = about["separator"], np.array(about["thresholds"])
+        self.frame = about["frame"]
         if self.bag is not None:
             items = json.loads((folder / self.bag["items"]).read_text("utf-8"))
             self.item = {tuple(item): number for number, item in enumerate(items["items"], 1)}
@@ -91,7 +92,8 @@ class Classifier:
 
     def probabilities(self, text: str) -> np.ndarray:
         """[C] the probability of each class."""
-        tokens = self.vocabulary.encode(text)[: self.longest]
+        before, after = self.frame
+        tokens = [*before, *self.vocabulary.encode(text)[: self.longest], *after]
         given: dict[str, np.ndarray] = {}
         if self.bag is not None:
             counts = self.counted(tokens, text)

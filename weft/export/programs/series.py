@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.data.values import filled, readable
 from weft.export.programs.common import KINDS, OnnxGraph
 
 
@@ -38,23 +39,21 @@ class GraphForecaster(Scaled):
     def __call__(self, text: str | Sequence[float], series: str | None = None) -> str:
         """The next values, with spaces between them; nothing for an empty line."""
         values = [float(one) for one in text.replace(",", " ").split()] if isinstance(text, str) else text
-        return " ".join(f"{value:.6g}" for value in self.next(values, series)) if len(values) else ""
+        if not len(values):
+            return ""
+        best, raw = self.next(values, series), np.array(values, np.float64)
+        deviation = self.scale(series or self.about["names"][0], raw)[2]
+        return " ".join(readable(value, deviation) for value in best)
 
     def next(self, values: Sequence[float], series: str | None = None) -> np.ndarray:
         """[H] the next values; see __call__."""
         raw, lookback = np.array(values, np.float64), self.about["lookback"]
         self.check(raw)
         number, mean, std = self.scale(series or self.about["names"][0], raw)
-        scaled = filled((raw - mean) / std)[-lookback:]
+        scaled = filled((raw - mean) / std, season=self.about.get("fill", 1))[-lookback:]
         given = {"values": scaled[None].astype(np.float32), "which": np.array([number])}
         best: np.ndarray = self.graph(given)["best"][0].astype(np.float64) * std + mean
         return best
-
-
-def filled(values: np.ndarray) -> np.ndarray:
-    """Missing values filled with the last one before them, or 0 at the beginning."""
-    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
-    return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
 
 
 KINDS |= {"forecaster": GraphForecaster}

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.values import filled, readable
 from weft.export.programs.common import KINDS
-from weft.export.programs.series import Scaled, filled
+from weft.export.programs.series import Scaled
 from weft.export.programs.times import every, local, parsed
 
 
@@ -44,9 +45,10 @@ class TableForecaster(Scaled):
                 if self.about["targets"] and name not in self.about["targets"]:
                     continue
                 best = self.of(one, column, one.name or name)
+                deviation = self.scale(one.name or name, one.values[:, column])[2]
                 texts = shown(one.texts[len(one.values) - self.about["lookback"] :])
                 for time, value in zip(texts[self.about["lookback"] :], best, strict=True):
-                    writer.writerow([one.name or name, time, f"{value:.6g}"])
+                    writer.writerow([one.name or name, time, readable(value, deviation)])
         return found.getvalue().removesuffix("\n")
 
     def of(self, one: Series, column: int, name: str) -> np.ndarray:
@@ -55,7 +57,8 @@ class TableForecaster(Scaled):
         raw = one.values[:, column]
         self.check(raw, f"series {name!r}: ")
         number, mean, std = self.scale(name, raw)
-        given = {"values": filled((raw - mean) / std)[None, -past:], "which": np.array([number])}
+        values = filled((raw - mean) / std, season=self.about.get("fill", 1))
+        given = {"values": values[None, -past:], "which": np.array([number])}
         rows = len(raw)
         ahead = one.known[rows - past : rows + horizon]
         if self.known and (len(ahead) < past + horizon or np.isnan(ahead[past:]).any()):

@@ -1,4 +1,4 @@
-"""Import BERT, RoBERTa and DistilBERT: an encoder with a masked language model's head."""
+"""Import BERT, RoBERTa, XLM-R and DistilBERT: an encoder with a masked language model's head."""
 
 from typing import Any, NamedTuple
 
@@ -30,6 +30,11 @@ class BertNames(NamedTuple):
     head: tuple[str, ...]  # the head's layer, its norm and its bias
     output: str  # second names of the embedding table and of the bias, as output layer
     unused: int = 0  # rows at the beginning of the learned positions
+
+    @property
+    def prefix(self) -> str:
+        """Of all names but those of the output layer."""
+        return f"{self.entry.partition('.')[0]}."
 
 
 _BLOCK = BlockNames(
@@ -73,7 +78,10 @@ DISTILBERT = BertNames(
     ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
     "vocab_projector",
 )
-FAMILIES = {"bert": BERT, "roberta": ROBERTA, "distilbert": DISTILBERT}
+XLM_ROBERTA = ROBERTA._replace(
+    architecture="XLMRobertaForMaskedLM", classifier="XLMRobertaForSequenceClassification"
+)
+FAMILIES = {"bert": BERT, "roberta": ROBERTA, "xlm-roberta": XLM_ROBERTA, "distilbert": DISTILBERT}
 
 
 def bert(foreign: Checkpoint) -> Labeller:
@@ -82,11 +90,12 @@ def bert(foreign: Checkpoint) -> Labeller:
     All tokens belong to the first segment; its vector is added to the positions here. The parts for
     next-sentence prediction are left out.
 
-    Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
+    Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Conneau et al. 2020 (XLM-R); Sanh et al. 2019
+    (DistilBERT).
     """
     names = FAMILIES[foreign.setting("model_type")]
     heads = (names.output.partition(".")[0], names.head[0].partition(".")[0], names.head[1].partition(".")[0])
-    foreign = prefixed(foreign, f"{foreign.setting('model_type')}.", *heads)
+    foreign = prefixed(foreign, names.prefix, *heads)
     own, tokens, epsilon = settings(foreign), foreign.setting("vocab_size"), epsilon_of(foreign)
     foreign.need("tie_word_embeddings", True)
     is_tied(foreign, f"{names.entry}.word_embeddings.weight", f"{names.output}.weight", default=True)

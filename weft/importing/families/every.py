@@ -8,10 +8,12 @@ import torch
 
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing.checkpoint import Checkpoint, read_checkpoint
+from weft.importing.families.bert import FAMILIES as OF_BERT
 from weft.importing.families.bert import bert
 from weft.importing.families.gpt2 import gpt2
 from weft.importing.families.gpt_neox import gpt_neox
 from weft.importing.families.llama import ARCHITECTURES, llama
+from weft.importing.families.modernbert import modernbert
 from weft.importing.families.opt import opt
 from weft.importing.families.t5 import ARCHITECTURES as OF_T5
 from weft.importing.families.t5 import t5
@@ -25,9 +27,8 @@ FAMILIES: dict[str, Callable[[Checkpoint], Generator | Labeller]] = {
     "opt": opt,
     "gpt_neox": gpt_neox,
     **dict.fromkeys(ARCHITECTURES, llama),
-    "bert": bert,
-    "roberta": bert,
-    "distilbert": bert,
+    **dict.fromkeys(OF_BERT, bert),
+    "modernbert": modernbert,
     **dict.fromkeys(FORMS, translator),
     **dict.fromkeys(OF_T5, t5),
     "vit": vit,

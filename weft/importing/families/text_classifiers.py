@@ -1,4 +1,4 @@
-"""Import classifiers of texts: BERT, RoBERTa and DistilBERT with a layer on the first symbol.
+"""Import classifiers of texts: BERT, RoBERTa, XLM-R and DistilBERT with a layer on the first symbol.
 
 Read next: bert.py, the encoder.
 """
@@ -24,9 +24,11 @@ class HeadNames(NamedTuple):
     output: str
 
 
+_ROBERTA = HeadNames("classifier.dense", "tanh", "classifier.out_proj")
 HEADS = {
     "bert": HeadNames("bert.pooler.dense", "tanh", "classifier"),
-    "roberta": HeadNames("classifier.dense", "tanh", "classifier.out_proj"),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
     "distilbert": HeadNames("pre_classifier", "relu", "classifier"),
 }
 
@@ -47,7 +49,7 @@ def classifier(foreign: Checkpoint) -> Labeller:
     family = foreign.setting("model_type")
     names, head, own = FAMILIES[family], HEADS[family], settings(foreign)
     foreign = prefixed(
-        foreign, f"{family}.", *(name.partition(".")[0] for name in head if name != "bert.pooler.dense")
+        foreign, names.prefix, *(name.partition(".")[0] for name in head if name != "bert.pooler.dense")
     )
     size, tokens = own["size"], foreign.setting("vocab_size")
     encoder = TransformerEncoder(size, **own)

@@ -206,14 +206,7 @@ class GridVariant(NamedTuple):
 
 
 def variants(grids: Sequence[str]) -> list[GridVariant]:
-    """Every combination of KEY=VALUE,VALUE; keys joined by + change together.
-
-    Example:
-        >>> [one.name for one in variants(["model.encoder.cell=gru,lstm", "training.seed=1,2"])]
-        ['cell=gru,seed=1', 'cell=gru,seed=2', 'cell=lstm,seed=1', 'cell=lstm,seed=2']
-        >>> variants(["model.encoder.cell+model.decoder.cell=gru"])[0].changes
-        ('model.encoder.cell=gru', 'model.decoder.cell=gru')
-    """
+    """Every combination of KEY=VALUE,VALUE; keys joined by + change together."""
     axes = []
     for grid in grids:
         keys, equals, text = grid.partition("=")
@@ -247,12 +240,7 @@ def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> GridVarian
 
 
 def split(text: str) -> list[str]:
-    """Split a text at the commas outside brackets.
-
-    Example:
-        >>> split("[8,8],{use: lstm, bias: 1},4")
-        ['[8,8]', '{use: lstm, bias: 1}', '4']
-    """
+    """Split a text at the commas outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "[{(") - (letter in "]})")
@@ -264,11 +252,6 @@ def split(text: str) -> list[str]:
 
 
 def folder_name(name: str) -> str:
-    """A directory name for a variant.
-
-    Example:
-        >>> folder_name("sizes=[8, 8],cell=mine.Leaky")
-        'sizes=8,8,cell=mine.Leaky'
-    """
+    """A directory name for a variant."""
     plain = re.sub(r"[^\w.=,+]+", "-", name)
     return re.sub(r"-*([,=])-*", r"\1", plain).strip("-,.")

@@ -42,12 +42,7 @@ def cosines(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tuple[int, float]]]:
-    """For each of these rows, the `count` other rows with the largest cosine, best first.
-
-    Example:
-        >>> nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), [0], 1)[0][0][0]
-        1
-    """
+    """For each of these rows, the `count` other rows with the largest cosine, best first."""
     alike = cosines(table[list(rows)], table)
     alike[np.arange(len(alike)), list(rows)] = -np.inf
     return largest(alike, count)

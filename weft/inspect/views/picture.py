@@ -83,10 +83,5 @@ class PictureView(View):
 
 
 def strip(clip: np.ndarray) -> np.ndarray:
-    """[time, height, width, C] as frames side by side [height, time x width, C]; one picture is unchanged.
-
-    Example:
-        >>> strip(np.zeros((2, 3, 4, 1))).shape, strip(np.zeros((3, 4, 1))).shape
-        ((3, 8, 1), (3, 4, 1))
-    """
+    """[time, height, width, C] as frames side by side [height, time x width, C]; one picture is unchanged."""
     return np.concatenate(list(clip), 1) if clip.ndim == 4 else clip

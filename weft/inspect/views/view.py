@@ -31,12 +31,7 @@ SLANTED: dict[str, Any] = {"rotation": 60, "rotation_mode": "anchor", "ha": "rig
 
 
 class View(ABC):
-    """One aspect of a run.
-
-    Attributes:
-        title: title on the page.
-        order: position on the page.
-    """
+    """One aspect of a run."""
 
     title: ClassVar[str]
     order: ClassVar[int]

@@ -22,7 +22,7 @@ from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, tran
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, FeedForward, Norm, Residual, form_of
+from weft.nn.transformer import GELU_GATED, Activation, FeedForward, Norm, Residual, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
 from weft.tree import State
@@ -225,7 +225,7 @@ class HybridDecoder(Decoder):
         if self.training or gates is None or gates.kind != "ssru" or bool(state.read.any()):
             return None
         network = self.blocks[0].network
-        if network.activation == "geglu":
+        if network.activation in GELU_GATED:
             return None
         positions = added(self.positions, 0, ends.steps, network.first.weight)
         if positions is None:

@@ -38,7 +38,7 @@ from weft.nn.positions import (
     positions_of,
 )
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, Norm, blocks_of, form_of
+from weft.nn.transformer import GELU_GATED, Activation, Norm, blocks_of, form_of
 from weft.probe import exporting
 from weft.setting_types import Count, DropoutRate, Size
 from weft.tree import doubled
@@ -112,7 +112,7 @@ class TransformerDecoder(Decoder):
             scaling=position_scaling,
         )
         # the compiled step of a search has the usual blocks only
-        usual = norm != "parallel" and activation != "geglu"
+        usual = norm != "parallel" and activation not in GELU_GATED
         self.usual = usual and type(self.distance) is Distance and heads == USUAL
         self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
         self.dropout = Dropout(dropout)

@@ -59,12 +59,52 @@ class PiecesInContext(Context):
         x = self.embed(given.tokens)
         states = self.encoder(x, given.mask).states
         layers = [x, states] if self.num_mixed == 2 else [states]
-        return [self._of_words(layer, given, mask) for layer in layers]
+        return [_of_words(layer, given, mask) for layer in layers]
 
-    @staticmethod
-    def _of_words(layer: Tensor, given: Pieces, mask: Tensor) -> Tensor:
-        """States [R, P, D] of pieces to [B, S, D] of words."""
-        shared = layer * given.share[..., None].to(layer.dtype)
-        words = shared.new_zeros(mask.numel(), layer.shape[2])
-        words = words.index_add(0, given.which.flatten(), shared.flatten(0, 1))
-        return words.view(*mask.shape, -1)
+
+def _of_words(layer: Tensor, given: Pieces, mask: Tensor) -> Tensor:
+    """States [R, P, D] of pieces to [B, S, D] of words."""
+    shared = layer * given.share[..., None].to(layer.dtype)
+    words = shared.new_zeros(mask.numel(), layer.shape[2])
+    words = words.index_add(0, given.which.flatten(), shared.flatten(0, 1))
+    return words.view(*mask.shape, -1)
+
+
+class WordsInPieces(NamedTuple):
+    """Sentences of words, and their pieces."""
+
+    pieces: Pieces
+    mask: Tensor  # [B, S] bool, the words
+
+    def to(self, device: torch.device) -> "WordsInPieces":
+        """Move to a device."""
+        return to_device(self, device)
+
+
+class FirstPieces(nn.Module):
+    """The states of an encoder over pieces, those that count for each word: [B, S, D].
+
+    Args:
+        embed: pieces to [R, P, D].
+        encoder: reads them.
+
+    Source: Devlin et al. 2019, section 5.3.
+
+    Example:
+        >>> from weft.nn import BagEncoder, Tokens
+        >>> which, share = [0, 0, 1], [1.0, 0.0, 1.0]
+        >>> pieces = Pieces(*(torch.tensor([one]) for one in ([5, 6, 7], [True] * 3, which, share)))
+        >>> words = FirstPieces(Tokens(9, 4), BagEncoder(4, reduce="sum"))
+        >>> words(WordsInPieces(pieces, torch.tensor([[True, True]]))).shape  # two words, three pieces
+        torch.Size([1, 2, 4])
+    """
+
+    def __init__(self, embed: nn.Module, encoder: Encoder) -> None:
+        super().__init__()
+        self.embed, self.encoder = embed, encoder
+        self.size = encoder.size
+
+    def forward(self, given: WordsInPieces) -> Tensor:
+        """Sentences to the states [B, S, D] of their words."""
+        states = self.encoder(self.embed(given.pieces.tokens), given.pieces.mask).states
+        return _of_words(states, given.pieces, given.mask)

@@ -1,17 +1,19 @@
 """A Transformer encoder."""
 
+from typing import Annotated
+
 from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.attention import USUAL, Heads
-from weft.nn.distances import Distance
+from weft.nn.distances import Distance, apart
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Linear, decoding
 from weft.nn.positions import Positions, counted, distance_of, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import Activation, Norm, blocks_of, form_of
-from weft.setting_types import Count, DropoutRate, Size
+from weft.nn.transformer import GELU_GATED, Activation, Norm, blocks_of, form_of
+from weft.setting_types import Bounds, Count, DropoutRate, Size
 
 
 class TransformerEncoder(Encoder):
@@ -36,8 +38,13 @@ class TransformerEncoder(Encoder):
         dropout: on embeddings and sublayers.
         attention_dropout: on attention weights.
         heads: variants of self-attention: shared keys and values, another width, norms, biases.
+        window: positions to each side that a block sees; None for all.
+        window_base: base of rotary positions in blocks with a window; None for that of the others.
+        global_every: with a window, every so many blocks see all positions, the first one too.
+        first_norm: whether the input of the first block is normalised before its attention; after an
+            entry_norm it need not be.
 
-    Source: Vaswani et al. 2017.
+    Source: Vaswani et al. 2017; Warner et al. 2024 (ModernBERT) for the window.
 
     Example:
         >>> import torch
@@ -67,6 +74,10 @@ class TransformerEncoder(Encoder):
         dropout: DropoutRate = 0.1,
         attention_dropout: DropoutRate = 0.0,
         heads: Heads = USUAL,
+        window: Count | None = None,
+        window_base: float | None = None,
+        global_every: Annotated[int, Bounds(ge=1)] = 3,
+        first_norm: bool = True,
     ) -> None:
         super().__init__()
         self.in_size = in_size
@@ -74,11 +85,14 @@ class TransformerEncoder(Encoder):
         self.num_heads = num_heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
-        self.distance = distance_of(
-            positions, heads.rotated(size, num_heads), num_heads, both_ways=True, base=position_base
-        )
+        rotated = heads.rotated(size, num_heads)
+        self.distance = distance_of(positions, rotated, num_heads, both_ways=True, base=position_base)
+        self.window, self.global_every = window, global_every
+        self.near = self.distance  # of blocks with a window
+        if window is not None and window_base is not None:
+            self.near = distance_of(positions, rotated, num_heads, both_ways=True, base=window_base)
         # compiled code has the usual blocks only
-        usual = norm != "parallel" and activation != "geglu"
+        usual = norm != "parallel" and activation not in GELU_GATED and window is None and first_norm
         self.usual = usual and type(self.distance) is Distance and heads == USUAL
         self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
         self.dropout = Dropout(dropout)
@@ -96,6 +110,8 @@ class TransformerEncoder(Encoder):
             attention_dropout=attention_dropout,
             heads=heads,
         )
+        if not first_norm and num_layers:
+            self.blocks[0].attention_norm = nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
@@ -106,9 +122,12 @@ class TransformerEncoder(Encoder):
         if not self.training and self.usual and decoding.suits_whole(x, self.num_heads):
             return self._compiled(x, mask)
         seen = None if masks.full(mask) else mask[:, None, None]  # [B, 1, 1, S]
-        order = self.distance(places, places, x)
-        for block in self.blocks:
-            x = recomputed(block.encode, x, seen, order)
+        far = near = seen, self.distance(places, places, x)
+        if self.window is not None:
+            inside = apart(places, places, x).abs()[:, None] <= self.window  # [1, 1, S, S]
+            near = inside if seen is None else seen & inside, self.near(places, places, x)
+        for number, block in enumerate(self.blocks):
+            x = recomputed(block.encode, x, *(near if number % self.global_every else far))
         x = self.last_norm(x)
         return Memory(x, mask, masks.mean(x, mask))
 

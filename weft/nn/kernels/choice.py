@@ -79,15 +79,7 @@ def check(place: str, name: str, switch: str) -> str:
 def use(
     *, cells: Cells | None = None, linear: Products | None = None, fused: Fused | None = None
 ) -> Iterator[None]:
-    """Force a way inside the block, for the whole process.
-
-    Example:
-        >>> import torch
-        >>> from weft.nn.kernels.linear import linear
-        >>> with use(linear="torch"):
-        ...     linear(torch.ones(1, 2), torch.ones(1, 2))
-        tensor([[2.]])
-    """
+    """Force a way inside the block, for the whole process."""
     before = dict(_forced)
     for switch, name in (("cells", cells), ("linear", linear), ("fused", fused)):
         if name is not None:

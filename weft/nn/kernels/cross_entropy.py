@@ -123,7 +123,6 @@ class _Torch:
     Args:
         h: the input of the output layer, for its dtype and device.
         size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
-        grads: whether to compute gradients.
         padded: whether targets may be IGNORED.
     """
 

@@ -272,11 +272,7 @@ def whole(
 
 
 def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: int) -> Sequence[Tensor]:
-    """Keys and values [B, H, S, K] of a source x [B, S, D] for each layer, in turn, by one product.
-
-    Args:
-        num_heads: H.
-    """
+    """Keys and values [B, H, S, K] of a source x [B, S, D] for each layer, in turn, by one product."""
     rows, weights = x.shape[0] * x.shape[1], [product.weight for product in products]
     how = packing(of, weights[0], -(-rows // native.slabs(rows)))  # type: ignore[arg-type]
     given = [p for product in products for p in product._parameters.values() if p is not None]

@@ -38,12 +38,6 @@ def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 
     Returns:
         c_1 .. c_T, [B, T, H].
-
-    Example:
-        >>> import torch
-        >>> half = torch.full((1, 3, 1), 0.5)
-        >>> recurrence(half, half, torch.zeros(1, 1)).flatten().tolist()
-        [0.5, 0.75, 0.875]
     """
     wide = torch.promote_types(a.dtype, c.dtype)
     return _Recurrence.apply(a.to(wide), b.to(wide), c.to(wide))
@@ -320,11 +314,6 @@ def light(
 
     Returns:
         y [B, T, H], c [B, H].
-
-    Example:
-        >>> import torch
-        >>> light("mingru", torch.tensor([[[0.0, 1.0], [0.0, 1.0]]]), torch.zeros(1, 1))[0].flatten().tolist()
-        [0.5, 0.75]
     """
     asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask

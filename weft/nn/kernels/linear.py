@@ -323,11 +323,7 @@ class Sums(ABC):
 
 
 class Products(Sums):
-    """left^T right, [.., O, I], and the sum of left, [.., O].
-
-    Args:
-        multiply: computes left^T right.
-    """
+    """left^T right, [.., O, I], and the sum of left, [.., O]."""
 
     def __init__(self, multiply: Callable[[Tensor, Tensor], Tensor]) -> None:
         self.multiply = multiply
@@ -364,10 +360,6 @@ S = TypeVar("S", bound=Sums)
 
 class Shared(Generic[S]):
     """A tensor of the open block, or a weight with its bias.
-
-    Args:
-        tensor, bias: what the steps use.
-        sums: what a step's backward pass adds to.
 
     Attributes:
         tensor, bias: for the steps; they take gradients of higher orders, which are not shared.

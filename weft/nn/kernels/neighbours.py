@@ -41,9 +41,6 @@ def word2vec(
 ) -> tuple[Tensor, Tensor]:
     """Skip-gram or CBOW with negative samples, each with weight K / N per neighbour.
 
-    Args:
-        negatives: K.
-
     Returns:
         The loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
     """

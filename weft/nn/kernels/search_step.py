@@ -75,12 +75,7 @@ def why_not(ends: Ends, *weights: Tensor) -> str:
 
 
 class Held:
-    """A struct for compiled code, and the tensors to which it points.
-
-    Args:
-        sources: B.
-        ends: around the decoder.
-    """
+    """A struct for compiled code, and the tensors to which it points."""
 
     def __init__(self, sources: int, ends: Ends) -> None:
         self.ends = ends

@@ -35,13 +35,6 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
 
     Returns:
         s [B, T, E], and the last h.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(1, 2, 1)
-        >>> s, _ = selective(one, one, torch.full((1, 1), -0.6931472), one, one, torch.zeros(1, 1, 1))
-        >>> [round(value, 4) for value in s.flatten().tolist()]
-        [1.0, 1.5]
     """
     given = u, dt, a, b, c, h
     return (_native if runs_compiled("selective", _why_not_native, *given) else by_steps)(*given)

@@ -81,13 +81,7 @@ class UnreadablePicture(DataError):
 
 
 class CaptionAnswer(BestTexts):
-    """The captions of a picture.
-
-    Args:
-        captioner: the model that wrote them.
-        picture: the input.
-        found: best first.
-    """
+    """The captions of a picture."""
 
     def __init__(self, captioner: "Captioner", picture: Picture, found: Sequence[SearchResult]) -> None:
         super().__init__(found, captioner.decoding.nbest, scores=captioner._scores)

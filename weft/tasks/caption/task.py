@@ -82,7 +82,6 @@ class CaptionTraining(Training):
     """The training pictures with their captions.
 
     Attributes:
-        count: number of training captions.
         cut: how many of them are cut to data.max_length.
     """
 
@@ -211,8 +210,6 @@ class CaptionTask(Seq2SeqTask):
     """Pictures to captions.
 
     Args:
-        data: the source of pictures and captions.
-        model: encoder and decoder.
         decoding: search settings for the trained model; validation is greedy.
     """
 

@@ -44,12 +44,7 @@ SAID: dict[str, Split] = {
 
 
 def names_of(label: str, separator: str | None) -> list[str]:
-    """The labels in a cell, sorted, each once.
-
-    Example:
-        >>> names_of("sport| news|sport", "|"), names_of("a|b", None)
-        (['news', 'sport'], ['a|b'])
-    """
+    """The labels in a cell, sorted, each once."""
     if separator is None:
         return [label]
     return sorted({name.strip() for name in label.split(separator)} - {""})

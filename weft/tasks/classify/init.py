@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.errors import DataError
 from weft.tasks.init import (
+    START,
     TEST,
     TRAIN,
     VALID,
@@ -19,6 +20,7 @@ from weft.tasks.init import (
     only,
     quoted,
     splits,
+    started,
     survey,
 )
 from weft.wording import plural
@@ -78,6 +80,7 @@ class ClassifyInit(TemplateInit):
         TEST,
         *FORM,
         *TRIAL.options(),
+        START,
     )
     trial: ClassVar = TRIAL
 
@@ -106,7 +109,7 @@ class ClassifyInit(TemplateInit):
         for note in texts.table.notes if texts.table else ():
             say(note)
         seen, classes = _classes(texts, separator)
-        few = (given["model"] or TRIAL.untried) == "linear"
+        few = (given["model"] or TRIAL.untried) == "linear" and not given["start"]
         names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
         table = texts.table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
@@ -127,9 +130,10 @@ class ClassifyInit(TemplateInit):
             "encoding": unusual.get("encoding"),
             "every": f"{every:<2}" if every else None,
             "kept": plural(seen.texts // every, "text") if every else None,
-            "size": "null" if few else 20000,
+            "size": None if given["start"] else "null" if few else 20000,
             "few": only(few),
-            "many": only(not few),
+            "many": only(not few and not given["start"]),
+            **started(given),
             "metric": "loss" if few else "accuracy",
             "refit": "true" if every and not several else "false",  # several labels have thresholds to fit
         }

@@ -32,6 +32,7 @@ from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import AtLeastOne, DropoutRate, Features, Positive, Share, Size, check_fields
 from weft.tasks.labels.base import ClassWeights, check_weights
+from weft.tasks.reused import Frame
 
 USUAL = 0.5
 """The threshold of a label before `weft evaluate --calibrate`."""
@@ -49,6 +50,8 @@ class TextEmbedding:
         fixed: do not train the table; few texts spoil vectors learnt from many.
         contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
         tuned: train the model of that run further too; otherwise it stays as it is.
+        frame: symbols that a text is read between, as in the run of `training.start`: before (</s> before
+            it), after (</s> after it) or both (<s> and </s>).
     """
 
     size: Features = 128
@@ -57,6 +60,7 @@ class TextEmbedding:
     fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
+    frame: Frame = "none"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -159,7 +163,6 @@ class LabelModel:
 
         Args:
             num_items: number of tokens, or of items of the bag.
-            num_classes: C.
         """
 
         def head_of(size: int) -> Categorical | MultiLabelHead | SubclassHead:
@@ -219,16 +222,7 @@ class _Dropped(Pool):
 
 
 class MultiLabelHead(Head):
-    """p_c = sigmoid(w_c h + b_c), for each of C labels.
-
-    Args:
-        in_size: D, features of h.
-        num_classes: C.
-
-    Example:
-        >>> MultiLabelHead(3, 5)(torch.zeros(2, 1, 3)).exp()[0, 0].tolist()
-        [0.5, 0.5, 0.5, 0.5, 0.5]
-    """
+    """p_c = sigmoid(w_c h + b_c), for each of C labels."""
 
     def __init__(self, in_size: int, num_classes: int) -> None:
         super().__init__()
@@ -270,10 +264,6 @@ def thresholds(probs: np.ndarray, target: np.ndarray) -> list[float]:
     Args:
         probs: [N, C] of validation texts.
         target: [N, C] their labels, 0 or 1.
-
-    Example:
-        >>> thresholds(np.array([[0.4, 0.2], [0.1, 0.3]]), np.array([[1, 0], [0, 0]]))
-        [0.25, 0.5]
     """
     return [
         best_threshold(column, there > 0) if there.any() else USUAL
@@ -288,13 +278,8 @@ class SubclassHead(Head):
     """p(c) is the sum of p(s) over the subclasses s of c, with p(s) = softmax(W h + b)_s.
 
     Args:
-        in_size: D, features of h.
         inside: [S] the class of each subclass; every class from 0 to C - 1 has one.
         smoothing: share of the probability of a subclass and of a class that is spread over all in training.
-
-    Example:
-        >>> SubclassHead(3, [0, 1, 1])(torch.zeros(1, 1, 3)).exp()[0, 0]
-        tensor([0.3333, 0.6667], grad_fn=<SelectBackward0>)
     """
 
     inside: Tensor

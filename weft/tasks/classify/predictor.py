@@ -36,6 +36,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, random_texts, som
 from weft.tasks.inspection import Inspection, TokenChoice, Words, vectors_of
 from weft.tasks.labels.calibration import calibrated
 from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, Place, Raw, as_text
+from weft.tasks.reused import symbols
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
 
@@ -83,7 +84,6 @@ class HeaderRow(Answer):
     """The header of a table, with the new columns.
 
     Args:
-        row: the header.
         classes: those that get a column for their probability.
     """
 
@@ -106,10 +106,7 @@ class LabelAnswer(Answer):
     """The class of a text.
 
     Args:
-        asked: the text.
-        decided: its class, kept as an attribute.
         classes: all of them, in the order of the probabilities.
-        scores: whether `text` says the probabilities.
         explain: how much each word of a text weighed.
     """
 
@@ -161,13 +158,7 @@ class LabelAnswer(Answer):
 
 
 class UnlabelledRow(NoAnswer):
-    """A row of a table whose text has no class: its new cells are empty.
-
-    Args:
-        wrong: why, with the place of the text.
-        row: of the table.
-        empty: number of new cells.
-    """
+    """A row of a table whose text has no class: its new cells are empty."""
 
     def __init__(self, wrong: str, row: TableRow, empty: int) -> None:
         super().__init__(wrong)
@@ -437,6 +428,7 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         "separator": reader.separator,
         "thresholds": None if reader.separator is None else list(reader.thresholds),
         "max_length": reader.max_length,
+        "frame": symbols(reader.frame),
         "bag": None,
     }
     module: nn.Module = TokenClasses(model, reader.temperature)

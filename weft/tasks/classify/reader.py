@@ -24,6 +24,7 @@ from weft.tasks.classify.data import names_of
 from weft.tasks.classify.model import USUAL, Bag
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.solver import Design
+from weft.tasks.reused import Frame, framed
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
@@ -39,10 +40,8 @@ class BagItems:
     """The known items of a bag.
 
     Args:
-        bag: which items there are, and their weights.
         kept: the known items, word n-grams before letter n-grams; numbered from 1, 0 is padding.
         documents: the number of training texts that contain each item.
-        total: number of training texts.
     """
 
     def __init__(self, bag: Bag, kept: Sequence[Item], documents: Sequence[int] = (), total: int = 0) -> None:
@@ -166,8 +165,6 @@ class LabelReader:
     """Texts to batches.
 
     Args:
-        vocabulary: of tokens.
-        classes: in the order of their numbers.
         items: of a bag; None for a model that reads tokens in order.
         max_length: number of tokens that are read of a text, and of words whose letters are read.
         separator: between the labels of a text; None if each has one class.
@@ -178,7 +175,10 @@ class LabelReader:
         border: between the columns of a text; runs of before have a space.
         context: spells sentences for a model of words in context, if there is one.
         temperature: divides the log-probabilities of the classes; see ../labels/calibration.py.
+        frame: symbols that a text is read between.
     """
+
+    frame: Frame = "none"
 
     def __init__(
         self,
@@ -236,8 +236,8 @@ class LabelReader:
         return len(self.vocabulary) if self.items is None else len(self.items.kept) + 1
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text that are read."""
-        return [tokens[: self.max_length] for tokens in self.vocabulary.encode_batch(texts)]
+        """The tokens of each text that are read, with the symbols around them."""
+        return framed(self.vocabulary.encode_batch(texts), self.max_length, self.frame)
 
     def split(self, text: str) -> list[str]:
         """The words between spaces whose letters are read, as the vocabulary normalises them."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -61,6 +62,7 @@ from weft.tasks.labels.base import (
 from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, threshold_of
 from weft.tasks.labels.solver import solve
 from weft.tasks.labels.splits import small_validation
+from weft.tasks.reused import ReusedEncoder
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
@@ -478,12 +480,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
 
 
 class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
-    """A classifier, from labelled texts.
-
-    Args:
-        data: where texts come from.
-        model: what reads them.
-    """
+    """A classifier, from labelled texts."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
     prediction_settings: ClassVar = ClassifierSettings
@@ -498,6 +495,27 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         "accuracy": "higher",
         "f1": "higher",
     }
+
+    @classmethod
+    def encoder_of(cls, recipe: Recipe) -> ReusedEncoder | None:
+        model = recipe["model"]
+        embedding = model["embedding"]
+        if model["bag"] is not None or embedding["contextual"] is not None:
+            return None
+        return ReusedEncoder(model["encoder"], embedding["size"], embedding.get("frame", "none"))
+
+    @classmethod
+    def started(cls, found: ReusedEncoder) -> Mapping[str, object]:
+        return {
+            "data.vocabulary": None,
+            "model.bag": None,
+            "model.embedding.contextual": None,
+            "model.embedding.vectors": None,
+            "model.embedding.size": found.size,
+            "model.embedding.frame": found.frame,
+            "model.encoder": found.encoder,
+            "training.start_parts": found.parts(),
+        }
 
     def about(self) -> str:
         """The corpus or file."""
@@ -529,10 +547,13 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             **{name: one for name, one in found.items() if name == "model.smoothing"},
         }
 
-    @property
+    @cached_property
     def max_length(self) -> int:
-        """Number of tokens that are read of a text."""
-        return self.data.max_length or (LONGEST if self.model_config.bag is None else UNLIMITED)
+        """Number of tokens that are read of a text, beside the symbols around it."""
+        asked = self.data.max_length or (LONGEST if self.model_config.bag is None else UNLIMITED)
+        if self.embedding.frame == "none":
+            return asked
+        return min(asked, (most_positions(self.small_model()) or UNLIMITED) - 2)
 
     def implied(self) -> Sequence[Implied]:
         """What a solved model needs, and the length that is recorded of a model with an encoder."""
@@ -656,7 +677,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     def reader(self, folder: Path) -> LabelReader:
         """What `learn` saved in a folder."""
         bag, separator = self.model_config.bag, self.data.separator
-        return LabelReader.load(folder, bag=bag, max_length=self.max_length, separator=separator)
+        found = LabelReader.load(folder, bag=bag, max_length=self.max_length, separator=separator)
+        found.frame = self.embedding.frame
+        return found
 
     def prepare(self, run: Path, progress: Progress) -> "Pipeline":
         """Read the texts with the border between columns that the run has, if it was begun before."""

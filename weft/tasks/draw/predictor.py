@@ -52,7 +52,6 @@ class DrawnPicture(Answer):
     """A drawn picture.
 
     Args:
-        caption: the input.
         picture: [height, width, 3] uint8.
         lost: what was not read of the caption, as text.
     """

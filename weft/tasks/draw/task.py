@@ -92,7 +92,6 @@ class DrawTraining(Training):
 
     Attributes:
         numbers: [N, S] tile numbers of the training pictures.
-        pairs: a caption's tokens with its picture's tiles.
     """
 
     def __init__(
@@ -208,8 +207,6 @@ class DrawTask(Seq2SeqTask):
     """Captions to pictures.
 
     Args:
-        data: the source of pictures and captions.
-        model: encoder and decoder.
         decoding: sampling with a temperature, or search for the likeliest picture.
     """
 

@@ -40,14 +40,6 @@ class Tiles:
 
         Args:
             pictures: [N, height, width, 3] uint8.
-            tile: P, pixels of a side.
-
-        Example:
-            >>> half = np.zeros((1, 2, 4, 3), np.uint8)
-            >>> half[:, :, 2:] = 255
-            >>> palette = Tiles.learn(half, 2, 9)
-            >>> palette.patterns.shape, bool((palette.decode(palette.encode(half), (2, 4, 3)) == half).all())
-            ((2, 2, 2, 3), True)
         """
         height, width = pictures.shape[1:3]
         if pictures.ndim != 4 or height % tile or width % tile:

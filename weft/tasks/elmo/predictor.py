@@ -53,7 +53,6 @@ class CosineAnswer(Answer):
     """A word in two sentences.
 
     Args:
-        word: as it was given.
         cosines: [L + 1] of its two vectors in each layer, the lowest layer first.
     """
 

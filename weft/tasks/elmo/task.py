@@ -171,7 +171,6 @@ class ElmoTask(RunningTextTask[ElmoModel]):
 
     Args:
         data: where text comes from; lines by themselves, in words.
-        model: how large.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ElmoModel}

@@ -81,7 +81,6 @@ class Corpus:
 
     Args:
         lines: the words of each line.
-        known: the words that have vectors.
 
     Attributes:
         words: [N] int32.
@@ -111,9 +110,6 @@ class WordWindows:
     """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
 
     Args:
-        corpus: the text.
-        counts: of the words.
-        window, subsample, length, noise: see WordsData.
         seed: of all random choices; equal numbers of pieces give equal batches.
     """
 
@@ -162,8 +158,6 @@ class CooccurrenceTable:
     """Co-occurrence counts of two words in a line, each weighted by 1 / distance (GloVe).
 
     Args:
-        corpus: the text.
-        num_words: V.
         window: words to each side.
     """
 

@@ -49,10 +49,7 @@ class NearestWords(Answer):
     """The words nearest to a word, or to the answer of an analogy.
 
     Args:
-        vectors: of all words.
         words: one word, or the three of an analogy, a b c.
-        near: the nearest words, the nearest one first.
-        scores: whether `text` contains the cosines.
     """
 
     def __init__(

@@ -214,12 +214,7 @@ class EmbeddingsPipeline(Pipeline):
 
 
 class EmbeddingsTask(Task):
-    """Learns word vectors from running text.
-
-    Args:
-        data: the text.
-        model: the objective.
-    """
+    """Learns word vectors from running text."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation

@@ -174,6 +174,7 @@ class SeriesData:
             calendar=self.calendar,
             targets=self.targets,
             channels=channels,
+            season=self.season_of(table),
             trained=scales_of(about) if about else None,
         )
 
@@ -234,6 +235,7 @@ class SavedSeries(jsonfile.Schema):
     base: str | None = None  # of times (data/times.py); earlier runs have none
     covariates: SavedScale | None = None
     channels: SavedScale | None = None
+    fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] = 1  # rows, for gaps; earlier runs have 1
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -261,6 +263,7 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
         "base": table.base,
         **_plain(windows.scale),
         "known": windows.known_size,
+        "fill": windows.fill,
         "covariates": {"names": list(table.known), **_plain(windows.known_scale)},
     }
     if len(windows.channels.mean):
@@ -276,9 +279,8 @@ def scales_of(about: Mapping[str, Any]) -> TrainedScales:
     """
     none: dict[str, list[float]] = {"mean": [], "std": []}
     parts = about, about.get("covariates") or {"mean": 0.0, "std": 1.0}, about.get("channels") or none
-    return TrainedScales(
-        about["names"], *(Scale(np.array(one["mean"]), np.array(one["std"])) for one in parts)
-    )
+    series, known, channels = (Scale(np.array(one["mean"]), np.array(one["std"])) for one in parts)
+    return TrainedScales(about["names"], series, known, channels, about.get("fill", 1))
 
 
 def _plain(scale: Scale) -> dict[str, list[float]]:

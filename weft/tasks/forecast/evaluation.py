@@ -25,7 +25,7 @@ from weft.metrics.scored import (
 )
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.forecaster import AnyForecaster, forecast_windows, in_units, record
-from weft.tasks.forecast.model import ROWS, moments
+from weft.tasks.forecast.model import ROWS, best_ridge, moments, steps_of
 from weft.wording import plural
 
 if TYPE_CHECKING:
@@ -343,17 +343,13 @@ def without_model(windows: SeriesWindows | None, horizon: int, season: int) -> B
     if windows is None:
         return found
     train, valid = windows.of(0), windows.of(1)
-    sums = moments(windows, train)
-    kept = np.ones(len(sums.inner), dtype=bool)
-    weights = {penalty: sums.ridge(penalty, kept) for penalty in PENALTIES}
-    errors = dict.fromkeys(PENALTIES, 0.0)
-    chosen = valid if len(valid) else train
-    for at in range(0, len(chosen), ROWS):
-        past, future, _ = windows.take(chosen[at : at + ROWS])
-        for penalty, weight in weights.items():
-            errors[penalty] += Mse().rows(_linear(past, weight), future)[:, 0].sum()
-    best = min(PENALTIES, key=errors.__getitem__)
-    return {**found, f"ridge regression (penalty {best:g})": lambda past: _linear(past, weights[best])}
+    parts = []
+    for steps in steps_of(windows):
+        one, other = (moments(windows, chosen, steps=steps) for chosen in (train, valid))
+        parts.append(best_ridge(one, other if other.windows.any() else one, PENALTIES))
+    weight = np.concatenate([weight for _, weight in parts], 1)
+    said = " and ".join(f"{penalty:g}" for penalty in dict.fromkeys(penalty for penalty, _ in parts))
+    return {**found, f"ridge regression (penalty {said})": lambda past: _linear(past, weight)}
 
 
 def _linear(past: np.ndarray, weight: np.ndarray) -> np.ndarray:

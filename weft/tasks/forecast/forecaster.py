@@ -360,6 +360,7 @@ def record(
         tuple(levels),
         values[start : start + windows.horizon],
         shown_times(times)[split:],
+        windows.scales(chosen).std.item(),
     )
 
 

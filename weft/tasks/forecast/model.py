@@ -11,6 +11,7 @@ fits on what comes before them. All of this follows from sums over windows, whic
 Read next: ../../nn/forecasters/forecaster.py; forecaster.py.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -231,55 +232,95 @@ def tensors(windows: SeriesWindows, chosen: np.ndarray, device: torch.device) ->
 
 FIT_ROWS = 2048  # windows per step of the fit
 
+Steps = slice | np.ndarray
+"""Which steps ahead, of the horizon."""
+
+ALL = slice(None)
+
+PRODUCTS = 3 * 10**11
+"""Maximum products of a sum over windows with gaps, where each step ahead has windows of its own."""
+
+CELLS = 2 * 10**6
+"""Maximum numbers of such a sum; a longer horizon is fitted in parts."""
+
 
 class Moments(NamedTuple):
-    """Sums over windows whose future has no gap; x is a window minus its last value, the level, and a one."""
+    """Sums over windows; x is a window minus its last value, the level, and a one.
 
-    inner: np.ndarray  # [D, D] x x'
+    Each step ahead has the windows that have a value there.
+    """
+
+    inner: np.ndarray  # [D, D] x x' if all steps have all windows, or [H, D, D]
     outer: np.ndarray  # [D, H] x y'
     square: np.ndarray  # [H] y²
-    windows: int
+    windows: np.ndarray  # [H]
 
     def __add__(self, other: "Moments") -> "Moments":  # type: ignore[override]
-        inner, outer, square, windows = other
-        return Moments(self.inner + inner, self.outer + outer, self.square + square, self.windows + windows)
+        return Moments(*(one + more for one, more in zip(self, other, strict=True)))
 
     def errors(self, weight: np.ndarray) -> np.ndarray:
-        """[H] mean squared errors of y = W x."""
-        total = (weight * (self.inner @ weight)).sum(0) - 2 * (weight * self.outer).sum(0) + self.square
-        return np.maximum(total, 0) / max(1, self.windows)
+        """[H] mean squared errors of y = W x; NaN for a step without windows."""
+        if self.inner.ndim == 2:
+            product = self.inner @ weight
+        else:
+            product = (self.inner @ weight.T[..., None])[..., 0].T
+        total = (weight * product).sum(0) - 2 * (weight * self.outer).sum(0) + self.square
+        return np.where(self.windows, np.maximum(total, 0) / np.maximum(1, self.windows), np.nan)
 
     def ridge(self, penalty: float, kept: np.ndarray) -> np.ndarray:
         """The ridge regression on the kept [D] inputs; the constant, which is last, has no penalty."""
-        if not self.windows:
-            return np.zeros_like(self.outer)
         costs = np.full(len(kept), penalty)
         costs[-1] = 0.0
-        inner = (self.inner + np.diag(costs))[np.ix_(kept, kept)]
+        inner = (self.inner + np.diag(costs))[..., kept, :][..., kept]
         weight = np.zeros_like(self.outer)
-        weight[kept] = np.linalg.solve(inner, self.outer[kept])
+        if not self.windows.all():  # a step without windows repeats the last value
+            inner = inner + (self.windows == 0)[:, None, None] * np.eye(inner.shape[-1])
+        if inner.ndim == 2:
+            weight[kept] = np.linalg.solve(inner, self.outer[kept])
+        else:
+            weight[kept] = np.linalg.solve(inner, self.outer[kept].T[..., None])[..., 0].T
         return weight
 
 
-def moments(windows: SeriesWindows, chosen: np.ndarray, *, level: bool = False, most: int = 0) -> Moments:
+def moments(
+    windows: SeriesWindows,
+    chosen: np.ndarray,
+    *,
+    level: bool = False,
+    most: int = 0,
+    steps: Steps = ALL,
+) -> Moments:
     """The sums of some windows.
 
     Args:
         chosen: [N, 2] as `windows.of` gives them.
+        steps: ahead, of those of the horizon.
     """
-    size, horizon = windows.lookback + 1 + level, windows.horizon
+    size, horizon = windows.lookback + 1 + level, len(np.arange(windows.horizon)[steps])
+    gapped = int(windows.with_gaps(chosen).sum())
+    share = max(
+        len(chosen) / (most or len(chosen) or 1), gapped / (4 * size + PRODUCTS // (size**2 * horizon))
+    )
+    chosen = chosen[:: max(1, math.ceil(share))]
     inner, outer = np.zeros((size, size)), np.zeros((size, horizon))
-    square, count = np.zeros(horizon), 0
-    chosen = chosen[:: -(-len(chosen) // most) if most and len(chosen) else 1]
+    own: np.ndarray | None = None  # [H, D, D] what each step has more
+    square, count = np.zeros(horizon), np.zeros(horizon, np.int64)
     for at in range(0, len(chosen), FIT_ROWS):
         past, future, _ = windows.take(chosen[at : at + FIT_ROWS])
-        whole = np.isfinite(future).all(1)
-        last = past[whole, -1:]
-        x = np.concatenate([past[whole] - last, last[:, : int(level)], np.ones((len(last), 1))], 1)
-        y = future[whole] - last
-        inner, outer = inner + x.T @ x, outer + x.T @ y
-        square, count = square + np.square(y).sum(0), count + len(y)
-    return Moments(inner, outer, square, count)
+        last = past[:, -1:]
+        x = np.concatenate([past - last, last[:, : int(level)], np.ones((len(last), 1))], 1)
+        y = future[:, steps] - last
+        measured = np.isfinite(y)
+        products = x.T @ x
+        if not measured.all():
+            y = np.where(measured, y, 0.0)
+            own = np.zeros((horizon, size, size)) if own is None else own
+            for more, there in zip(own, measured.T, strict=True):
+                few = there if there.mean() < 0.5 else ~there
+                more += x[few].T @ x[few] - products if there.mean() < 0.5 else -x[few].T @ x[few]
+        inner, outer = inner + products, outer + x.T @ y
+        square, count = square + np.square(y).sum(0), count + measured.sum(0)
+    return Moments(inner if own is None else inner + own, outer, square, count)
 
 
 STRETCHES = 8
@@ -313,7 +354,7 @@ class RidgeForm(NamedTuple):
 
     def weight(self, sums: Moments) -> np.ndarray:
         """Fit to sums with the level."""
-        size = len(sums.inner)
+        size = len(sums.outer)
         kept = np.zeros(size, dtype=bool)
         kept[size - 2 - self.rows : size - 2] = True
         kept[-2:] = self.level, self.constant
@@ -330,7 +371,7 @@ class FormErrors(NamedTuple):
     def of(self, weights: Sequence[np.ndarray]) -> np.ndarray:
         """[K] the errors of weights, one for each stretch."""
         return np.array(
-            [one.errors(weight).mean() for weight, one in zip(weights, self.stretches, strict=True)]
+            [mean(one.errors(weight)) for weight, one in zip(weights, self.stretches, strict=True)]
         )
 
     def best(self, rows: int) -> RidgeForm:
@@ -349,6 +390,11 @@ class FormErrors(NamedTuple):
     def _of_kind(self, rows: int, level: bool, constant: bool) -> RidgeForm:
         kind = [form for form in self.forms if form[:3] == (rows, level, constant)]
         return min(kind, key=lambda form: score(self.forms[form]))
+
+
+def mean(errors: np.ndarray) -> float:
+    """The mean error of the steps ahead that have one."""
+    return float(errors[np.isfinite(errors)].mean()) if np.isfinite(errors).any() else 0.0
 
 
 def score(errors: np.ndarray) -> float:
@@ -371,21 +417,24 @@ def better(errors: np.ndarray, others: np.ndarray) -> bool:
     return bool(gains.mean() > 2 * gains.std(ddof=1) / len(gains) ** 0.5)
 
 
-def judge(windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0) -> FormErrors:
+def judge(
+    windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0, steps: Steps = ALL
+) -> FormErrors:
     """The errors of every form.
 
     Args:
         lookbacks: numbers of rows that a form may read, at most the windows' own.
     """
-    pieces, valid = _pieces(windows, most), moments(windows, windows.of(1), level=True, most=most)
+    pieces = _pieces(windows, most, steps)
+    valid = moments(windows, windows.of(1), level=True, most=most, steps=steps)
     fits, stretches = [], []
     for at in range(FIRST, (len(pieces) + 1) // 2):
-        if pieces[2 * at].windows:
+        if pieces[2 * at].windows.any():
             fits.append(sum(pieces[1 : 2 * at - 1], start=pieces[0]))
             stretches.append(pieces[2 * at])
-    if valid.windows or not fits:  # every validation window may have a gap
+    if valid.windows.any() or not fits:  # the validation part may have no value
         fits.append(sum(pieces[1:], start=pieces[0]))
-        stretches.append(valid if valid.windows else fits[-1])
+        stretches.append(valid if valid.windows.any() else fits[-1])
     judged = FormErrors({}, fits, stretches)
     forms = [
         RidgeForm(rows, level, constant, penalty)
@@ -396,7 +445,7 @@ def judge(windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0) ->
     return judged._replace(forms={form: judged.of([form.weight(fit) for fit in fits]) for form in forms})
 
 
-def _pieces(windows: SeriesWindows, most: int) -> list[Moments]:
+def _pieces(windows: SeriesWindows, most: int, steps: Steps) -> list[Moments]:
     """The sums of each training stretch, and between two of them those of the windows that are in both."""
     chosen = windows.of(0)
     numbers, starts = chosen.T
@@ -408,7 +457,7 @@ def _pieces(windows: SeriesWindows, most: int) -> list[Moments]:
     first, last = starts - begin[numbers], starts - begin[numbers] + windows.horizon - 1
     places = first * count // rows[numbers] + last * count // rows[numbers]  # even inside of a stretch
     return [
-        moments(windows, chosen[places == at], level=True, most=-(-most // count))
+        moments(windows, chosen[places == at], level=True, most=-(-most // count), steps=steps)
         for at in range(2 * count - 1)
     ]
 
@@ -429,30 +478,64 @@ class Baseline(NamedTuple):
     weight: np.ndarray  # [L + 1, H] or, with the level, [L + 2, H]; the constant in the last row
     spread: np.ndarray  # [H] root mean squared error at each step ahead
     error: float  # mean squared error on the validation part
+    parts: tuple["Baseline", ...] = ()  # of a horizon that was fitted in parts
+
+
+def steps_of(windows: SeriesWindows) -> list[Steps]:
+    """The parts in which a horizon is fitted: one, unless there are gaps and their sums would be large."""
+    every = np.arange(windows.horizon)
+    size = max(1, CELLS // (windows.lookback + 2) ** 2)
+    gaps = size < len(every) and any(windows.with_gaps(windows.of(part)).any() for part in (0, 1))
+    return [every[at : at + size] for at in range(0, len(every), size)] if gaps else [ALL]
+
+
+def _joined(parts: Sequence[Baseline]) -> Baseline:
+    """Parts of a horizon together."""
+    if len(parts) == 1:
+        return parts[0]
+    names = list(dict.fromkeys(one.name for one in parts))
+    name = names[0] if len(names) == 1 else f"{names[0]}, and other forms for later steps"
+    weight, spread = (np.concatenate(each, -1) for each in zip(*(one[1:3] for one in parts), strict=True))
+    return Baseline(name, weight, spread, float(np.mean([one.error for one in parts])), tuple(parts))
 
 
 def fit(windows: SeriesWindows, season: int, *, level: bool = False) -> Baseline:
     """The closed form with the smallest errors, fitted on the training part."""
+    return _joined([_fit(windows, season, steps, level=level) for steps in steps_of(windows)])
+
+
+def _fit(windows: SeriesWindows, season: int, steps: Steps, *, level: bool) -> Baseline:
     if level:
-        return _of_stretches(judge(windows, [windows.lookback]), windows, season)
-    train, valid = (moments(windows, windows.of(part)) for part in (0, 1))
-    if not valid.windows:  # every window has a gap
+        return _of_stretches(judge(windows, [windows.lookback], steps=steps), windows, season, steps)
+    train, valid = (moments(windows, windows.of(part), steps=steps) for part in (0, 1))
+    if not valid.windows.any():  # the validation part may have no value
         valid = train
-    found = _still(windows, len(train.outer), season)
-    best = ""
-    if train.windows:
-        kept = np.ones(len(train.outer), dtype=bool)
-        named = {_named(one): train.ridge(one, kept) for one in PENALTIES}
-        best = min(named, key=lambda name: valid.errors(named[name]).mean())
-        found = _mixed(best, named[best], found)
-    errors = {name: float(valid.errors(weight).mean()) for name, weight in found.items()}
+    penalty, weight = best_ridge(train, valid, PENALTIES)
+    best = _named(penalty)
+    found = _mixed(best, weight, _still(windows, len(train.outer), season, steps))
+    errors = {name: mean(valid.errors(weight)) for name, weight in found.items()}
     return _baseline(found, errors, best, train, valid)
+
+
+def best_ridge(train: Moments, valid: Moments, penalties: Sequence[float]) -> tuple[float, np.ndarray]:
+    """The penalty with the smallest validation errors, and its weights."""
+    kept = np.ones(len(train.outer), dtype=bool)
+    found = {one: train.ridge(one, kept) for one in penalties}
+    best = min(found, key=lambda one: mean(valid.errors(found[one])))
+    return best, found[best]
 
 
 def refitted(base: Baseline, windows: SeriesWindows, season: int) -> Baseline:
     """The same closed form, without the level, on the training and the validation part together."""
-    every = moments(windows, windows.of(0)) + moments(windows, windows.of(1))
-    still, kept = _still(windows, len(every.outer), season), np.ones(len(every.outer), dtype=bool)
+    parts = zip(base.parts or [base], steps_of(windows), strict=True)
+    return _joined([_refitted(one, windows, season, steps) for one, steps in parts])
+
+
+def _refitted(base: Baseline, windows: SeriesWindows, season: int, steps: Steps) -> Baseline:
+    train, valid = (moments(windows, windows.of(part), steps=steps) for part in (0, 1))
+    every = train + valid
+    still = _still(windows, len(every.outer), season, steps)
+    kept = np.ones(len(every.outer), dtype=bool)
     for one in PENALTIES:
         found = _mixed(_named(one), every.ridge(one, kept), still)
         if base.name in found and base.weight.shape == found[base.name].shape:
@@ -464,10 +547,10 @@ def _named(penalty: float) -> str:
     return f"ridge regression (penalty {penalty:g})"
 
 
-def _of_stretches(judged: FormErrors, windows: SeriesWindows, season: int) -> Baseline:
+def _of_stretches(judged: FormErrors, windows: SeriesWindows, season: int, steps: Steps) -> Baseline:
     """The form that is best on the stretches, or a mixture with it."""
     train, valid = judged.fits[-1], judged.stretches[-1]
-    still = _still(windows, len(train.outer), season)
+    still = _still(windows, len(train.outer), season, steps)
     form = judged.best(windows.lookback)
     found = _mixed(form.name, form.weight(train), still)
     before = [_mixed(form.name, form.weight(fit), still) for fit in judged.fits]
@@ -480,12 +563,15 @@ def _baseline(
 ) -> Baseline:
     """Ridge regression, unless another one of the weights is clearly better."""
     name = min(errors, key=lambda name: errors[name])
-    if best and errors[name] >= (1 - MARGIN) * errors[best]:
+    if errors[name] >= (1 - MARGIN) * errors[best]:
         name = best
     weight = found[name]
-    error = valid.errors(weight)
-    spread = np.sqrt((train.errors(weight) + error) / 2)
-    return Baseline(name, weight, np.maximum(spread, 1e-3), float(error.mean()))
+    error, fitted = valid.errors(weight), train.errors(weight)
+    spread = np.sqrt(
+        (np.where(np.isnan(fitted), error, fitted) + np.where(np.isnan(error), fitted, error)) / 2
+    )
+    widest = np.nanmax(spread) if np.isfinite(spread).any() else 1.0  # for steps without windows
+    return Baseline(name, weight, np.maximum(np.where(np.isnan(spread), widest, spread), 1e-3), mean(error))
 
 
 def _mixed(best: str, ridge: np.ndarray, still: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -498,13 +584,13 @@ def _mixed(best: str, ridge: np.ndarray, still: dict[str, np.ndarray]) -> dict[s
     return {**still, **mixtures, best: ridge}
 
 
-def _still(windows: SeriesWindows, size: int, season: int) -> dict[str, np.ndarray]:
+def _still(windows: SeriesWindows, size: int, season: int, steps: Steps) -> dict[str, np.ndarray]:
     """Matrices [size, H] that repeat the last value, or the last season, relative to the last value."""
-    still = {"last value": np.zeros((size, windows.horizon))}
+    ahead = np.arange(windows.horizon)[steps]
+    still = {"last value": np.zeros((size, len(ahead)))}
     if 1 < season <= windows.lookback:
-        steps = np.arange(windows.horizon)
-        still["last season"] = np.zeros((size, windows.horizon))
-        still["last season"][windows.lookback - season + steps % season, steps] = 1.0
+        still["last season"] = np.zeros((size, len(ahead)))
+        still["last season"][windows.lookback - season + ahead % season, np.arange(len(ahead))] = 1.0
     return still
 
 
@@ -513,4 +599,9 @@ def lookback_of(cut: Callable[[int], SeriesWindows], shortest: int, longest: int
     tried = [shortest]
     while 2 * tried[-1] <= min(longest, LONGEST):
         tried.append(2 * tried[-1])
-    return judge(cut(tried[-1]), tried, most=SAMPLE).rows(tried) if len(tried) > 1 else shortest
+    if len(tried) == 1:
+        return shortest
+    windows = cut(tried[-1])
+    parts = len(steps_of(windows))
+    steps = ALL if parts == 1 else np.arange(0, windows.horizon, parts)
+    return judge(windows, tried, most=SAMPLE, steps=steps).rows(tried)

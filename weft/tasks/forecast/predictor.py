@@ -27,6 +27,7 @@ from weft.data.frames import as_csv
 from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
+from weft.data.values import readable
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
@@ -68,9 +69,13 @@ class ForecastAnswer(Answer):
         self._quantiles = quantiles
         self.plain = plain
 
-    def text(self) -> str:
-        """CSV rows: name, time, value and, if wanted, quantiles."""
-        return "\n".join(_line(cells) for one in self.found for cells in self._rows(one, self._quantiles))
+    def text(self, *, whole: bool = False) -> str:
+        """CSV rows: name, time, value and, if wanted, quantiles; whole numbers have all their digits."""
+        return "\n".join(
+            _line([name, time, *(repr(one) if whole else readable(one, found.deviation) for one in numbers)])
+            for found in self.found
+            for name, time, numbers in self._rows(found, self._quantiles)
+        )
 
     def json(self) -> Json:
         """The numbers; for a table, a record for each row, with quantiles if the model has them."""
@@ -82,13 +87,12 @@ class ForecastAnswer(Answer):
         records: list[Json] = []
         for one in self.found:
             names = ["y", *(f"q{level:g}" for level in one.levels)]
-            for name, time, *numbers in self._rows(one, one.quantiles is not None):
-                values = [float(number) for number in numbers]
-                if not all(map(math.isfinite, values)):
+            for name, time, numbers in self._rows(one, one.quantiles is not None):
+                if not all(map(math.isfinite, numbers)):
                     raise DataError(
                         f"the forecast of {name!r} is not a number; check the last values of the series"
                     )
-                records.append({"unique_id": name, "ds": time, **dict(zip(names, values, strict=False))})
+                records.append({"unique_id": name, "ds": time, **dict(zip(names, numbers, strict=False))})
         return records
 
     def figure(self) -> "Figure":
@@ -99,10 +103,10 @@ class ForecastAnswer(Answer):
     def figure_name(self) -> str:
         return file_name(self.found[0].name)
 
-    def _rows(self, one: ForecastRecord, quantiles: bool) -> Iterator[list[str]]:
+    def _rows(self, one: ForecastRecord, quantiles: bool) -> Iterator[tuple[str, str, list[float]]]:
         for row, time in enumerate(one.shown):
             found = one.quantiles[row] if one.quantiles is not None and quantiles else []
-            yield [one.name, time, *(f"{value:.6g}" for value in (one.best[row], *found))]
+            yield one.name, time, [float(value) for value in (one.best[row], *found)]
 
 
 def header(levels: Sequence[float]) -> str:
@@ -273,10 +277,13 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 yield answer, above + answer.text()
                 above = ""
 
-    def file(self, texts: Sequence[str], output: Path) -> bytes:
-        """CSV, or Parquet if the extension says so."""
-        text = super().file(texts, output)
-        return as_parquet(text, output) if output.suffix.lower() == ".parquet" else text
+    def file(self, answers: Sequence[tuple[Answer, str | None]], output: Path) -> bytes:
+        """CSV, or Parquet with all digits if the extension says so."""
+        if output.suffix.lower() != ".parquet":
+            return super().file(answers, output)
+        texts = [one.text(whole=True) for one, _ in answers if isinstance(one, ForecastAnswer)]
+        lines = [header(self.forecaster.levels if self._scores else ()), *texts] if texts else []
+        return as_parquet("".join(f"{line}\n" for line in lines).encode(), output)
 
     def is_one(self, raw: Raw) -> bool:
         """Whether Python gave one series or table, not a list of them."""
@@ -446,6 +453,7 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
         "kind": "forecaster",
         "lookback": data.lookback,
         "horizon": data.horizon,
+        "fill": about.get("fill", 1),
         "names": list(about["names"]),
         "mean": list(map(float, about["mean"])),
         "std": list(map(float, about["std"])),
@@ -560,7 +568,7 @@ def tables(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[s
 
 def _shown(answer: Answer) -> str:
     numbers: Any = answer.json()
-    return " ".join(f"{value:.6g}" for value in numbers)
+    return " ".join(map(repr, numbers))
 
 
 def distance(ours: str, theirs: str) -> float:

@@ -426,7 +426,9 @@ class ForecastTask(Task):
             0,
             0,
         )
-        for note in (*table.assumed, *table.notes, *([short(windows.left_out)] if windows.left_out else [])):
+        left_out = [short(windows.left_out)] if windows.left_out else []
+        gaps = [windows.said] if windows.said else []
+        for note in (*table.assumed, *table.notes, *left_out, *gaps):
             progress(note, 0, 0)
         base = None
         if self.model_config.base != "none":

@@ -57,7 +57,6 @@ class PictureAnswer(Answer):
     """The class of a picture.
 
     Args:
-        names: of the classes.
         probs: [C] of each class, kept as an attribute.
         scores: whether the text contains the probabilities of all classes.
         explain: the weight of each pixel of the picture for the class with this number; None for no figure.

@@ -138,12 +138,7 @@ class ImagesPipeline(Pipeline):
 
 
 class ImagesTask(LabelTask[ClassData, ImageModel]):
-    """Trains a classifier of pictures or clips.
-
-    Args:
-        data: the pictures or clips.
-        model: the classifier.
-    """
+    """Trains a classifier of pictures or clips."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
     prediction_settings: ClassVar = LabelSettings

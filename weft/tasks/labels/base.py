@@ -127,12 +127,7 @@ E = TypeVar("E")
 
 
 class LabelTask(Task, Generic[D, M]):
-    """A task that predicts labels.
-
-    Args:
-        data: the section `data`.
-        model: the section `model`.
-    """
+    """A task that predicts labels."""
 
     data: D
 
@@ -145,8 +140,6 @@ class TextLabelTask(LabelTask[D, M]):
     """A task that predicts labels of texts, whose words may have given vectors and vectors in context.
 
     Args:
-        data: the section `data`.
-        model: the section `model`.
         runs: opens the run that gives vectors in context.
     """
 
@@ -179,7 +172,6 @@ class TextLabelTask(LabelTask[D, M]):
         """What a run has learnt.
 
         Args:
-            run: the run directory.
             context: gives words in context by the model of another run; None for none.
         """
 
@@ -244,11 +236,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         """The scores of a model on texts.
 
         Args:
-            model: trained, in evaluation mode.
-            found: texts with their labels.
             train: those of the training, for the baselines; None if they are gone.
-            title: what is scored.
-            settings: as for `evaluate`.
         """
 
     def evaluate(

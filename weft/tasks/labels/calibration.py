@@ -173,12 +173,6 @@ def confidence_of(
         probs: [N, C] of all classes, at the temperature.
         answers, labels: [N] the class that was answered, and the right one.
         classes: [C] of the model.
-
-    Example:
-        >>> probs, answers = np.array([[0.9, 0.1]] * 2), np.array(["a"] * 2)
-        >>> found = confidence_of(probs, answers, np.array(["a", "b"]), "ab", 1.0)
-        >>> found.calibration.error, found.kept[0].share
-        (0.4, 1.0)
     """
     number = {name: place for place, name in enumerate(classes)}
     chosen = np.array([[number[answer]] for answer in answers])

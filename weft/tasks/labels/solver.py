@@ -106,7 +106,6 @@ def solve(
     Args:
         model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
         valid: the texts that choose the penalty if none is given.
-        penalties: those to choose from, the strongest first.
 
     Source: Nocedal 1980 (L-BFGS); Kimeldorf & Wahba 1971 (W is a sum of texts); Fan et al. 2008, "LIBLINEAR",
         whose C is 1 / penalty.

@@ -24,14 +24,7 @@ ENOUGH = 1068
 
 
 def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
-    """The split of each example.
-
-    Example:
-        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=1)
-        ['valid', 'train', 'train', 'train', 'train', 'train', 'train', 'valid']
-        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=None)
-        ['valid', 'train', 'train', 'train', 'valid', 'train', 'train', 'train']
-    """
+    """The split of each example."""
     if seed is None:
         return [part_of(number, folds=folds, fold=fold, hold_out=hold_out) for number in range(len(labels))]
     found: list[Split] = ["train"] * len(labels)
@@ -65,10 +58,6 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
 
     With folds, the test split is the examples whose number modulo `folds` is `fold`. Every `hold_out`-th of
     the others is for validation.
-
-    Example:
-        >>> [part_of(number, folds=3, fold=1, hold_out=2) for number in range(6)]
-        ['valid', 'test', 'train', 'valid', 'test', 'train']
     """
     if folds:
         if number % folds == fold:
@@ -110,12 +99,7 @@ def few(count: int, what: str) -> str:
 
 
 def held_out(total: int) -> int:
-    """The hold_out that keeps ENOUGH of `total` texts: at most a fifth and at least a tenth of them.
-
-    Example:
-        >>> held_out(900), held_out(6920), held_out(50_000)
-        (5, 6, 10)
-    """
+    """The hold_out that keeps ENOUGH of `total` texts: at most a fifth and at least a tenth of them."""
     return min(10, max(5, total // ENOUGH))
 
 
@@ -123,12 +107,6 @@ def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
     """A warning about a validation part that is too small to choose a checkpoint; None if it is not.
 
     The interval of an accuracy on n texts is ±1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
-
-    Example:
-        >>> small_validation(1068, 5000, cut=True) is None
-        True
-        >>> str(small_validation(173, 6747, cut=True))[:66]
-        'validation texts: 173, so their accuracy is known to ±7.5 points; '
     """
     if valid >= ENOUGH:
         return None
@@ -202,10 +180,6 @@ def by_group(
     """The split of each example; all examples of a group have the same one.
 
     Groups are dealt out one by one, large ones first, each to the part whose classes it evens out best.
-
-    Example:
-        >>> by_group("abab", ["x", "x", "y", "z"], folds=0, fold=0, hold_out=2, seed=1)
-        ['valid', 'valid', 'train', 'train']
     """
     found: list[Split] = ["train"] * len(labels)
     rest = list(range(len(labels)))
@@ -222,12 +196,7 @@ def by_group(
 
 
 def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> list[Split | None]:
-    """The split of each example; validation follows training in time, and the test follows both.
-
-    Example:
-        >>> by_time([5, 1, 4, 2, 3, 6], folds=3, fold=1, hold_out=2)
-        [None, 'train', 'test', 'valid', 'test', None]
-    """
+    """The split of each example; validation follows training in time, and the test follows both."""
     order = sorted(range(len(times)), key=lambda number: times[number])
     found: list[Split | None] = ["train"] * len(times)
     if folds:
@@ -243,12 +212,7 @@ def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> 
 
 
 def time_of(text: str) -> float:
-    """A date, a date with a time (ISO 8601) or a number, as a number; a time without a zone is in UTC.
-
-    Example:
-        >>> time_of("1970-01-02"), time_of("1970-01-01T01:00+01:00"), time_of("2019")
-        (86400.0, 0.0, 2019.0)
-    """
+    """A date, a date with a time (ISO 8601) or a number, as a number; a time without a zone is in UTC."""
     try:
         value = float(text)
     except ValueError:

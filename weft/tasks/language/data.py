@@ -31,11 +31,7 @@ Spelling = Callable[[int], tuple[int, str]]
 
 
 class TextReading(ABC):
-    """Texts as tokens and back.
-
-    Attributes:
-        opening: tokens read before a text.
-    """
+    """Texts as tokens and back."""
 
     opening: Sequence[int]
 
@@ -61,11 +57,7 @@ class TextReading(ABC):
 
     @abstractmethod
     def numbered(self, ids: Sequence[int]) -> list[int]:
-        """Numbers of the run's tokenizer.json as tokens.
-
-        Raises:
-            DataError: there is no such number.
-        """
+        """Numbers of the run's tokenizer.json as tokens."""
 
     def row(self, text: str) -> list[int]:
         """What the model reads for a text: at least one token."""
@@ -80,11 +72,7 @@ def reading_of(vocabulary: Vocabulary) -> TextReading:
 
 
 class LineReading(TextReading):
-    """Text as one Stream: a line end is </s>, and one is read before the first line.
-
-    Args:
-        vocabulary: of a run.
-    """
+    """Text as one Stream: a line end is </s>, and one is read before the first line."""
 
     opening = (EOS,)
 
@@ -144,12 +132,7 @@ class LineReading(TextReading):
 
 
 class WholeReading(TextReading):
-    """Text as the tokenizer of an imported model reads it: line ends are its own tokens.
-
-    Args:
-        vocabulary: of the run.
-        opening: see Reading.
-    """
+    """Text as the tokenizer of an imported model reads it: line ends are its own tokens."""
 
     def __init__(self, vocabulary: ImportedVocabulary, opening: Sequence[int]) -> None:
         self._vocabulary = vocabulary
@@ -285,10 +268,6 @@ class StreamPieces:
 
     The last tokens that do not fill a row of the parts are left out of training (fewer than `rows`).
 
-    Args:
-        count: N.
-        rows, length: of a batch.
-
     Raises:
         DataError: the text is too short for so many rows.
     """
@@ -307,16 +286,7 @@ class StreamPieces:
 
 
 class RandomWindows:
-    """Batches of random windows; an epoch has as many tokens as the text.
-
-    Args:
-        count: N.
-        rows, length: of a batch.
-        seed: of the places.
-
-    Raises:
-        DataError: the text is shorter than a window.
-    """
+    """Batches of random windows; an epoch has as many tokens as the text."""
 
     def __init__(self, count: int, *, rows: int, length: int, seed: int) -> None:
         if count < length:
@@ -395,11 +365,6 @@ def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool 
 
     Args:
         starts: [B] where the pieces begin.
-        length: T.
-
-    Example:
-        >>> cut(np.arange(9), np.array([0, 4]), 3).target_out.tolist()
-        [[1, 2, 3], [5, 6, 7]]
     """
     places = starts[:, None] + np.arange(length + 1)
     rows = torch.from_numpy(tokens[places].astype(np.int64))

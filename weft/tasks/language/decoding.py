@@ -140,7 +140,6 @@ class StepReader:
     """A model as `start` and `step`.
 
     Args:
-        model: in evaluation mode.
         window: maximum number of tokens that it can read; None for no limit. When it is full, the older half
             is forgotten; of a longer text, the last window is read.
         mixed: an n-gram model, a cache (of a model without a window), or both; None for neither.

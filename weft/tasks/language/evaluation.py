@@ -133,11 +133,7 @@ def evaluate(
     train: Stream | None,
     valid: Callable[[], Stream] | None,
 ) -> ProseEvaluation:
-    """Score a text: the model, the n-gram model of the training text, and a mixture if `decoding` sets one.
-
-    Args:
-        size: V.
-    """
+    """Score a text: the model, the n-gram model of the training text, and a mixture if `decoding` sets it."""
     begun = time.perf_counter()
     parts = mixture_parts(model, stream, data, decoding)
     seconds = time.perf_counter() - begun
@@ -286,11 +282,7 @@ def _listed(numbers: list[float], form: str) -> str:
 
 
 def by_frequency(stream: Stream, train: Stream, models: list[TextLikelihood], size: int) -> list[Bucket]:
-    """The loss of each model for rare and for frequent tokens.
-
-    Args:
-        size: V.
-    """
+    """The loss of each model for rare and for frequent tokens."""
     target, seen = stream.tokens[1:], np.bincount(train.tokens[1:], minlength=size)
     place = np.searchsorted(BUCKETS, seen[target], "right") - 1
     found = []

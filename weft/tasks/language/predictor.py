@@ -48,12 +48,7 @@ class GeneratedText(NamedTuple):
 
 
 class Continuation(Answer):
-    """The continuations of a text.
-
-    Args:
-        writer: wrote them.
-        found: best first.
-    """
+    """The continuations of a text."""
 
     def __init__(self, writer: "TextWriter", found: Sequence[GeneratedText]) -> None:
         self._writer = writer

@@ -245,11 +245,7 @@ class CountedNGrams(NamedTuple):
 
 
 def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: int = 0) -> CountedNGrams:
-    """The model of a training text.
-
-    Args:
-        size: V.
-    """
+    """The model of a training text."""
     bound = batching == "lines" or kind in ("space", "word")
     order = order or (7 if kind == "character" else 5)
     tokens = with_starts(train.tokens, bound=bound)
@@ -259,10 +255,6 @@ def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: i
 def with_starts(tokens: np.ndarray, *, bound: bool) -> np.ndarray:
     """[</s>, w, .., </s>, w, ..] with <s> where contexts begin: before each line, for the </s> before it, or
     once at the front.
-
-    Example:
-        >>> with_starts(np.array([EOS, 7, EOS, 8, EOS]), bound=True).tolist() == [SOS, 7, EOS, SOS, 8, EOS]
-        True
     """
     tokens = np.asarray(tokens, np.int64)
     if not bound:

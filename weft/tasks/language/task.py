@@ -51,8 +51,10 @@ from weft.tasks.language.decoding import LanguageDecoding, MixedModel, ProseSett
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, mixture_parts
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import Cache, token_logp
+from weft.tasks.reused import ReusedEncoder
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import ProseData
+from weft.tasks.space import Recipe
 from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
@@ -122,7 +124,6 @@ class ProseModel:
         """A new model.
 
         Args:
-            size: V, tokens.
             weights: [V] the idf of each token, for a decoder that weighs tokens; ones if unknown or if loaded
                 with the model's weights.
         """
@@ -317,8 +318,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
     """Trains a language model on running text.
 
     Args:
-        data: the text, and how it is cut.
-        model: the decoder.
         decoding: how the trained model continues and scores texts.
     """
 
@@ -341,6 +340,13 @@ class LanguageTask(RunningTextTask[ProseModel]):
                 f"decoding.cache: needs data.batches: stream, where the text is read in order; got "
                 f"{data.batches}; set cache: 0"
             )
+
+    @classmethod
+    def encoder_of(cls, recipe: Recipe) -> ReusedEncoder:
+        model = recipe["model"]
+        encoder = {"use": "causal", "decoder": model["decoder"]}
+        size = model["embedding"]["size"]
+        return ReusedEncoder(encoder, size, "before", network="decoder", inner="decoder")
 
     def about(self) -> str:
         return f"{self.data.vocabulary.kind} tokens of {self.data.describe('train')}"

@@ -13,14 +13,13 @@ from torch import Tensor, nn
 
 from weft.masks import fill, grid, to_device
 from weft.models import Labeller
-from weft.nn.embed.pieces import Pieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.heads.transformed import Transformed
 from weft.setting_types import Bounds, DropoutRate, Features, check_fields
-from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
+from weft.text.vocabulary import EOS, PAD, SOS
 
 SPECIALS = 4
 """Number of special tokens of a vocabulary; the mask has the number after all pieces."""
@@ -78,39 +77,6 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
     source = np.where(chosen & (kind >= 0.8) & (kind < 0.9), other, source)
     tensors = [torch.from_numpy(each) for each in (source, real, target, chosen)]
     return MaskedBatch(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
-
-
-def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
-    """Sentences of words as a masked language model reads them: the pieces of each word, <sos> and <eos>.
-
-    Example:
-        >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
-        >>> words_in_pieces(letters, [["b", "ab"]], 9).which.tolist()
-        [[0, 0, 1, 1, 0]]
-    """
-    different = sorted({word for words in sentences for word in words})
-    spelled = dict(zip(different, vocabulary.encode_batch(different), strict=True))
-    longest = max(map(len, sentences))
-    parts: list[list[tuple[int, list[int]]]] = []  # each word's place in [B S], and its pieces
-    for row, words in enumerate(sentences):
-        room = 0
-        for word, text in enumerate(words):
-            pieces = spelled[text][:length]
-            if word == 0 or len(pieces) > room:
-                parts.append([])
-                room = length
-            parts[-1].append((row * longest + word, pieces))
-            room -= len(pieces)
-    width = max(sum(len(pieces) for _, pieces in part) for part in parts) + 2
-    tokens = np.full((len(parts), width), PAD, dtype=np.int64)
-    which, share = np.zeros_like(tokens), np.zeros(tokens.shape, dtype=np.float32)
-    for place, part in enumerate(parts):
-        every = [number for _, pieces in part for number in pieces]
-        counts = np.array([len(pieces) for _, pieces in part])
-        tokens[place, : len(every) + 2] = [SOS, *every, EOS]
-        which[place, 1 : len(every) + 1] = np.repeat([word for word, _ in part], counts)
-        share[place, 1 : len(every) + 1] = np.repeat(1 / np.maximum(counts, 1), counts)
-    return Pieces(*(torch.from_numpy(each) for each in (tokens, tokens != PAD, which, share)))
 
 
 class MaskedLanguageModel(nn.Module):

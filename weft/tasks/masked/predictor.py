@@ -52,11 +52,8 @@ class GapAnswer(Answer):
     """What belongs into the gaps of a text.
 
     Args:
-        vocabulary: its pieces.
-        tokens: of the text.
         logp: [gaps, V] of each gap; the special tokens have -inf.
         count: number of pieces of each gap in `text`.
-        scores: whether `text` says their probabilities.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ from weft.setting_types import AtLeastOne
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide, words_in_pieces
+from weft.tasks.masked.model import MaskedBatch, MaskedLanguageModel, MaskedModel, hide
 from weft.tasks.masked.predictor import (
     MASK,
     GapEvaluation,
@@ -32,8 +32,10 @@ from weft.tasks.masked.predictor import (
     inspect_gaps,
     score,
 )
+from weft.tasks.reused import ReusedEncoder, words_in_pieces
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
 from weft.tasks.running_text.data import Parts, ProseData, check_lines
+from weft.tasks.space import Recipe
 from weft.tasks.task import (
     ContextSource,
     InspectionSettings,
@@ -169,7 +171,6 @@ class MaskedTask(RunningTextTask[MaskedModel]):
 
     Args:
         data: where text comes from; lines by themselves, cut at `length` tokens.
-        model: what reads them.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
@@ -180,6 +181,11 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         "loss (in nats) and accuracy are of 15 % of the validation tokens, always the same ones; as in "
         "training 80 % of them are masked, 10 % replaced, 10 % left as they are."
     )
+
+    @classmethod
+    def encoder_of(cls, recipe: Recipe) -> ReusedEncoder:
+        model = recipe["model"]
+        return ReusedEncoder(model["encoder"], model["size"], "both")
 
     def about(self) -> str:
         return f"masked {self.data.vocabulary.kind} tokens of {self.data.describe('train')}"

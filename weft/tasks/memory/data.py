@@ -305,7 +305,6 @@ class EndlessBatches:
     """Unlimited training batches: epoch e has the N examples from number e · N, each once.
 
     Args:
-        examples: N, per epoch.
         rows: examples per batch.
     """
 

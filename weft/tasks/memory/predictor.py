@@ -40,9 +40,7 @@ class MemoryAnswer(Answer):
     """A sum, or the recalled letters.
 
     Args:
-        written: the answer.
         logp: of each letter, if it was computed.
-        scores: whether `text` begins with their sum.
     """
 
     def __init__(self, written: str, logp: Sequence[float] = (), *, scores: bool = False) -> None:

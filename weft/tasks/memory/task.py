@@ -140,12 +140,7 @@ class MemoryPipeline(Pipeline):
 
 
 class MemoryTask(LabelTask[MemoryData, MemoryModel]):
-    """Generated sequences, and what to remember from them.
-
-    Args:
-        data: the problem and its length.
-        model: the model that remembers.
-    """
+    """Generated sequences, and what to remember from them."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
     evaluation: ClassVar = MemoryEvaluation

@@ -139,13 +139,7 @@ class DirectionReader:
     """A vocabulary whose sources name the target language; an empty text stays empty.
 
     Args:
-        vocabulary: of all languages.
         tag: number of the symbol that comes first, or None.
-        prompt: words with {text} in them, or nothing.
-        target: name of the target language, for display.
-
-    Attributes:
-        first: the symbols before the text's pieces.
     """
 
     def __init__(

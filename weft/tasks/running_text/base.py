@@ -36,12 +36,7 @@ M = TypeVar("M")
 
 
 class RunningTextTask(Task, Generic[M]):
-    """A task that predicts running text.
-
-    Args:
-        data: the text, and how it is cut.
-        model: the section `model`.
-    """
+    """A task that predicts running text."""
 
     least: ClassVar[int] = FEWEST
     data: ProseData
@@ -75,14 +70,7 @@ class RunningTextPipeline(Pipeline):
 
     @abstractmethod
     def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> Evaluation:
-        """Perplexities on a text beside their baselines.
-
-        Args:
-            model: trained, in evaluation mode.
-            text: to score.
-            title: names it.
-            validation: whether it is the recipe's validation text.
-        """
+        """Perplexities on a text beside their baselines."""
 
     def evaluate(
         self,

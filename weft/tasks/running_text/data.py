@@ -125,7 +125,6 @@ class Parts(Generic[T]):
     Attributes:
         parts: of all lines, one after the other.
         line: the number of each part's line.
-        lines: number of lines.
 
     Example:
         >>> cut = Parts([[4, 5, 6], [], [7]], 2)

@@ -16,11 +16,7 @@ MANY = 100_000
 
 
 class ContextInit(TemplateInit):
-    """A recipe for a text, a line at a time.
-
-    Attributes:
-        epochs: usual number of epochs.
-    """
+    """A recipe for a text, a line at a time."""
 
     examples: ClassVar = ("text.txt",)
     options: ClassVar = (TRAIN._replace(help="Training text; may be compressed."), VALID, TEST)

@@ -30,6 +30,7 @@ from weft.tasks.evaluation import Evaluation, Sample, Validation, samples_of
 from weft.tasks.export import SCORED, ModelExport, Score, random_texts, some_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Predictor
+from weft.tasks.reused import ReusedEncoder
 from weft.tasks.seq2seq.data import PairData, data_in
 from weft.tasks.seq2seq.decoding import (
     Decoding,
@@ -84,7 +85,6 @@ class Seq2SeqTask(Task, ABC):
 
     Args:
         data: where the data is, and how it becomes batches.
-        model: encoder and decoder.
         decoding: search settings for the trained model; validation is greedy unless the task says otherwise.
     """
 
@@ -461,8 +461,6 @@ class PairTask(TextPairTask, ABC):
     """Trains a model on sequence pairs to write the target for a source.
 
     Args:
-        data: the pairs.
-        model: encoder and decoder.
         decoding: search settings for the trained model; validation is greedy.
     """
 
@@ -488,6 +486,13 @@ class PairTask(TextPairTask, ABC):
                 "train with data.glossary=FILE, or leave terms out"
             )
         super().__init__(data=data, model=model, decoding=decoding)
+
+    @classmethod
+    def encoder_of(cls, recipe: Recipe) -> ReusedEncoder | None:
+        model = recipe["model"]
+        if model["encoder"] is None:
+            return None
+        return ReusedEncoder(model["encoder"], model["embedding"]["size"], "none", embed="source_embed")
 
     @abstractmethod
     def with_scores(self, found: Validation) -> Validation:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from weft import masks, native
 from weft.data.shortlist import Shortlist
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import ConfigError, ShapeError
 from weft.models import Generator, WholeSteps
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -40,6 +40,8 @@ from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
 from weft.tree import State, at_step
 
 Words = tuple[str, ...]
+Asked = tuple[Words, Words]
+"""Words that a translation contains, and words that it does not contain."""
 
 
 class ShortlistModel(WholeSteps):
@@ -81,12 +83,7 @@ class ShortlistModel(WholeSteps):
 
 
 def places(shortlist: np.ndarray, tokens: Sequence[int]) -> list[int]:
-    """The places of tokens in a shortlist, ascending numbers; those that are not there are left out.
-
-    Example:
-        >>> places(np.array([0, 3, 7]), [7, 5, 0])
-        [2, 0]
-    """
+    """The places of tokens in a shortlist, ascending numbers; those that are not there are left out."""
     wanted = np.array(list(tokens), np.int64)
     found = np.searchsorted(shortlist, wanted)
     there = shortlist[np.minimum(found, len(shortlist) - 1)] == wanted
@@ -98,8 +95,6 @@ class BatchSearch:
 
     Args:
         models: in evaluation mode, on one device, with the same vocabularies.
-        target: the vocabulary of the output.
-        how: the search settings.
         banned: tokens that are never written.
         shortlist: for `decoding.shortlist`; None for tasks without a source text.
 
@@ -135,13 +130,20 @@ class BatchSearch:
         if how.coverage and len(models) > 1:
             raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
 
-    def requiring(self, terms: Words) -> "BatchSearch":
-        """The search for answers that contain these terms; they may be longer by twice the terms' tokens."""
-        try:
-            rows = [spelled(self._target, "require", term) for term in terms]
-        except ConfigError as error:
-            raise DataError(f"glossary: {error}") from error
+    def requiring(self, terms: Words, without: Words = ()) -> "BatchSearch":
+        """The search for answers with these terms, which may be longer by twice the terms' tokens.
+
+        Args:
+            without: words whose first tokens are not written.
+
+        Raises:
+            ConfigError: the vocabulary cannot spell a term.
+        """
+        rows = [spelled(self._target, "require", term) for term in terms]
+        needed = {token for row in rows for token in row}
+        first = {row[self._free] for row in map(self._target.encode, without) if len(row) > self._free}
         other = copy.copy(self)
+        other._banned = [*self._banned, *sorted(first - needed)]
         other._how = replace(self._how, max_extra=self._how.max_extra + 2 * sum(map(len, rows)))
         other._require(rows)
         return other
@@ -322,12 +324,13 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
     return copied
 
 
-def batches(order: Sequence[int], words: Mapping[int, Words], rows: int) -> Iterator[tuple[list[int], Words]]:
-    """Runs of at most `rows` of these numbers with the same terms, and the terms.
+def batches(order: Sequence[int], words: Mapping[int, Asked], rows: int) -> Iterator[tuple[list[int], Asked]]:
+    """Runs of at most `rows` of these numbers that ask for the same, and what they ask for.
 
     Example:
-        >>> list(batches([4, 2, 7, 1], {4: (), 2: (), 7: (), 1: ("a",)}, 2))
-        [([4, 2], ()), ([7], ()), ([1], ('a',))]
+        >>> no, a = ((), ()), (("a",), ())
+        >>> list(batches([4, 2, 7, 1], {4: no, 2: no, 7: no, 1: a}, 2))
+        [([4, 2], ((), ())), ([7], ((), ())), ([1], (('a',), ()))]
     """
     for key, run in groupby(order, key=lambda number: words[number]):
         same = list(run)

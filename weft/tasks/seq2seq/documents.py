@@ -20,7 +20,6 @@ class SentenceTranslator(Predictor[str]):
     """Splits lines into sentences.
 
     Args:
-        translator: of one sentence.
         source, target: language codes; the rules of an unknown source are those of English.
 
     Raises:
@@ -73,8 +72,6 @@ class LineAnswer(BestTexts):
     """The translations of a line; the k-th joins the k-th of each sentence, or its last one.
 
     Args:
-        splitting: what translated it.
-        cut: the sentences of the line.
         answers: one for each sentence.
     """
 

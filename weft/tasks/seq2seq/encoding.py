@@ -74,15 +74,8 @@ class SourceReader:
     """A vocabulary that reads the first tokens of a source and numbers its unknown pieces.
 
     Args:
-        vocabulary: of the source.
         cut: maximum number of tokens that are read of a text; None for all.
         copies: whether unknown pieces get numbers of their own.
-
-    Example:
-        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
-        >>> reader = SourceReader(words, cut=4, copies=True)
-        >>> reader.encode("a dog sat, a dog ran"), reader.copyable("a dog sat, a dog ran")
-        ([4, 7, 6, 8], [' dog', ','])
     """
 
     def __init__(self, vocabulary: Vocabulary, *, cut: int | None, copies: bool) -> None:
@@ -161,12 +154,7 @@ class SourceReader:
 
 
 class AnnotatingReader:
-    """Another reading that also reads the translations of a glossary's terms.
-
-    Args:
-        reading: reads the annotated texts.
-        glossary: writes the translations into them.
-    """
+    """Another reading that also reads the translations of a glossary's terms."""
 
     def __init__(self, reading: SourceVocabulary, glossary: Glossary) -> None:
         self._reading, self._glossary = reading, glossary
@@ -361,10 +349,6 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
 
     Args:
         width: S; the longest row by default.
-
-    Example:
-        >>> pad([[7, 8], [9]])[0].tolist()
-        [[7, 8], [9, 0]]
     """
     lengths = _lengths(rows)
     places = np.arange(width or max(1, lengths.max()))
@@ -413,15 +397,9 @@ class AugmentedPairs:
     """Makes batches of pairs, changed as the recipe says while a model is trained.
 
     Args:
-        vocabulary: how text is tokenised.
-        augment: joined pairs and mistakes.
-        source, target: the vocabularies, perhaps the same one.
         longest: maximum number of tokens of a source and of a target; a row that would be longer is kept.
         tags: number of symbols before each source, such as that of the target language; they stay, and only
             pairs with the same ones are joined.
-
-    Raises:
-        ConfigError: joined pairs or mistakes with imported vocabularies.
     """
 
     def __init__(

@@ -20,6 +20,7 @@ from weft.data.report import Finding
 from weft.data.tables import TableFile, is_table, kind_of
 from weft.errors import DataError
 from weft.search.required import MOST_WORDS
+from weft.text.terms import Term, key, occurrences
 from weft.words import folded, spans, words
 
 MOST_TERMS = 100_000
@@ -35,7 +36,7 @@ class Glossary:
     """
 
     def __init__(self, terms: Sequence[tuple[str, str]]) -> None:
-        self._targets = {_key(source): target for source, target in terms}
+        self._targets = {key(source): target for source, target in terms}
         self._longest = max((len(key.split(" ")) for key in self._targets), default=0)
 
     def required(self, line: str) -> tuple[str, ...]:
@@ -46,7 +47,11 @@ class Glossary:
             >>> glossary.required("Select the cell range, then a cell.")
             ('rango de celdas', 'celda')
         """
-        return tuple(dict.fromkeys(target for _, target in self._found(line)))[:MOST_WORDS]
+        return tuple(dict.fromkeys(term.target for term in self.found(line)))[:MOST_WORDS]
+
+    def beside(self, other: "Glossary | None") -> "Glossary":
+        """These terms, and those of another one that these lack."""
+        return Glossary([*(() if other is None else other._targets.items()), *self._targets.items()])
 
     def annotated(self, line: str, target: str | None = None) -> str:
         """The source with the translation of each term behind it.
@@ -55,16 +60,18 @@ class Glossary:
             >>> Glossary([("cell", "celda")]).annotated("Select a cell.")
             'Select a cell <term> celda </term>.'
         """
-        text = None if target is None else f" {_key(target)} "
         parts, done = [], 0
-        for end, term in self._found(line):
-            if text is None or f" {_key(term)} " in text:
+        for _, end, term in self.found(line):
+            if target is None or occurrences(term, target):
                 parts += [line[done:end], f" {MARKS[0]} {term} {MARKS[1]}"]
                 done = end
         return "".join([*parts, line[done:]])
 
-    def _found(self, line: str) -> Iterator[tuple[int, str]]:
-        """Where each term of a source ends, and its translation."""
+    def found(self, line: str) -> list[Term]:
+        """The terms in a source, with their translations."""
+        return list(self._found(line))
+
+    def _found(self, line: str) -> Iterator[Term]:
         found = spans(line)
         read = [folded(line[begin:end]) for begin, end in found]
         at = 0
@@ -73,7 +80,7 @@ class Glossary:
                 target = self._targets.get(" ".join(read[at : at + size]))
                 if target is not None:
                     at += size
-                    yield found[at - 1][1], target
+                    yield Term(found[at - size][0], found[at - 1][1], target)
                     break
             else:
                 at += 1
@@ -86,7 +93,6 @@ class AnnotatedText:
 
     Args:
         text: the pairs, such as a ParallelText.
-        path: of the glossary.
     """
 
     def __init__(self, text: Any, path: Path) -> None:
@@ -116,20 +122,13 @@ class TermCounts(NamedTuple):
 def kept(
     glossary: Glossary, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]
 ) -> TermCounts:
-    """Count the terms of the sources whose translations the outputs contain, in any letter case.
-
-    Example:
-        >>> glossary = Glossary([("cell", "celda"), ("row", "fila")])
-        >>> kept(glossary, ["a cell", "a row"], ["una celda", "una hilera"], ["una celda", "una fila"])
-        TermCounts(terms=2, outputs=1, references=2)
-    """
+    """Count the terms of the sources whose translations the outputs contain, in any letter case."""
     counts = [0, 0, 0]
     for source, output, reference in zip(sources, outputs, references, strict=True):
         for target in glossary.required(source):
-            key = f" {_key(target)} "
             counts[0] += 1
-            counts[1] += key in f" {_key(output)} "
-            counts[2] += key in f" {_key(reference)} "
+            counts[1] += bool(occurrences(target, output))
+            counts[2] += bool(occurrences(target, reference))
     return TermCounts(*counts)
 
 
@@ -148,7 +147,7 @@ def reread(path: Path) -> Glossary:
     for number, source, target in _entries(path):
         if not words(source) or not target:
             raise _wrong(path, number, f"{source}\t{target}")
-        other, first = seen.setdefault(_key(source), (target, number))
+        other, first = seen.setdefault(key(source), (target, number))
         if other != target:
             raise DataError(
                 f"{source.strip()!r} is {target!r} here but {other!r} in line {first}; remove one of them",
@@ -202,7 +201,3 @@ def _form(path: Path) -> str:
 def _wrong(path: Path, number: int, line: str) -> DataError:
     told = f"expected {_form(path)}, got {line[:60]!r}; correct or remove the line"
     return DataError(told, path=path, line=number)
-
-
-def _key(text: str) -> str:
-    return " ".join(map(folded, words(text)))

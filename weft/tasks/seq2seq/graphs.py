@@ -40,12 +40,7 @@ def as_given(source: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class StartGraph(nn.Module):
-    """The inputs to the tensors of the first state.
-
-    Args:
-        model: the trained model.
-        read: see Read.
-    """
+    """The inputs to the tensors of the first state."""
 
     def __init__(self, model: Generator, read: Read) -> None:
         super().__init__()
@@ -66,8 +61,6 @@ class StepGraph(nn.Module):
     """A token and the tensors of a state to log-probabilities and the tensors that changed.
 
     Args:
-        model: the trained model.
-        like: a state, for the structure.
         changes: for each tensor of the state, whether a step changes it.
         looks: whether the model has attention to the source, which is then an output too.
     """

@@ -54,13 +54,7 @@ def name_in(names: TokenNames) -> Callable[[int], str]:
 
 
 def plain_beam(how: Decoding) -> Decoding:
-    """The same settings for a beam search that records its tree and returns all hypotheses of its beam.
-
-    Example:
-        >>> how = plain_beam(Decoding(search="sample", temperature=0.5))
-        >>> how.search, how.beam, how.nbest
-        ('beam', 5, 5)
-    """
+    """The same settings for a beam search that records its tree and returns all hypotheses of its beam."""
     beam = max(2, how.beam) if how.search == "beam" else 5
     return how.as_beam(beam, nbest=beam, coverage=0.0, diverse=1, require=(), shortlist=0)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,15 +41,16 @@ from weft.tasks.predictor import (
     each,
     succeeded,
 )
-from weft.tasks.seq2seq.batch_search import BatchSearch, Words, batches
+from weft.tasks.seq2seq.batch_search import Asked, BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
-from weft.tasks.seq2seq.glossary import read_glossary
+from weft.tasks.seq2seq.glossary import Glossary, read_glossary
 from weft.text.characters import Alphabet, named
 from weft.text.links import Links, Span, attended, proportional
 from weft.text.numbers import Languages, StandIns, codes, replaced, stand_ins, wrong_numbers
 from weft.text.placeholders import differing, missing, restored, spans, tagged, untagged
 from weft.text.segments import WrittenSentence
+from weft.text.terms import Term, begun, occurrences, rivals, with_terms, wrong_terms
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words
 
@@ -69,14 +71,7 @@ class KeptParts(NamedTuple):
 
 
 def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
-    """The parts of a line that its translation keeps.
-
-    Example:
-        >>> kept_parts("Open %s 🙂", Alphabet("Open "))
-        KeptParts(whole=False, placeholders=True, unknown=[(8, 9)], lacking=['🙂'])
-        >>> kept_parts("{count} / 2026-11-26 Ctrl+F5", Alphabet("Ctrl+F")).whole
-        True
-    """
+    """The parts of a line that its translation keeps."""
     fixed = spans(line)
     lacking = [one for one in alphabet.lacking(line) if not _touches(one, fixed)]
     unknown: list[Span] = []
@@ -124,6 +119,11 @@ def known_languages(source: str, target: str) -> Languages:
         for name in (source, target)
     ]
     return names[0], names[1]
+
+
+def both(lost: str, more: str) -> str:
+    """What is wrong with a translation, from two looks at it."""
+    return "; ".join(filter(None, (lost, more)))
 
 
 def _touches(one: Span, others: Sequence[Span]) -> bool:
@@ -340,7 +340,7 @@ class Translator(Predictor[str]):
             with suppress(ConfigError):  # no attention
                 self.align([EOS], [])
                 how = self.decoding
-                asked = how.glossary or how.require or how.prefix
+                asked = self._glossary or how.require or how.prefix
                 return f"the answers copy them{', except in place of required words' if asked else ''}"
         return self.unread
 
@@ -388,6 +388,7 @@ class Translator(Predictor[str]):
                 over the source, such as a decoder alone; otherwise None.
         """
         if found.tokens:
+            self.model.pause()
             copying = self.copying(self.readable(line))
             with suppress(ConfigError):  # no attention
                 seen = copying.align(copying.source.encode(self.readable(line)), found.tokens)
@@ -415,13 +416,11 @@ class Translator(Predictor[str]):
                 results[number] = [SearchResult(lines[number], 0.0, 0.0, [])] * self.decoding.nbest
             elif source:
                 sources[number] = source
-        terms = {n: self.terms(lines[n]) for n in sources}
-        order = sorted(sources, key=lambda n: (terms[n], -len(sources[n])))
-        for numbers, same in batches(order, terms, self.decoding.batch_rows):
-            batch = partial(self._batch, sources=sources, lines=read, generator=generator, terms=same)
-            found = each(numbers, batch)
-            for number, one in zip(numbers, found, strict=True):
-                results[number] = one
+        search = partial(self._batch, sources=sources, lines=read, generator=generator)
+        for number, one in self._searched(sources, dict.fromkeys(sources, ((), ())), search):
+            results[number] = one
+        for number, one in self._with_terms(lines, results, sources, search):
+            results[number] = one
         for number, part in enumerate(parts):
             one = results[number]
             if part is not None and number in sources and not isinstance(one, DataError | ShapeError):
@@ -434,12 +433,87 @@ class Translator(Predictor[str]):
                 results[number] = [found._replace(lost=self._too_long(found.lost, source)) for found in one]
         return results
 
+    def _searched(
+        self, sources: Mapping[int, list[int]], asked: Mapping[int, Asked], search: Callable[..., Any]
+    ) -> Iterator[tuple[int, list[SearchResult] | Failure]]:
+        """The translations of lines, those that ask for the same terms together."""
+        order = sorted(asked, key=lambda number: (asked[number], -len(sources[number])))
+        for numbers, same in batches(order, asked, self.decoding.batch_rows):
+            yield from zip(numbers, each(numbers, partial(search, asked=same)), strict=True)
+
+    def _with_terms(
+        self,
+        lines: Sequence[str],
+        results: Sequence[list[SearchResult] | Failure],
+        sources: Mapping[int, list[int]],
+        search: Callable[..., Any],
+    ) -> Iterator[tuple[int, list[SearchResult]]]:
+        """The translations of lines that lack terms, searched again without the words in their places."""
+        plain, asked = dict[int, list[SearchResult]](), dict[int, Asked]()
+        for number in sources if self._glossary is not None else ():
+            one, terms = results[number], self._terms(lines[number])
+            if isinstance(one, DataError | ShapeError):
+                continue
+            if any(not occurrences(term.target, each.text) for term in terms for each in one):
+                plain[number] = one
+                asked[number] = self.terms(lines[number]), rivals(terms, self._linked(lines[number], one[0]))
+        for number, second in self._searched(sources, asked, search):
+            again = [] if isinstance(second, DataError | ShapeError) else second
+            yield (
+                number,
+                [
+                    self._with_term(lines[number], one, again[rank : rank + 1])
+                    for rank, one in enumerate(plain[number])
+                ],
+            )
+
+    def _with_term(self, line: str, found: SearchResult, again: Sequence[SearchResult]) -> SearchResult:
+        """The better of a search that requires the terms, and the terms in place of other words."""
+        terms = self._terms(line)
+        text = with_terms(line, terms, self._linked(line, found))
+        tried = [*again, found._replace(text=text, searched=found.text)]
+        wrong = [wrong_terms(line, terms, self._linked(line, one)) for one in tried]
+        best = wrong.index("") if "" in wrong else 0
+        one = tried[best]
+        text, searched = begun(line, terms, one.text), one.searched or one.text
+        return one._replace(text=text, lost=wrong[best], searched=searched)
+
+    def _linked(self, line: str, found: SearchResult) -> WrittenSentence:
+        return WrittenSentence(found.text, self.links(line, found, guessed=False))
+
+    def _terms(self, line: str) -> list[Term]:
+        return [] if self._glossary is None else self._glossary.found(line)
+
+    def with_glossary(self, terms: Glossary | Mapping[str, str] | str | Path) -> "Translator":
+        """The same with a glossary, whose terms count before those that it has.
+
+        Args:
+            terms: translations by their terms, or the file of a table TERM TAB TRANSLATION, .csv or .xlsx.
+
+        Raises:
+            ConfigError: it does not search with a beam, which needs one for terms.
+            DataError: the file cannot be read, or is damaged.
+
+        Example:
+            translator = weft.load("runs/en-es").with_glossary({"chart": "gráfica"})
+            translator.predict("Delete the chart.")
+        """
+        if isinstance(terms, str | Path):
+            terms = read_glossary(Path(terms))
+        elif not isinstance(terms, Glossary):
+            terms = Glossary([*terms.items()])
+        if self.decoding.search != "beam":
+            raise ConfigError(f"glossary: needs search: beam, got {self.decoding.search}")
+        other = copy.copy(self)
+        other._glossary = terms.beside(self._glossary)
+        return other
+
     def _too_long(self, lost: str, source: Sequence[int]) -> str:
         """What is wrong with a translation whose source is longer than all of training."""
         why = (
             f"expected at most {self._longest:,} tokens, as in training, got {len(source):,}; split the text"
         )
-        return f"{lost}; {why}" if lost else why
+        return both(lost, why)
 
     def readable(self, line: str) -> str:
         """A source as the model reads it: what the vocabulary lacks is replaced by what is the same."""
@@ -456,6 +530,11 @@ class Translator(Predictor[str]):
         parts, generator = self._parts(line), self._search.seeded()
         if self._is_copied(line, parts):
             return [SearchResult(line, 0.0, 0.0, [])] * len(found)
+        read = self.readable(line)
+        sources = {0: self.source.encode(read)}
+        search = partial(self._batch, sources=sources, lines=[read], generator=generator)
+        for _, one in self._with_terms([line], [found], sources, search):
+            found = one
         if parts is None:
             return found
         results: list[list[SearchResult] | Failure] = [self._kept(line, parts, found, generator)]
@@ -497,7 +576,7 @@ class Translator(Predictor[str]):
             text = replaced(line, WrittenSentence(found.text, links), self.languages)
         if differing(line, text) != differing(line, found.text) or self._displaced(line, found.text, text):
             text = found.text
-        lost = "; ".join(filter(None, (found.lost, wrong_numbers(line, text, self.languages))))
+        lost = both(found.lost, wrong_numbers(line, text, self.languages))
         return found._replace(text=text, lost=lost, searched=found.searched or found.text)
 
     def _displaced(self, line: str, before: str, text: str) -> bool:
@@ -530,8 +609,8 @@ class Translator(Predictor[str]):
         if self._displaced(line, found.text, text):
             lacking = named([line[begin:end] for begin, end in missing(line, found.text, parts.unknown)])
             why = f"the answer lacks {lacking}, which would stand in place of a required word; correct it"
-            return found._replace(lost=differing(line, found.text) or why)
-        return found._replace(text=text, lost=lost, searched=found.text)
+            return found._replace(lost=both(found.lost, differing(line, found.text) or why))
+        return found._replace(text=text, lost=both(found.lost, lost), searched=found.searched or found.text)
 
     def _batch(
         self,
@@ -539,10 +618,13 @@ class Translator(Predictor[str]):
         sources: Mapping[int, list[int]],
         lines: Sequence[str],
         generator: torch.Generator,
-        terms: Words,
+        asked: Asked,
     ) -> Iterator[list[SearchResult]]:
         """The n best translations of the lines of these numbers, which contain the terms."""
-        found = self.search([sources[n] for n in numbers], generator=generator, terms=terms)
+        try:
+            found = self.search([sources[n] for n in numbers], generator=generator, asked=asked)
+        except ConfigError as error:
+            raise (DataError(f"glossary: {error}") if any(asked) else error) from error
         known = (self.target.extended(self.source.copyable(lines[n])) for n in numbers)
         return results(found, known, self.decoding)
 
@@ -551,7 +633,7 @@ class Translator(Predictor[str]):
         sources: Sequence[Sequence[int]],
         trace: Trace | None = None,
         generator: torch.Generator | None = None,
-        terms: Words = (),
+        asked: Asked = ((), ()),
     ) -> Hypotheses:
         """Token sequences for a batch of sources, none of them empty.
 
@@ -559,10 +641,10 @@ class Translator(Predictor[str]):
             sources: tokens.
             trace: records a beam search.
             generator: for sampling; by default it starts from the seed.
-            terms: of the glossary, required in every output.
+            asked: words that every output contains, and words that none contains.
         """
         tokens, mask = pad([list(source) for source in sources])
-        search = self._search.requiring(terms) if terms else self._search
+        search = self._search.requiring(*asked) if any(asked) else self._search
         return search(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
@@ -571,7 +653,6 @@ class BestTexts(Answer):
 
     Args:
         found: best first; empty texts fill up the rest.
-        count: number of texts to write.
         scores: whether to write the score before each text.
     """
 
@@ -595,13 +676,7 @@ class BestTexts(Answer):
 
 
 class TranslationAnswer(BestTexts):
-    """The translations of a line, and the attention of the best one.
-
-    Args:
-        translator: the model that wrote them.
-        line: the source.
-        found: best first.
-    """
+    """The translations of a line, and the attention of the best one."""
 
     def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
         super().__init__(found, translator.decoding.nbest, scores=translator.scores)

@@ -78,9 +78,7 @@ class TranscriptAnswer(BestTexts):
     """The transcripts of a recording.
 
     Args:
-        transcriber: the model that wrote them.
         frames: [S, F] of the recording.
-        found: best first.
     """
 
     def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[SearchResult]) -> None:

@@ -264,8 +264,6 @@ class SpeechTask(Seq2SeqTask):
     """Trains a transcriber of recordings.
 
     Args:
-        data: recordings and frames.
-        model: front end, encoder and decoder.
         decoding: search settings for the trained model; validation is greedy.
     """
 

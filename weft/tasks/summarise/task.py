@@ -32,22 +32,12 @@ _END = re.compile(r"(?<=[.!?।؟።])\s+|(?<=[。！？။។])")
 
 
 def lead_sentence(text: str) -> str:
-    """Everything up to the first end of a sentence, the baseline of Nallapati et al. 2016.
-
-    Example:
-        >>> lead_sentence("A game of war. It runs on 3.5 MB!")
-        'A game of war.'
-    """
+    """Everything up to the first end of a sentence, the baseline of Nallapati et al. 2016."""
     return _END.split(text.strip(), maxsplit=1)[0]
 
 
 def lead_words(text: str, count: int) -> str:
-    """The first words, or signs of a script without spaces; callers pass the mean length of summaries.
-
-    Example:
-        >>> lead_words("A game of war.", 2)
-        'A game'
-    """
+    """The first words, or signs of a script without spaces; callers pass the mean length of summaries."""
     return " ".join(units(text)[:count])
 
 

@@ -8,6 +8,7 @@ from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
 from weft.metrics.span_f1 import are_spans
 from weft.tasks.init import (
+    START,
     TEST,
     TRAIN,
     VALID,
@@ -19,6 +20,7 @@ from weft.tasks.init import (
     only,
     planned,
     splits,
+    started,
 )
 
 TRIAL = Trial(
@@ -50,6 +52,7 @@ class TagInit(TemplateInit):
             choices=("upos", "xpos", "feats", "pos", "chunk", "ner"),
         ),
         *TRIAL.options(),
+        START,
     )
     trial: ClassVar = TRIAL
 
@@ -85,7 +88,9 @@ class TagInit(TemplateInit):
             **splits(train, valid, test),
             "documents": only(not valid and documents >= 20),
             "linear": only(linear),
-            "network": only(not linear),
+            "network": only(not linear and not given["start"]),
+            "trained": only(not linear),
+            **started(given),
             "dropout": 0.4 if words < 500_000 else 0.25,
             "warmup": plan.warmup,
             "epochs": plan.epochs,

@@ -84,9 +84,6 @@ class TagAnswer(Answer):
     """A sentence with its tags, in the format of the input.
 
     Args:
-        sentence: its words and lines.
-        column: of CoNLL-U that takes the tags.
-        tagged: the tags, kept as an attribute.
         scores: whether `text` and `json` have the probability of each tag.
     """
 
@@ -295,7 +292,7 @@ def inspect_words(
     lexicon, model = tagger.lexicon, tagger.model
     device = next(model.parameters()).device
 
-    def features(forms: list[str]) -> tuple[Spelled | Twice | Tensor, Tensor, Tensor]:
+    def features(forms: list[str]) -> tuple[Any, Tensor, Tensor]:
         given, mask = lexicon.read([forms])
         given, mask = given.to(device), mask.to(device)
         with torch.no_grad():
@@ -356,9 +353,9 @@ class TagScores(nn.Module):
 def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
-    if lexicon.features is not None:
+    if lexicon.reader is not None:
         raise ConfigError(
-            "model.features: an exported program cannot compute features of words; serve the run with "
+            "model: an exported program cannot compute features or pieces of words; serve the run with "
             "weft serve"
         )
     if not isinstance(model.embed, Words):

@@ -6,13 +6,14 @@ Read next: data.py, ../lexicon.py, predictor.py.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
@@ -20,6 +21,7 @@ from weft.data.conllu import ConlluSentence
 from weft.data.report import Report
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
+from weft.masks import from_lengths
 from weft.metrics.calibration import fitted
 from weft.metrics.f1 import F1
 from weft.metrics.metric import ItemKind
@@ -30,6 +32,8 @@ from weft.models import Labeller
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import FeatureTable
+from weft.nn.embed.pieces import FirstPieces, WordsInPieces
+from weft.nn.embed.tokens import Tokens
 from weft.nn.embed.words import Words
 from weft.nn.encoders.bag import BagEncoder
 from weft.nn.encoders.encoder import Encoder
@@ -55,6 +59,7 @@ from weft.tasks.labels.base import (
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.solver import Design, solve
 from weft.tasks.lexicon import Lexicon
+from weft.tasks.reused import Frame, ReusedEncoder, words_in_pieces
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
 from weft.tasks.tag.features import PENALTIES, TagFeatures, WordFeatures
@@ -77,6 +82,8 @@ from weft.tasks.task import (
     Training,
     silent,
 )
+from weft.text.loading import load_vocabulary
+from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,9 @@ class Spelling:
             training never saw.
         contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
         tuned: train the model of that run further too; otherwise it stays as it is.
+        pieces: read a word as the pieces of the vocabulary of `training.start`, with these symbols around a
+            sentence (none, before, after or both; see the task classify), and tag the state of its first
+            piece; of the settings above only size, the features of a piece, has an effect then.
         dropout: share of features that is set to zero in training.
     """
 
@@ -110,6 +120,7 @@ class Spelling:
     fixed: bool = False
     contextual: Path | None = None
     tuned: bool = False
+    pieces: Frame | None = None
     dropout: DropoutRate = 0.3
 
     def __post_init__(self) -> None:
@@ -118,7 +129,7 @@ class Spelling:
             raise ConfigError("tuned: expected contextual, the run whose model is trained further")
         if self.fixed and self.vectors is None:
             raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
-        if self.size == 0 and self.characters == "none":
+        if self.size == 0 and (self.characters == "none" or self.pieces is not None):
             raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
 
@@ -176,6 +187,7 @@ class TagModel:
         *,
         weights: Sequence[float] = (),
         num_features: int = 0,
+        num_pieces: int = 0,
     ) -> Labeller:
         """A new model."""
         if self.features is not None:
@@ -184,6 +196,11 @@ class TagModel:
             encoder: Encoder = BagEncoder(num_tags, reduce="sum")
             return Labeller(FeatureTable(num_features, num_tags), encoder, together)
         how = self.embedding
+        if how.pieces is not None:
+            tokens = Tokens(num_pieces, how.size, dropout=how.dropout)
+            reading = FirstPieces(tokens, self.encoder(how.size))
+            head = self._head(reading.size, num_tags, weights)
+            return Labeller(reading, BagEncoder(reading.size, reduce="sum"), head)
         characters = None
         if how.characters != "none":
             characters = Characters(
@@ -207,12 +224,12 @@ class TagModel:
             else InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
         )
         encoder = self.encoder(embed.size)
-        head: Head = (
-            Crf(encoder.size, num_tags)
-            if self.crf
-            else Categorical(encoder.size, num_tags, smoothing=self.smoothing, class_weights=weights)
-        )
-        return Labeller(embed, encoder, head)
+        return Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
+
+    def _head(self, size: int, num_tags: int, weights: Sequence[float]) -> Head:
+        if self.crf:
+            return Crf(size, num_tags)
+        return Categorical(size, num_tags, smoothing=self.smoothing, class_weights=weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,6 +378,20 @@ def _known(lexicon: Lexicon, sentences: Sequence[ConlluSentence]) -> list[Conllu
     return [one for one in sentences if -1 not in lexicon.encode(one.tags or [])]
 
 
+LONGEST = 512
+"""Pieces that an encoder without a limit reads at once, with the symbols around them."""
+
+
+def in_pieces(
+    vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], *, frame: Frame, most: int | None
+) -> tuple[WordsInPieces, Tensor]:
+    """Sentences of words as the pieces of a vocabulary, at most `most` at once, and their mask [B, S]."""
+    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, first=True)
+    lengths = torch.tensor([len(words) for words in sentences])
+    mask = from_lengths(lengths, int(lengths.max()))
+    return WordsInPieces(pieces, mask), mask
+
+
 class TagPipeline(TextLabelPipeline[ConlluSentence]):
     """The lexicon of a run."""
 
@@ -375,15 +406,19 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         lexicon: Lexicon,
         context: PretrainedContext | None = None,
         features: WordFeatures | None = None,
+        pieces: Vocabulary | None = None,
     ) -> None:
         self.task = task
         self.lexicon = lexicon
         self.features = features
+        self.pieces = pieces
         self._context = context
         if context is not None:
             lexicon.context = context.read
         if features is not None:
-            lexicon.features = features.read
+            lexicon.reader = features.read
+        if pieces is not None:
+            lexicon.reader = task.piece_reader(pieces)
 
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or solved."""
@@ -395,7 +430,12 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
             weights = weights_of(model_config.class_weights, lexicon.tags, seen)
         sizes = lexicon.num_words, lexicon.num_letters, len(lexicon.tags)
         num_features = self.features.num_rows if self.features is not None else 0
-        model = model_config.build(*sizes, context, weights=weights, num_features=num_features)
+        num_pieces = len(self.pieces or ())
+        model = model_config.build(
+            *sizes, context, weights=weights, num_features=num_features, num_pieces=num_pieces
+        )
+        if self.pieces is not None:
+            return model
         if self.features is not None:
             if self.training is not None:
                 self.training.solve(model)
@@ -418,6 +458,9 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
         if self.features is not None:
             return {"embed.weight": ["", *self.features.kept]}
+        if self.pieces is not None:
+            names = self.pieces.pieces(range(len(self.pieces)))
+            return {"embed.embed.table.weight": names, **dict.fromkeys(heads, self.lexicon.tags)}
         embed = "embed" if self._context is None else "embed.words"
         return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
 
@@ -492,12 +535,7 @@ def collate(
 
 
 class TagTask(TextLabelTask[TagData, TagModel]):
-    """A tagger, from tagged sentences.
-
-    Args:
-        data: where sentences come from.
-        model: what reads them.
-    """
+    """A tagger, from tagged sentences."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
     prediction_settings: ClassVar = TagSettings
@@ -527,6 +565,18 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return f"{self.data.column} tags, on {Path(self.data.train).name}"
 
     @classmethod
+    def started(cls, found: ReusedEncoder) -> Mapping[str, object]:
+        return {
+            "model.features": None,
+            "model.embedding.contextual": None,
+            "model.embedding.vectors": None,
+            "model.embedding.size": found.size,
+            "model.embedding.pieces": found.frame,
+            "model.encoder": found.encoder,
+            "training.start_parts": found.parts("embed"),
+        }
+
+    @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
         """The network, how words are spelled, and whether neighbouring tags are scored together."""
         if recipe["model"]["features"] is not None:
@@ -551,7 +601,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return self.model_config.embedding
 
     def small_model(self) -> Labeller:
-        return self.model_config.build(5, 5, 3, num_features=5)
+        return self.model_config.build(5, 5, 3, num_features=5, num_pieces=5)
 
     def rehearse(self) -> Loss:
         """Two sentences of three words and one."""
@@ -559,8 +609,12 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         words, rows = [["a", "b", "ab"], ["b"]], 0
         if self.model_config.features is not None:
             features = WordFeatures.learn(self.model_config.features, words)
-            lexicon.features, rows = features.read, features.num_rows
-        model = self.model_config.build(lexicon.num_words, lexicon.num_letters, 3, num_features=rows)
+            lexicon.reader, rows = features.read, features.num_rows
+        letters = Vocabulary.train(["ab"], kind="character", size=None)
+        if self.embedding.pieces is not None:
+            lexicon.reader = self.piece_reader(letters)
+        sizes = lexicon.num_words, lexicon.num_letters, 3
+        model = self.model_config.build(*sizes, num_features=rows, num_pieces=len(letters))
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
 
     def check_refit(self) -> None:
@@ -599,7 +653,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         self, corpus: TaggedText, pipeline: TagPipeline, run: Path, progress: Progress
     ) -> TagTraining:
         (train, vectors), lexicon = corpus, pipeline.lexicon
-        positions = most_positions(self.small_model())
+        positions = most_positions(self.small_model()) if self.embedding.pieces is None else None
         most = min(self.data.max_length, positions or self.data.max_length)
         kept = [sentence for sentence in train if len(sentence.forms) <= most]
         progress(
@@ -629,7 +683,24 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     def pipeline(self, run: Path, context: PretrainedContext | None) -> TagPipeline:
         how = self.model_config.features
         features = None if how is None else WordFeatures.load(run, how)
-        return TagPipeline(self, Lexicon.load(self.saved(run)), context, features)
+        pieces = None if self.embedding.pieces is None else self._pieces(run)
+        return TagPipeline(self, Lexicon.load(self.saved(run)), context, features, pieces)
+
+    def piece_reader(self, vocabulary: Vocabulary) -> Callable[..., tuple[WordsInPieces, Tensor]]:
+        """What reads sentences with a vocabulary of pieces, as the encoder can."""
+        most, frame = most_positions(self.small_model()), self.embedding.pieces or "none"
+        return partial(in_pieces, vocabulary, frame=frame, most=most)
+
+    @staticmethod
+    def _pieces(run: Path) -> Vocabulary:
+        """The vocabulary that a run has taken over from another one."""
+        path = run / "tokenizer.json"
+        if not path.exists():
+            raise ConfigError(
+                "model.embedding.pieces: expected training.start, a run whose vocabulary cuts words into "
+                "pieces, got none; name one, or leave pieces out"
+            )
+        return load_vocabulary(path)
 
     @classmethod
     def knows(cls, file: Path) -> bool:

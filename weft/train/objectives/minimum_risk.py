@@ -87,13 +87,7 @@ class MinimumRisk(Objective):
 
 
 class Risk(Criterion):
-    """The minimum-risk loss of a model.
-
-    Args:
-        settings: settings of the objective.
-        model: model that generates text.
-        vocabulary: vocabulary of the output.
-    """
+    """The minimum-risk loss of a model."""
 
     model: Generator
 
@@ -180,11 +174,6 @@ def expected(logp: Tensor, errors: Tensor, sharpness: float) -> Tensor:
     Args:
         logp: [B, C] log-probability of the candidates; -inf for padding.
         errors: [B, C] Δ.
-
-    Example:
-        >>> p = torch.tensor([[0.2, 0.3]], dtype=torch.float64)
-        >>> round(expected(p.log(), torch.tensor([[1.0, 0.0]], dtype=torch.float64), 1.0).item(), 10)
-        0.4
     """
     return ((sharpness * logp).softmax(1) * errors).sum(1)
 

@@ -22,7 +22,6 @@ class Criterion(ABC):
     """Computes the loss of a model.
 
     Args:
-        model: model to train.
         own: the objective's own module, if any.
     """
 
@@ -42,7 +41,6 @@ class Criterion(ABC):
         """The loss of a batch: a sum, and the number of terms in it.
 
         Args:
-            batch: batch from the task.
             forced: settings of teacher forcing if the true token is not always fed; see Generator.loss.
         """
 
@@ -82,12 +80,6 @@ def mirror(module: M) -> M:
     """A copy of a module in evaluation mode that shares its parameters as constants.
 
     The module itself does not change: other threads may be using it.
-
-    Example:
-        >>> layer = nn.Linear(2, 1)
-        >>> other = mirror(layer)
-        >>> nn.init.ones_(layer.weight) is layer.weight, other.weight.tolist(), other.weight.requires_grad
-        (True, [[1.0, 1.0]], False)
     """
     same: dict[int, Any] = {id(one): one for one in module.buffers()}
     same |= {id(one): nn.Parameter(one.detach(), requires_grad=False) for one in module.parameters()}

@@ -83,7 +83,6 @@ class Discriminator(nn.Module):
     """Computes the logit of D: a bidirectional GRU over the states, then two layers.
 
     Args:
-        in_size: features of a state.
         size: size of the GRU per direction, and of the layer above it.
     """
 
@@ -107,13 +106,7 @@ class Costs(NamedTuple):
 
 
 class Adversaries(Criterion):
-    """The professor-forcing loss of a model and its discriminator.
-
-    Args:
-        settings: settings of the objective.
-        model: model that generates text.
-        own: discriminator.
-    """
+    """The professor-forcing loss of a model and its discriminator."""
 
     model: Generator
     own: Discriminator

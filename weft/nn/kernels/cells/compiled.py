@@ -84,7 +84,6 @@ def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
     Args:
         x: [B, T, ..].
         mask: [B, T] bool, real positions first, or None.
-        slabs: K, the number of slabs.
     """
     rows, steps = x.shape[:2]
     whole = (_kept_whole if type(x) is Tensor else _whole)(rows, steps, slabs)

@@ -103,7 +103,6 @@ def pad_feature(
 
     Args:
         x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
-        size: H.
 
     Returns:
         x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
@@ -230,9 +229,7 @@ class MatrixProducts:
     """The products of a layer, in autocast's dtype under autocast.
 
     Args:
-        rows: the order and lengths of the rows.
         low: autocast's dtype, or None.
-        wide: the dtype of states and results.
     """
 
     def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:

@@ -1,0 +1,85 @@
+"""Series with gaps: what the closed form and the baselines learn from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from weft.data.series import SeriesTable, TimeSeries
+from weft.data.windows import SeriesWindows
+from weft.nn.forecasters.linear import LinearForecaster
+from weft.nn.heads.normal import Normal
+from weft.tasks.forecast import model
+from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate
+from weft.tasks.forecast.model import Baseline, ForecastModel, fit, moments, refitted
+
+DAY = 12
+
+
+def shop(*, empty: float = 0.0, days: int = 140) -> np.ndarray:
+    """Open in 5 of 12 hours: 2 x the hour and noise of deviation 1, with a share of empty cells."""
+    chance = np.random.default_rng(5)
+    hours = np.arange(days * DAY) % DAY
+    values = 2.0 * hours + chance.normal(size=len(hours))
+    values[(hours < 5) | (hours >= 10) | (chance.random(len(hours)) < empty)] = np.nan
+    return values
+
+
+def windows(values: np.ndarray, lookback: int = 3 * DAY, horizon: int = DAY) -> SeriesWindows:
+    none = np.zeros((len(values), 0))
+    times = pd.date_range("2024-01-01", periods=len(values), freq="2h")
+    table = SeriesTable(
+        [TimeSeries("", times, values[:, None], none, none, none[:0], "2h")], ("y",), (), (), False
+    )
+    return SeriesWindows(
+        table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False, season=DAY
+    )
+
+
+def score(found: SeriesWindows, base: Baseline) -> ForecastEvaluation:
+    """The scores of a closed form, as the model that begins with it."""
+    built = ForecastModel(forecaster=LinearForecaster, head=Normal, base="level")
+    network = built.build(found.lookback, found.horizon, 0, 1).eval()
+    network.begin_with(*(torch.from_numpy(one).float() for one in (base.weight, base.spread)))
+    return evaluate(network, found, 2, trained=found, title="shop", season=DAY)
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.25, 0.6])
+def test_opening_hours_and_empty_cells_are_learnt_and_have_a_band(empty: float) -> None:
+    found = windows(shop(empty=empty))
+    base = fit(found, DAY, level=True)
+    report = score(found, base)
+    by_name = {one.score.name: one for one in report.scores}
+    error = by_name["MAE in units"]
+    season, ridge = (value for name, value in error.baselines.items() if not name.startswith("last value"))
+    assert found.fill == DAY and "12 rows before" in found.said
+    assert 0.75 < error.value < 1.05  # the noise alone is 0.80
+    assert 1.0 < season < 1.3 and ridge < 1.05  # the difference of two noises is 1.13
+    assert by_name["coverage"].value == pytest.approx(80, abs=8)
+
+
+def test_a_step_without_a_value_has_the_widest_band_and_repeats_the_last_value() -> None:
+    values = np.random.default_rng(6).normal(size=200).cumsum()
+    values[1::2] = np.nan
+    every = windows(values, 4, 2)
+    chosen = every.of(0)
+    odd = moments(every, chosen[chosen[:, 1] % 2 == 0])  # the second step is never measured
+    assert odd.windows[0] > 50 and odd.windows[1] == 0
+    weight = odd.ridge(1.0, np.ones(5, dtype=bool))
+    assert weight[:, 0].any() and not weight[:, 1].any()
+    assert np.isnan(odd.errors(weight)).tolist() == [False, True]
+    base = model._baseline({"ridge": weight}, {"ridge": 1.0}, "ridge", odd, odd)
+    assert base.spread[1] == base.spread[0] > 0.1
+
+
+def test_a_long_horizon_is_fitted_in_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = windows(shop(empty=0.25, days=60), 7, 5)
+    monkeypatch.setattr(model, "PENALTIES", (10.0,))
+    monkeypatch.setattr(model, "SHARES", ())
+    whole, again = fit(found, 1), refitted(fit(found, 1), found, 1)
+    monkeypatch.setattr(model, "CELLS", 2 * 9**2)
+    parts = fit(found, 1)
+    assert [part.weight.shape[1] for part in parts.parts] == [2, 2, 1] and not whole.parts
+    np.testing.assert_allclose(parts.weight, whole.weight, atol=1e-9)
+    np.testing.assert_allclose(parts.spread, whole.spread, atol=1e-9)
+    np.testing.assert_allclose(refitted(parts, found, 1).weight, again.weight, atol=1e-9)

@@ -1,0 +1,141 @@
+"""Terms in translations: whether one stands for its words of the source, and which words do instead.
+
+Read next: links.py, which has the attention; ../tasks/seq2seq/translator.py, which searches again without the
+other words.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.text.links import Links, Span
+from weft.text.moving import Laid, laid
+from weft.text.segments import Mark, Segment, WrittenSentence
+from weft.words import folded, spans, words
+
+SEEN = 0.25
+"""Share of a word's attention on a term of the source from which on it may stand for the term."""
+STEM = 4
+"""Letters of words that may be forms of one."""
+
+
+class Term(NamedTuple):
+    """A term in a source."""
+
+    begin: int
+    end: int
+    target: str
+    """Its translation."""
+
+
+def key(text: str) -> str:
+    """A text as its words in any letter case and Unicode form."""
+    return " ".join(map(folded, words(text)))
+
+
+def occurrences(target: str, text: str) -> list[Span]:
+    """Where a term's translation is in a text, as whole words in any letter case.
+
+    Example:
+        >>> occurrences("hoja de datos", "Hoja de datos, hoja de datos")
+        [(0, 13), (15, 28)]
+    """
+    found, wanted = spans(text), key(target).split(" ")
+    read, size = [folded(text[begin:end]) for begin, end in found], len(wanted)
+    places = [at for at in range(len(read) - size + 1) if read[at : at + size] == wanted]
+    return [(found[at][0], found[at + size - 1][1]) for at in places]
+
+
+def rivals(terms: Sequence[Term], found: WrittenSentence) -> tuple[str, ...]:
+    """The words of a translation that stand for terms whose own translations it lacks.
+
+    Of several words that look at a term these are the longest and its other forms; the rest are articles and
+    the like.
+
+    Example:
+        >>> from weft.text.links import proportional
+        >>> found = WrittenSentence("elija gráficos", proportional("choose charts", "elija gráficos"))
+        >>> rivals([Term(7, 13, "diagramas")], found)
+        ('gráficos',)
+    """
+    links, instead = found.links, set[str]()
+    if links is None:
+        return ()
+    for term in terms:
+        if not occurrences(term.target, found.text):
+            shares = _shares(links, term)
+            seen = [(found.text[slice(*links.target[row])], shares[row]) for row in range(len(shares))]
+            stands = [(len(word), share, word) for word, share in seen if share >= SEEN and word.isalnum()]
+            stem = key(max(stands)[2])[:STEM] if stands else ""
+            instead |= {word for *_, word in stands if key(word)[:STEM] == stem}
+    return tuple(sorted(instead))
+
+
+def wrong_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> str:
+    """What is wrong with the terms of a translation; empty if each stands where its source's words are."""
+    places = {term.target: occurrences(term.target, found.text) for term in terms}
+    own = [place for each in places.values() for place in each]
+    for term in terms:
+        what = source[term.begin : term.end]
+        if not places[term.target]:
+            return f"expected the term {term.target!r} for {what!r}, got none; correct the translation"
+        if found.links is None or not found.links.target:
+            continue
+        same = [one for one in terms if one.target == term.target]
+        inside = _rows(found.links, places[term.target])
+        share = max(float(_shares(found.links, one)[inside].max(initial=0)) for one in same)
+        rest = _shares(found.links, term)
+        rest[_rows(found.links, own)] = 0
+        other = found.text[slice(*found.links.target[int(rest.argmax())])]
+        alike = key(other)[:STEM] == key(term.target)[:STEM]
+        if share < SEEN or rest.max() > (SEEN if alike else share):
+            beside = f", where {other!r} stands" if rest.max() >= SEEN else ""
+            return (
+                f"the term {term.target!r} may not be in the place of {what!r}{beside}; check the translation"
+            )
+    return ""
+
+
+def with_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> str:
+    """A translation with the terms that it lacks in place of the words that stand for them."""
+    lacking = [term for term in terms if not occurrences(term.target, found.text)]
+    links = found.links
+    if links is None or not lacking:
+        return found.text
+    weights = links.weights.copy()
+    weights[_rows(links, [place for term in terms for place in occurrences(term.target, found.text)])] = 0
+    marks = tuple(
+        Mark(term.begin, term.end, term.target)
+        for term in lacking
+        if _shares(links._replace(weights=weights), term).max(initial=0) >= SEEN
+    )
+    parts = laid(Segment(source, marks), found._replace(links=links._replace(weights=weights)))
+    return "".join(part.what if isinstance(part, Laid) else part for part in parts)
+
+
+def begun(source: str, terms: Sequence[Term], text: str) -> str:
+    """A translation that begins with a term, with a capital letter if its source begins with one.
+
+    Example:
+        >>> begun("Chart types", [Term(0, 5, "gráfica")], "gráfica de tipos")
+        'Gráfica de tipos'
+    """
+    first = any(term.target.islower() and text.startswith(term.target) for term in terms)
+    return text[0].upper() + text[1:] if first and source.lstrip()[:1].isupper() else text
+
+
+def _rows(links: Links, places: Sequence[Span]) -> list[int]:
+    """The words of a translation that are in places of it."""
+    return [
+        row
+        for row, (begin, end) in enumerate(links.target)
+        if any(first < end and begin < last for first, last in places)
+    ]
+
+
+def _shares(links: Links, term: Term) -> np.ndarray:
+    """[T] how much of its attention each word of the translation has on a term."""
+    inside = [n for n, (begin, end) in enumerate(links.source) if begin < term.end and term.begin < end]
+    shares: np.ndarray = links.weights[:, inside].sum(1)
+    return shares

@@ -1,0 +1,66 @@
+"""The recipe for a user's data, on this machine: what `weft init` writes and `weft.fit` trains.
+
+It loads no torch for a task with one model. Read next: ../tasks/init.py, the recipe of a task; candidates.py,
+the models that are tried first.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import machine
+from weft.errors import ConfigError
+from weft.tasks.init import Init, NewRecipe
+
+if TYPE_CHECKING:
+    from weft.train.reporting import Reporter
+
+
+def new_recipe(
+    init: Init,
+    given: Mapping[str, Any],
+    folder: Path,
+    *,
+    say: Callable[[str], None],
+    screen: "Callable[[], Reporter]",
+) -> NewRecipe:
+    """The recipe of the model that a trial keeps; without a trial for too few or too many examples.
+
+    Args:
+        given: value of each option of the task by name.
+        folder: for the runs of a trial.
+        say: prints what was guessed and tried.
+        screen: opens what shows the progress of a training.
+    """
+    usual = for_this_machine(init.write(given, say))
+    if init.trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
+        return usual
+    if why := init.trial.refusal(usual):
+        say(why)
+        return usual
+    from weft.tune.candidates import choose
+
+    recipes = {
+        one.name: for_this_machine(init.write({**given, "model": one.name}, lambda text: None))
+        for one in init.trial.candidates
+    }
+    texts = {name: one.recipe for name, one in recipes.items()}
+    try:
+        found = choose(init.trial, texts, folder, say=say, screen=screen, plugins=init.plugin()[1:])
+    except ConfigError as error:
+        say(f"no model was trained ({error}): the recipe is for {init.trial.untried}; --model names another")
+        return usual
+    say("\n".join(found.table(seconds=True)))
+    kept = recipes[found.kept.name]
+    others = [name for name in recipes if name != found.kept.name]
+    said = [*found.table(), f"`weft init {init.task} --model {' or '.join(others)}` writes another one"]
+    comment = "".join(f"# {line}\n" for line in said)
+    whole = None if found.kept.cut else found.kept.run
+    return kept._replace(recipe=kept.recipe.replace("\ntask:", f"\n{comment}task:", 1), run=whole)
+
+
+def for_this_machine(new: NewRecipe) -> NewRecipe:
+    """The same with large batches if this machine has a GPU."""
+    line = "  scale: gpu                        # larger updates than below, for this machine's GPU; or cpu"
+    scaled = new.recipe.replace("\ntraining:\n", f"\ntraining:\n{line}\n", 1)
+    return new._replace(recipe=scaled) if machine.has_gpu() else new
