@@ -96,12 +96,18 @@ class DropIn(DropInModule, nn.RNNBase):
         """Run one layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
 
     @left_eager
-    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
-        """Like torch.nn's.
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None, *, mask: None = None) -> Any:
+        """Like torch.nn's, which knows no mask.
 
         Args:
             input: [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence.
         """
+        if mask is not None:
+            name = type(self).__name__
+            raise ConfigError(
+                f"{name}: expected rows packed by pack_padded_sequence, as torch's {name} takes them, got a "
+                f"mask; weft.nn.layer_of(weft.nn.cells.{ALIKE.get(name, name)}) is a layer that takes one"
+            )
         check_given(self, input)
         if not self.residual:
             quick = one_step(self, input, hx, self.nan)
@@ -460,6 +466,7 @@ def _reversed(x: Tensor, mask: Tensor | None) -> Tensor:
     return x.flip(1) if mask is None else masks.reverse(x, mask)
 
 
+ALIKE = {"RNN": "Elman"}  # cells with another name
 PLAIN = (Tensor, nn.Parameter)
 CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "elman", "RNN_RELU": "relu"}  # in the kernels
 OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
