@@ -140,11 +140,6 @@ def swap_labels(path: Path) -> None:
     path.write_text(text.replace("good", "?").replace("bad", "good").replace("?", "bad"))
 
 
-def change_a_line(path: Path) -> None:
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([lines[0].replace("a ", "an ", 1), *lines[1:]]))
-
-
 def append(path: Path) -> None:
     with path.open("a") as file:
         file.write(path.read_text().splitlines(keepends=True)[0])

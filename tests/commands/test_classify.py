@@ -90,9 +90,6 @@ def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_pat
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
 
 
-BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",

@@ -1,5 +1,6 @@
 """`training.refit` by the command: the model has seen the validation texts, and everything says so."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,27 @@ def test_the_validation_texts_are_no_test_any_more(solved: Path) -> None:
     assert "accuracy 1" in weft("evaluate", solved).out
     assert "training.refit" in weft("show", solved).out
     assert "trained again" in (solved / "README.md").read_text()
+
+
+def test_baselines_have_the_examples_that_the_model_had(tmp_path: Path) -> None:
+    rows = {
+        "train": 12 * ["a\tone"] + 8 * ["b\ttwo"],
+        "valid": ["a\tone", *12 * ["b\ttwo"]],
+        "test": ["b\ttwo"],
+    }
+    for name, lines in rows.items():
+        (tmp_path / f"{name}.tsv").write_text("\n".join(["label\ttext", *lines]) + "\n")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"task: classify\ndata: {{folder: {tmp_path}, train: train.tsv, valid: valid.tsv, test: test.tsv}}\n"
+    )
+    for refit, right in (("false", 0), ("true", 1)):
+        run = tmp_path / refit
+        answer = weft("train", recipe, "--run", run, SOLVED[0], f"training.refit={refit}")
+        assert answer.code == 0, answer.err
+        assert weft("evaluate", run, "--json", tmp_path / "scores.json").code == 0
+        found = json.loads((tmp_path / "scores.json").read_text())["scores"]["accuracy"]["baselines"]
+        assert found["most frequent class"] == right
 
 
 def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_path: Path) -> None:

@@ -14,7 +14,17 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 LOCALE = DOCS / "_locale"
 CATALOGS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.rglob("*.po"))
 LANGUAGES = sorted({name.split("/")[0] for name in CATALOGS})
-WHOLE = ("elman", "bptt", "lstm", "gru", "stacks", "encoder-decoder", "attention")
+WHOLE = (
+    "elman",
+    "bptt",
+    "lstm",
+    "gru",
+    "stacks",
+    "encoder-decoder",
+    "attention",
+    "self-attention",
+    "positions",
+)
 MATH, CODE = re.compile(r"\$[^$]+\$"), re.compile(r"(\{[\w:-]+\})?`([^`]+)`")
 
 
@@ -39,7 +49,7 @@ def test_a_translation_keeps_formulas_code_and_links(name: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_seven_chapters_on_recurrent_networks_are_translated(language: str) -> None:
+def test_the_chapters_from_the_first_network_to_positions_are_translated(language: str) -> None:
     languages = tool("languages")
     for page in WHOLE:
         words = set(languages.messages(languages.catalog(language, f"course/{page}")))

@@ -28,42 +28,23 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head
 from weft.nn.pools import Pool
 from weft.nn.scores import Score
-from weft.testing.scores import needs_equal_sizes
-from weft.testing.values import (
-    READ,
-    ROWS,
-    SIZE,
-    SOURCE,
-    SOURCE_LENGTHS,
-    TARGET,
-    close,
-    gradcheck,
-    keeps,
-    loud,
-    near,
-    normal,
-    ready,
-    source,
-)
 
 # the inputs and comparisons of weft.testing, for every test of laws
-__all__ = [
-    "READ",
-    "ROWS",
-    "SIZE",
-    "SOURCE",
-    "SOURCE_LENGTHS",
-    "TARGET",
-    "close",
-    "gradcheck",
-    "keeps",
-    "loud",
-    "near",
-    "needs_equal_sizes",
-    "normal",
-    "ready",
-    "source",
-]
+from weft.testing.scores import needs_equal_sizes as needs_equal_sizes
+from weft.testing.values import READ as READ
+from weft.testing.values import ROWS as ROWS
+from weft.testing.values import SIZE as SIZE
+from weft.testing.values import SOURCE as SOURCE
+from weft.testing.values import SOURCE_LENGTHS as SOURCE_LENGTHS
+from weft.testing.values import TARGET as TARGET
+from weft.testing.values import close as close
+from weft.testing.values import gradcheck as gradcheck
+from weft.testing.values import keeps as keeps
+from weft.testing.values import loud as loud
+from weft.testing.values import near as near
+from weft.testing.values import normal as normal
+from weft.testing.values import ready as ready
+from weft.testing.values import source as source
 
 # Different primes, so that confused axes raise errors; sizes of attention heads are products of two.
 WRITE, CLASSES = 2, 17  # and those of weft/testing/values.py

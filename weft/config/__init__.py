@@ -7,21 +7,14 @@
 Read next: table.py, a recipe in memory; text.py, which reads it; building.py, which builds objects.
 """
 
-from weft.config.building import build, built, described, named
-from weft.config.recipe import changed, read_recipe
-from weft.config.table import Entry, PlacedError, Table
-from weft.config.text import dump, parse
-
-__all__ = [
-    "Entry",
-    "PlacedError",
-    "Table",
-    "build",
-    "built",
-    "changed",
-    "described",
-    "dump",
-    "named",
-    "parse",
-    "read_recipe",
-]
+from weft.config.building import build as build
+from weft.config.building import built as built
+from weft.config.building import described as described
+from weft.config.building import named as named
+from weft.config.recipe import changed as changed
+from weft.config.recipe import read_recipe as read_recipe
+from weft.config.table import Entry as Entry
+from weft.config.table import PlacedError as PlacedError
+from weft.config.table import Table as Table
+from weft.config.text import dump as dump
+from weft.config.text import parse as parse

@@ -36,12 +36,7 @@ _MAX_ALIASES, _MAX_REPEATED = 1000, 1000
 
 
 def parse(text: str, file: str, *, name: str = "", place: str = "", tagged: bool = False) -> Entry:
-    """Parse a text with a single YAML document.
-
-    Example:
-        >>> parse("{source: no, lr: 1e-3}", "x.yaml").plain()
-        {'source': 'no', 'lr': 0.001}
-    """
+    """Parse a text with a single YAML document."""
     return _Reader(file, place, tagged).document(text, name)
 
 

@@ -28,12 +28,7 @@ def filled(values: np.ndarray, first: float = 0.0, season: int = 1) -> np.ndarra
 
 
 def readable(value: float, deviation: float) -> str:
-    """A number with six digits, or as many as show six of its series' deviation.
-
-    Example:
-        >>> readable(1.23456789, 0.5), readable(104872006.123456, 50.0), readable(12345678.9, 1e7)
-        ('1.23457', '104872006.1235', '12345679')
-    """
+    """A number with six digits, or as many as show six of its series' deviation."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     size = math.floor(math.log10(abs(value)))

@@ -19,32 +19,15 @@ finds and loads the libraries; jobs.py, the arguments of their functions; build.
 compiles.
 """
 
-from weft.native.library import (
-    NO_TILES,
-    LoadedLibrary,
-    WholeStep,
-    address,
-    call,
-    int8,
-    loaded,
-    narrow,
-    narrow_cells,
-    pointer,
-    slabs,
-    tiles,
-)
-
-__all__ = [
-    "NO_TILES",
-    "LoadedLibrary",
-    "WholeStep",
-    "address",
-    "call",
-    "int8",
-    "loaded",
-    "narrow",
-    "narrow_cells",
-    "pointer",
-    "slabs",
-    "tiles",
-]
+from weft.native.library import NO_TILES as NO_TILES
+from weft.native.library import LoadedLibrary as LoadedLibrary
+from weft.native.library import WholeStep as WholeStep
+from weft.native.library import address as address
+from weft.native.library import call as call
+from weft.native.library import int8 as int8
+from weft.native.library import loaded as loaded
+from weft.native.library import narrow as narrow
+from weft.native.library import narrow_cells as narrow_cells
+from weft.native.library import pointer as pointer
+from weft.native.library import slabs as slabs
+from weft.native.library import tiles as tiles

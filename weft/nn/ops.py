@@ -12,104 +12,62 @@ Every operation is a function of tensors with a plain twin in torch that is alwa
 Read next: kernels/choice.py; kernels/linear.py, an operation.
 """
 
-from weft.nn.kernels import decoding, equations
-from weft.nn.kernels.additive import additive, look
-from weft.nn.kernels.attention import attention, attention_weights
-from weft.nn.kernels.cells.compiled import PLAIN_ROWS, one_step
-from weft.nn.kernels.cells.form import Gates, Norms, Recurrence
-from weft.nn.kernels.cells.layer import (
-    coupled,
-    elman,
-    gru,
-    lstm,
-    peephole,
-    skips_padding,
-    triton_asked,
-    triton_layer,
-)
-from weft.nn.kernels.cells.operations import HOLD, hold_last, shown_last, torch_lstm
-from weft.nn.kernels.choice import forced
-from weft.nn.kernels.cross_entropy import IGNORED, cross_entropy
-from weft.nn.kernels.decoding import log_probabilities, multiply_as, use_int8
-from weft.nn.kernels.depthwise import depthwise
-from weft.nn.kernels.dropout import Dropout, dropout
-from weft.nn.kernels.exported import stepped
-from weft.nn.kernels.light import light, log_odds, recur
-from weft.nn.kernels.linear import Linear, linear, opened, repeating
-from weft.nn.kernels.matrix import Corrected, Decayed, MatrixRecurrence, Replaced, widened
-from weft.nn.kernels.neighbours import Places, word2vec
-from weft.nn.kernels.search_step import (
-    Comparison,
-    Ends,
-    Layers,
-    Looking,
-    Network,
-    Output,
-    PastSteps,
-    Vectors,
-    recurrent,
-    transformer,
-)
-from weft.nn.kernels.selective import selective, selective_step
-
-__all__ = [
-    "HOLD",
-    "IGNORED",
-    "PLAIN_ROWS",
-    "Comparison",
-    "Corrected",
-    "Decayed",
-    "Dropout",
-    "Ends",
-    "Gates",
-    "Layers",
-    "Linear",
-    "Looking",
-    "MatrixRecurrence",
-    "Network",
-    "Norms",
-    "Output",
-    "PastSteps",
-    "Places",
-    "Recurrence",
-    "Replaced",
-    "Vectors",
-    "additive",
-    "attention",
-    "attention_weights",
-    "coupled",
-    "cross_entropy",
-    "decoding",
-    "depthwise",
-    "dropout",
-    "elman",
-    "equations",
-    "forced",
-    "gru",
-    "hold_last",
-    "light",
-    "linear",
-    "log_odds",
-    "log_probabilities",
-    "look",
-    "lstm",
-    "multiply_as",
-    "one_step",
-    "opened",
-    "peephole",
-    "recur",
-    "recurrent",
-    "repeating",
-    "selective",
-    "selective_step",
-    "shown_last",
-    "skips_padding",
-    "stepped",
-    "torch_lstm",
-    "transformer",
-    "triton_asked",
-    "triton_layer",
-    "use_int8",
-    "widened",
-    "word2vec",
-]
+from weft.nn.kernels import decoding as decoding
+from weft.nn.kernels import equations as equations
+from weft.nn.kernels.additive import additive as additive
+from weft.nn.kernels.additive import look as look
+from weft.nn.kernels.attention import attention as attention
+from weft.nn.kernels.attention import attention_weights as attention_weights
+from weft.nn.kernels.cells.compiled import PLAIN_ROWS as PLAIN_ROWS
+from weft.nn.kernels.cells.compiled import one_step as one_step
+from weft.nn.kernels.cells.form import Gates as Gates
+from weft.nn.kernels.cells.form import Norms as Norms
+from weft.nn.kernels.cells.form import Recurrence as Recurrence
+from weft.nn.kernels.cells.layer import coupled as coupled
+from weft.nn.kernels.cells.layer import elman as elman
+from weft.nn.kernels.cells.layer import gru as gru
+from weft.nn.kernels.cells.layer import lstm as lstm
+from weft.nn.kernels.cells.layer import peephole as peephole
+from weft.nn.kernels.cells.layer import skips_padding as skips_padding
+from weft.nn.kernels.cells.layer import triton_asked as triton_asked
+from weft.nn.kernels.cells.layer import triton_layer as triton_layer
+from weft.nn.kernels.cells.operations import HOLD as HOLD
+from weft.nn.kernels.cells.operations import hold_last as hold_last
+from weft.nn.kernels.cells.operations import shown_last as shown_last
+from weft.nn.kernels.cells.operations import torch_lstm as torch_lstm
+from weft.nn.kernels.choice import forced as forced
+from weft.nn.kernels.cross_entropy import IGNORED as IGNORED
+from weft.nn.kernels.cross_entropy import cross_entropy as cross_entropy
+from weft.nn.kernels.decoding import log_probabilities as log_probabilities
+from weft.nn.kernels.decoding import multiply_as as multiply_as
+from weft.nn.kernels.decoding import use_int8 as use_int8
+from weft.nn.kernels.depthwise import depthwise as depthwise
+from weft.nn.kernels.dropout import Dropout as Dropout
+from weft.nn.kernels.dropout import dropout as dropout
+from weft.nn.kernels.exported import stepped as stepped
+from weft.nn.kernels.light import light as light
+from weft.nn.kernels.light import log_odds as log_odds
+from weft.nn.kernels.light import recur as recur
+from weft.nn.kernels.linear import Linear as Linear
+from weft.nn.kernels.linear import linear as linear
+from weft.nn.kernels.linear import opened as opened
+from weft.nn.kernels.linear import repeating as repeating
+from weft.nn.kernels.matrix import Corrected as Corrected
+from weft.nn.kernels.matrix import Decayed as Decayed
+from weft.nn.kernels.matrix import MatrixRecurrence as MatrixRecurrence
+from weft.nn.kernels.matrix import Replaced as Replaced
+from weft.nn.kernels.matrix import widened as widened
+from weft.nn.kernels.neighbours import Places as Places
+from weft.nn.kernels.neighbours import word2vec as word2vec
+from weft.nn.kernels.search_step import Comparison as Comparison
+from weft.nn.kernels.search_step import Ends as Ends
+from weft.nn.kernels.search_step import Layers as Layers
+from weft.nn.kernels.search_step import Looking as Looking
+from weft.nn.kernels.search_step import Network as Network
+from weft.nn.kernels.search_step import Output as Output
+from weft.nn.kernels.search_step import PastSteps as PastSteps
+from weft.nn.kernels.search_step import Vectors as Vectors
+from weft.nn.kernels.search_step import recurrent as recurrent
+from weft.nn.kernels.search_step import transformer as transformer
+from weft.nn.kernels.selective import selective as selective
+from weft.nn.kernels.selective import selective_step as selective_step

@@ -11,6 +11,6 @@
 Read next: loading.py, a trained run; training.py, one before its training.
 """
 
-from weft.run.loading import LoadedRun, load, open_run
-
-__all__ = ["LoadedRun", "load", "open_run"]
+from weft.run.loading import LoadedRun as LoadedRun
+from weft.run.loading import load as load
+from weft.run.loading import open_run as open_run

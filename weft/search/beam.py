@@ -114,10 +114,6 @@ def beam_search(
     return best(found, nbest)
 
 
-beam = beam_search
-"""The name in older code."""
-
-
 def _search(
     step: Step,
     state: State,

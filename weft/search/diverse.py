@@ -74,10 +74,6 @@ def diverse_search(
     return _with(found, plain, few, eos)
 
 
-diverse = diverse_search
-"""The name in older code."""
-
-
 def _size(width: int, groups: int, strength: float, nbest: int) -> int:
     """Hypotheses per group; checks the settings."""
     if groups < 1 or width % groups:

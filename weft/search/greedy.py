@@ -70,7 +70,3 @@ def greedy_search(
         return found
     step, state = ruled(step, state, rules)
     return rollout(step, state, first, eos=eos, max_length=limits, count=1, choose=choose, banned=banned)
-
-
-greedy = greedy_search
-"""The name in older code."""

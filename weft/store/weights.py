@@ -117,14 +117,7 @@ def plus_low_rank(weight: Tensor, a: Tensor, b: Tensor, scale: Tensor) -> Tensor
 
 
 def merged(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights in which what was added to a matrix is part of it.
-
-    Example:
-        >>> parts = {"original": torch.ones(2, 2), "0.a": torch.ones(1, 2), "0.b": torch.ones(2, 1)}
-        >>> named = {f"x.parametrizations.weight.{key}": one for key, one in parts.items()}
-        >>> merged({**named, "x.parametrizations.weight.0.scale": torch.tensor(2.0)})["x.weight"].tolist()
-        [[3.0, 3.0], [3.0, 3.0]]
-    """
+    """Weights in which what was added to a matrix is part of it."""
     found: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         place = name.removesuffix(ORIGINAL)

@@ -65,7 +65,7 @@ class Answers:
             name: of the number.
             expected: the right one.
             hint: what to look at if it is wrong.
-            digits: significant digits that were asked for; None for an exact number.
+            digits: how many significant digits an answer needs; None for an exact number.
             error: how far an estimate by sampling may be off.
             share: 24 is right too where 0.24 is, and "24 %".
             slips: hints for usual wrong numbers.
@@ -173,7 +173,7 @@ class Exercise(NamedTuple):
 
 
 def _same(found: float, expected: float, digits: int | None) -> bool:
-    """Whether a number is right to the digits that it shows, at least those that were asked for."""
+    """Whether a number is right to the digits that it shows, `digits` at least."""
     if digits is None:
         return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12)
     near = abs(found - expected) <= abs(expected) * 10.0 ** -(digits + 1)  # rounded on the way

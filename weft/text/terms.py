@@ -52,12 +52,6 @@ def rivals(terms: Sequence[Term], found: WrittenSentence) -> tuple[str, ...]:
 
     Of several words that look at a term these are the longest and its other forms; the rest are articles and
     the like.
-
-    Example:
-        >>> from weft.text.links import proportional
-        >>> found = WrittenSentence("elija gráficos", proportional("choose charts", "elija gráficos"))
-        >>> rivals([Term(7, 13, "diagramas")], found)
-        ('gráficos',)
     """
     links, instead = found.links, set[str]()
     if links is None:

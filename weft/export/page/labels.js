@@ -74,7 +74,7 @@ export class Classifier {
 
   async answer(text, options) {
     if (!text.trim()) throw new Error('The text is empty; write one.');
-    const [before, after] = this.about.frame;
+    const [before, after] = this.about.frame ?? [[], []]; // exported before frames were
     let tokens = [...before, ...this.vocabulary.encode(text).slice(0, this.about.max_length), ...after], weights = [0];
     const pieces = tokens.map((number) => this.vocabulary.piece(number));
     if (this.about.bag) {

@@ -236,7 +236,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         """The scores of a model on texts.
 
         Args:
-            train: those of the training, for the baselines; None if they are gone.
+            train: those that the model was trained on, for the baselines; None if they are gone.
         """
 
     def evaluate(
@@ -251,6 +251,8 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         found, train = self.examples(split, data), None
         with suppress(DataError):
             train = self.examples("train")
+            if self.refit:
+                train += self.examples("valid")
         asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
         if asked.calibrate:
             self._check_held_out()

@@ -296,6 +296,8 @@ class LanguagePipeline(RunningTextPipeline):
         train = None
         with suppress(DataError):
             train = read(source, self.vocabulary, "train")
+            if self.refit:
+                train = joined(train, read(source, self.vocabulary, "valid"))
         return evaluate(
             model,
             read_text(text, self.vocabulary),

@@ -40,13 +40,7 @@ class Glossary:
         self._longest = max((len(key.split(" ")) for key in self._targets), default=0)
 
     def required(self, line: str) -> tuple[str, ...]:
-        """The translations of the terms in a source, in its order, each once; at most MOST_WORDS.
-
-        Example:
-            >>> glossary = Glossary([("cell", "celda"), ("Cell range", "rango de celdas")])
-            >>> glossary.required("Select the cell range, then a cell.")
-            ('rango de celdas', 'celda')
-        """
+        """The translations of the terms in a source, in its order, each once; at most MOST_WORDS."""
         return tuple(dict.fromkeys(term.target for term in self.found(line)))[:MOST_WORDS]
 
     def beside(self, other: "Glossary | None") -> "Glossary":

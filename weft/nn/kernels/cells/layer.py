@@ -10,7 +10,7 @@ tiles       compiled code whose products use the processor's tiles (AMX)   compi
 triton      GPU kernels for cells that torch has no operation for, only if asked for   ../triton/layer.py
 steps       the plain loop                                                 steps.py
 
-Read next: compiled.py.
+Forms and meaning of the arguments: LayerInput in form.py. Read next: compiled.py.
 """
 
 from collections.abc import Mapping
@@ -53,15 +53,7 @@ def lstm(
     bias: Tensor,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates in torch's order i, f, g (candidate), o.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
-    """
+    """Gates in torch's order i, f, g (candidate), o."""
     given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
     return run("lstm", given)  # type: ignore[return-value]
 
@@ -75,16 +67,7 @@ def gru(
     bias_n: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Gates in torch's order r, u (torch's z), n (candidate).
-
-    Args:
-        x: [B, T, D]; h: [B, H] the initial state.
-        bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H].
-    """
+    """Gates in torch's order r, u (torch's z), n (candidate)."""
     given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
     return run("gru_before" if bias_n is None else "gru", given)[:2]
 
@@ -102,16 +85,7 @@ def elman(
     activation: str,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
-
-    Args:
-        x: [B, T, D]; h: [B, H] the initial state.
-        weight_x: [H, D]; weight_h: [H, H]; bias: [H].
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H].
-    """
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead."""
     given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
     return run(ELMAN_CELLS[activation], given)[:2]
 
@@ -125,15 +99,7 @@ def coupled(
     bias: Tensor,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked f, candidate, o.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
-    """
+    """Gates stacked f, candidate, o."""
     given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
     return run("coupled", given)  # type: ignore[return-value]
 
@@ -148,15 +114,7 @@ def peephole(
     weight_c: Tensor,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
-
-    Args:
-        x: [B, T, D]; h, c: [B, H] the initial state.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        y [B, T, H] (zero at padding), h [B, H], c [B, H].
-    """
+    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t."""
     given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
     return run("peephole", given)  # type: ignore[return-value]
 
