@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _listed: dict[str, dict[str, tuple[str, str]]] = {}
+_former: dict[str, set[str]] = {}
 
 
 def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
@@ -22,9 +23,9 @@ def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]
     def get(name: str) -> Any:
         from importlib import import_module
 
-        homes = names(package)
+        homes = names(package, every=True)
         if name == "__all__":
-            return sorted(homes)
+            return sorted(names(package))
         if name not in homes:
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package]
@@ -39,18 +40,24 @@ def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]
     return get, lambda: sorted(names(package))
 
 
-def names(package: str) -> dict[str, tuple[str, str]]:
-    """The public names of a package, each with its module and its name there."""
+def names(package: str, *, every: bool = False) -> dict[str, tuple[str, str]]:
+    """The public names of a package, each with its module and its name there.
+
+    Those that the stub imports without `as`, which are no longer public, are found but not listed: `every`.
+    """
     if package not in _listed:
         import ast  # here, because `import weft` takes a tenth of the time without them
         import pkgutil
 
         stub = pkgutil.get_data(package, "__init__.pyi")
         assert stub is not None
-        _listed[package] = {
-            name.asname or name.name: (node.module or package, name.name)
+        pairs = [
+            (node.module or package, name)
             for node in ast.parse(stub).body
             if isinstance(node, ast.ImportFrom)
             for name in node.names
-        }
-    return _listed[package]
+        ]
+        _listed[package] = {name.asname or name.name: (module, name.name) for module, name in pairs}
+        _former[package] = {name.name for _, name in pairs if name.asname is None}
+    found = _listed[package]
+    return found if every else {name: home for name, home in found.items() if name not in _former[package]}

@@ -227,6 +227,14 @@ WRONG: dict[str, tuple[Any, str]] = {
         lambda: SRU(X, mask=X[..., 0] > 99),
         "got False everywhere; True is real in Weft's masks",
     ),
+    "both ways": (
+        lambda: LAYER(D, H, bidirectional=True).step(X[:, 0], None),
+        "expected one direction for a step",
+    ),
+    "a mask of torch's": (
+        lambda: nn.LSTM(D, H)(X, mask=X[..., 0] > 0),
+        "weft.nn.layer_of(weft.nn.cells.LSTM) is a",
+    ),
     "NaN": (lambda: SRU(NAN), "SRU: expected x without NaN; fill or drop what is missing"),
     "NaN in the state": (
         lambda: SRU(X, ((NAN[:, 0, :1].expand(-1, H),) * 2,)),

@@ -30,6 +30,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "half of some": ({"max_length": torch.tensor([2.0, 3.0])}, LIMIT + "tensor"),
     "words": ({"max_length": "3"}, LIMIT + "'3'"),
     "nothing": ({"max_length": None}, LIMIT + "None"),
+    "half an end": ({"eos": 2.5}, "^eos: expected a token of the model's vocabulary, 0 to 2, got 2.5"),
     "other rows": (
         {"state": (torch.zeros(3, 1), None)},
         "^state: expected one of 2 rows, as first has, got 3",
@@ -45,9 +46,9 @@ def step(token: Tensor, state: Any) -> tuple[Tensor, Any]:
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_call_is_one_sentence(search: str, case: str) -> None:
     given, words = WRONG[case]
-    call = {"state": None, "first": FIRST, "max_length": 3, **given}
+    call = {"state": None, "first": FIRST, "max_length": 3, "eos": 2, **given}
     with pytest.raises(WeftError, match=words):
-        SEARCHES[search](step, call["state"], call["first"], eos=2, max_length=call["max_length"])
+        SEARCHES[search](step, call["state"], call["first"], eos=call["eos"], max_length=call["max_length"])
 
 
 def test_without_a_generator_samples_follow_torchs_seed() -> None:

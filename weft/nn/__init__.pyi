@@ -1,4 +1,8 @@
-"""Every layer, imported when it is first used (weft/lazy.py). The cells are in `cells`."""
+# ruff: noqa: F401
+"""Every layer, imported when it is first used (weft/lazy.py). The cells are in `cells`.
+
+Names without `as` can be imported as before, but are parts of others and not listed.
+"""
 
 from weft.nn import cells as cells
 from weft.nn.attention import Attention as Attention
@@ -6,8 +10,8 @@ from weft.nn.attention import Heads as Heads
 from weft.nn.attention import MultiHead as MultiHead
 from weft.nn.bridge import Bridge as Bridge
 from weft.nn.cells.cell import Cell as Cell
-from weft.nn.cells.convolution import ShortConvolution as ShortConvolution
-from weft.nn.cells.matrix import MatrixCell as MatrixCell
+from weft.nn.cells.convolution import ShortConvolution
+from weft.nn.cells.matrix import MatrixCell
 from weft.nn.decoders.bag import BagDecoder as BagDecoder
 from weft.nn.decoders.decoder import Decoder as Decoder
 from weft.nn.decoders.hybrid import HybridDecoder as HybridDecoder
@@ -29,17 +33,15 @@ from weft.nn.drop_in_attention import MultiHeadAttention as MultiHeadAttention
 from weft.nn.drop_in_attention import MultiheadAttention as MultiheadAttention
 from weft.nn.drop_in_torch import as_torch as as_torch
 from weft.nn.embed.characters import Characters as Characters
-from weft.nn.embed.contextual import Context as Context
-from weft.nn.embed.contextual import InContext as InContext
-from weft.nn.embed.contextual import Mix as Mix
+from weft.nn.embed.contextual import Context, InContext, Mix
 from weft.nn.embed.counts import Glove as Glove
-from weft.nn.embed.grams import GramTable as GramTable
+from weft.nn.embed.grams import GramTable
 from weft.nn.embed.neighbours import Neighbours as Neighbours
 from weft.nn.embed.patches import Patches as Patches
-from weft.nn.embed.pieces import PiecesInContext as PiecesInContext
+from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
-from weft.nn.embed.weighted import Weighted as Weighted
+from weft.nn.embed.weighted import Weighted
 from weft.nn.encoders.bag import BagEncoder as BagEncoder
 from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
 from weft.nn.encoders.convolution import ConvolutionEncoder as ConvolutionEncoder
@@ -64,13 +66,13 @@ from weft.nn.heads.categorical import Categorical as Categorical
 from weft.nn.heads.crf import Crf as Crf
 from weft.nn.heads.head import Head as Head
 from weft.nn.heads.head import Loss as Loss
-from weft.nn.heads.head import RealHead as RealHead
+from weft.nn.heads.head import RealHead
 from weft.nn.heads.normal import Normal as Normal
 from weft.nn.heads.point import Point as Point
 from weft.nn.heads.pointer import Pointer as Pointer
 from weft.nn.heads.quantile import Quantile as Quantile
 from weft.nn.heads.student import Student as Student
-from weft.nn.heads.transformed import Transformed as Transformed
+from weft.nn.heads.transformed import Transformed
 from weft.nn.layers import GLA as GLA
 from weft.nn.layers import HGRN2 as HGRN2
 from weft.nn.layers import LRU as LRU
@@ -109,7 +111,7 @@ from weft.nn.norms import RMSNorm as RMSNorm
 from weft.nn.ops import Dropout as Dropout
 from weft.nn.ops import Linear as Linear
 from weft.nn.pictures.convolution import ConvolutionFront as ConvolutionFront
-from weft.nn.pictures.front import Front as Front
+from weft.nn.pictures.front import Front
 from weft.nn.pictures.patches import PatchFront as PatchFront
 from weft.nn.pictures.regions import RegionFront as RegionFront
 from weft.nn.pools import Max as Max

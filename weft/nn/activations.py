@@ -63,16 +63,5 @@ def activate(energy: Tensor, name: str) -> Tensor:
 
 
 def modrelu(energy: Tensor, bias: Tensor) -> Tensor:
-    """sign(z) relu(|z| + b); the identity for b = 0, so an orthogonal recurrence then preserves its state.
-
-    Args:
-        bias: b [H].
-
-    Source: Arjovsky, Shah & Bengio 2016, equation 8, for real z as in Helfrich, Willmott & Ye 2018.
-
-    Example:
-        >>> import torch
-        >>> modrelu(torch.tensor([-1.0, 0.25, 2.0]), torch.full((3,), -0.5)).tolist()
-        [-0.5, 0.0, 1.5]
-    """
+    """sign(z) relu(|z| + b) with b [H]; Arjovsky 2016, equation 8, for real z as in Helfrich 2018."""
     return energy.sign() * torch.relu(energy.abs() + bias)

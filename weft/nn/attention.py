@@ -136,11 +136,7 @@ class Attention(nn.Module):
         return mixed(weights, source)
 
     def check_inputs(self, query: Tensor, source: Source) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device, or no prepared source.
-        """
+        """Check the inputs of `forward`."""
         check_tensor("Attention", "query", query, ("rows", "steps", self.score.query_size), weight_of(self))
         if not isinstance(source, Source):
             raise ShapeError(
@@ -327,22 +323,14 @@ class MultiHead(nn.Module):
         return turned(k, order.turn), split_heads(v, self.shared)
 
     def check_memory(self, x: Tensor, order: Order = NO_ORDER) -> None:
-        """Check the input of `keys_values`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the input of `keys_values`."""
         weight = self.key_value.weight
         check_tensor("MultiHead", "the memory x", x, ("rows", "steps", weight.shape[1]), weight)
 
     def check_inputs(
         self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, **more: Any
     ) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `forward`."""
         weight = self.query.weight
         check_tensor("MultiHead", "x", x, ("rows", "steps", weight.shape[1]), weight)
         for what, given in (("keys", keys), ("values", values)):

@@ -194,11 +194,7 @@ def check_mask(place: str, mask: Any, x: Tensor) -> None:
 
 
 def check_attention_mask(place: str, mask: Any, sizes: tuple[int, ...], device: torch.device) -> None:
-    """Check a mask that is broadcast to energies.
-
-    Args:
-        sizes: of the energies [B, H, T, S].
-    """
+    """Check a mask that is broadcast to energies of sizes [B, H, T, S]."""
     form = list(sizes)
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         found = mask.dtype if isinstance(mask, Tensor) else called(mask)
@@ -231,12 +227,7 @@ def weight_of(module: nn.Module) -> Tensor | None:
 
 
 def called(x: Any) -> str:
-    """The argument as an error message shows it.
-
-    Example:
-        >>> called([1.0]), called(3), called(torch.zeros(2, 3))
-        ('a list', 'an int', 'a tensor [2, 3]')
-    """
+    """The argument as an error message shows it: a list, an int, a tensor [2, 3]."""
     if isinstance(x, Tensor):
         return f"a tensor {list(x.shape)}"
     name = type(x).__name__

@@ -120,11 +120,7 @@ def empty_cache(num_layers: int, empty: Tensor) -> KeyValueCache:
 def longer_path(
     path: Tensor | None, rows: int, width: int, past: int, steps: int, entries: int, device: torch.device
 ) -> Tensor:
-    """The entries of P + T positions, [N, P + T], after each hypothesis wrote T more.
-
-    Args:
-        path: [N, P]; None if entry numbers equal positions.
-    """
+    """The entries of P + T positions, [N, P + T], after each hypothesis wrote T more to `path` [N, P]."""
     if path is None:
         path = torch.arange(past, device=device).expand(rows, past)
     new = torch.arange(entries, entries + width * steps, device=device).view(width, steps)

@@ -249,13 +249,7 @@ def apart(queries: Where, keys: Where, like: Tensor) -> Tensor:
 
 
 def speeds(size: int, base: float, how: Scaling, like: Tensor) -> Tensor:
-    """[K/2] the angle per position of each pair of K features, in float64.
-
-    Example:
-        >>> found = speeds(4, 100.0, Scaling(kind="linear", factor=2.0), torch.ones(1))
-        >>> [round(speed, 9) for speed in found.tolist()]
-        [0.5, 0.05]
-    """
+    """[K/2] the angle per position of each pair of K features, in float64."""
     pair = torch.arange(size // 2, device=like.device, dtype=torch.float64)
     speed = torch.exp(pair * (-2 * math.log(base) / size))
     if how.kind == "none":

@@ -96,12 +96,18 @@ class DropIn(DropInModule, nn.RNNBase):
         """Run one layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
 
     @left_eager
-    def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
-        """Like torch.nn's.
+    def forward(self, input: Tensor | PackedSequence, hx: Any = None, *, mask: None = None) -> Any:
+        """Like torch.nn's, which knows no mask.
 
         Args:
             input: [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence.
         """
+        if mask is not None:
+            name = type(self).__name__
+            raise ConfigError(
+                f"{name}: expected rows packed by pack_padded_sequence, as torch's {name} takes them, got a "
+                f"mask; weft.nn.layer_of(weft.nn.cells.{ALIKE.get(name, name)}) is a layer that takes one"
+            )
         check_given(self, input)
         if not self.residual:
             quick = one_step(self, input, hx, self.nan)
@@ -300,18 +306,9 @@ class LSTM(_GatedDropIn, nn.LSTM):
     output, (h, c) = lstm(input, (h, c)), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size: D, features of the input, and H, those of the state.
-        num_layers: L; each layer reads the output of the one below.
-        bias: whether there are b_ih and b_hh.
-        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
-        dropout: dropout rate between layers, in training.
-        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as of `RNN`.
         proj_size: project h to this many features; 0 for no projection.
-        device, dtype: of the weights.
-        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
-            first then read H features, not 2H.
-        residual: layers above the first add their input to their output.
-        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
+        device, dtype, join, residual, nan: as of `RNN`.
 
     Returns:
         The output of the top layer, in the form of the input, and the final state (h, c).
@@ -344,18 +341,9 @@ class GRU(_GatedDropIn, nn.GRU):
     output, h = gru(input, h), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size: D, features of the input, and H, those of the state.
-        num_layers: L; each layer reads the output of the one below.
-        bias: whether there are b_ih and b_hh.
-        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
-        dropout: dropout rate between layers, in training.
-        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as of `RNN`.
         proj_size: 0; only an LSTM has a projection.
-        device, dtype: of the weights.
-        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
-            first then read H features, not 2H.
-        residual: layers above the first add their input to their output.
-        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
+        device, dtype, join, residual, nan: as of `RNN`.
 
     Returns:
         The output of the top layer, in the form of the input, and the final state h.
@@ -478,6 +466,7 @@ def _reversed(x: Tensor, mask: Tensor | None) -> Tensor:
     return x.flip(1) if mask is None else masks.reverse(x, mask)
 
 
+ALIKE = {"RNN": "Elman"}  # cells with another name
 PLAIN = (Tensor, nn.Parameter)
 CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "elman", "RNN_RELU": "relu"}  # in the kernels
 OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}

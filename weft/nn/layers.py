@@ -108,7 +108,11 @@ class RecurrentLayer(nn.Module):
         return tuple(cell.start(like) for cell in chain.from_iterable(zip(*directions, strict=True)))
 
     def step(self, x: Tensor, state: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:
-        """One step: x [B, D] and a state give y [B, H] and the next state."""
+        """One step: x [B, D] and a state give y [B, H] and the next state; not in both directions."""
+        if self.stack.bidirectional:
+            raise ConfigError(
+                f"{type(self).__name__}: expected one direction for a step, got bidirectional=True"
+            )
         check_tensor(f"{type(self).__name__}.step", "x", x, ("rows", self.input_size), weight_of(self))
         y, state = self(x[:, None] if self.batch_first else x[None], state)
         return y.flatten(0, 1), state

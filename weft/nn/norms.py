@@ -22,11 +22,7 @@ class RMSNorm(nn.RMSNorm):
     """
 
     def check_inputs(self, x: Tensor) -> None:
-        """Check the input of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the input of `forward`."""
         check_tensor("RMSNorm", "x", x, ("..", *self.normalized_shape), self.weight)
 
     @explained("check_inputs")

@@ -18,18 +18,7 @@ HARMLESS = 1e18  # below this norm of x no product of padding with a weight over
 
 
 def read_mask(mask: Tensor | None, x: Tensor, name: str, *, some: bool = False) -> Tensor:
-    """Convert a mask to bool, True = real; integers such as a tokenizer's 1 and 0 are accepted.
-
-    Args:
-        mask: [B, T] bool or integers, 0 at padding; None if all positions are real.
-        x: [B, T, ..], the masked input.
-        some: refuse a mask that is False everywhere (on the CPU, which is not kept waiting).
-
-    Example:
-        >>> import torch
-        >>> read_mask(torch.tensor([[1, 1, 0]]), torch.zeros(1, 3, 5), "Stack").tolist()
-        [[True, True, False]]
-    """
+    """A mask as bool; None for all real, integers with 0 for padding. `some` refuses False everywhere."""
     if mask is None:
         return or_all(mask, x)
     check_mask(name, mask, x)
@@ -43,25 +32,7 @@ def read_mask(mask: Tensor | None, x: Tensor, name: str, *, some: bool = False) 
 
 
 def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Move the real positions of an input to the front and make its padding harmless.
-
-    Args:
-        x: [B, T, D].
-        mask: [B, T] bool, or None.
-
-    Returns:
-            x; the mask, None without padding; and the new place [B, T] of each position for `restore`, None
-            if nothing moved. In an exported graph nothing moves: the real positions must come first.
-
-    Example:
-        >>> import torch
-        >>> x, mask = torch.tensor([[[9.0], [1.0], [2.0]]]), torch.tensor([[False, True, True]])
-        >>> x, mask, places = settle(x, mask)
-        >>> x.flatten().tolist(), mask.tolist()
-        ([1.0, 2.0, 0.0], [[True, True, False]])
-        >>> restore(x, places).flatten().tolist()
-        [0.0, 1.0, 2.0]
-    """
+    """x with its real positions first and harmless padding, the mask, and where each was, for `restore`."""
     if mask is None:
         return x, None, None
     if torch.jit.is_tracing() or exporting():

@@ -53,11 +53,7 @@ class Pool(Explained, nn.Module, ABC):
         """A memory of B rows, each with at least one real position, to [B, size]."""
 
     def check_inputs(self, memory: Memory) -> None:
-        """Check the input of `forward`.
-
-        Raises:
-            ShapeError: no memory, or one of a wrong shape, dtype or device.
-        """
+        """Check the input of `forward`."""
         check_memory(type(self).__name__, memory, self.memory_size, weight_of(self))
 
 

@@ -40,17 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan(mask: Tensor) -> Plan | None:
-    """How to cut a batch; None if it is not worthwhile, not on the CPU, or a probe is open.
-
-    Args:
-        mask: [B, T] bool, real positions first.
-
-    Example:
-        >>> import torch
-        >>> mask = torch.arange(900) < torch.tensor([[900], [100], [100]])
-        >>> [(piece.begin, piece.end, piece.rows) for piece in plan(mask).pieces]
-        [(0, 100, 3), (100, 900, 1)]
-    """
+    """How to cut a batch; None if it is not worthwhile, not on the CPU, or a probe is open."""
     if mask.device.type != "cpu" or watching():
         return None
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would become part of the graph
@@ -62,11 +52,7 @@ def plan(mask: Tensor) -> Plan | None:
 
 
 def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
-    """The cheapest pieces, if each costs `call` plus its rows times its steps.
-
-    Args:
-        call: overhead per piece, in rows x steps.
-    """
+    """The cheapest pieces, if each costs `call` (in rows x steps) plus its rows times its steps."""
     ends = sorted({length for length in lengths if length > 0}) or [0]
     if len(ends) > CUTS:
         ends = [ends[round(k * (len(ends) - 1) / (CUTS - 1))] for k in range(CUTS)]
@@ -87,16 +73,7 @@ def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
 
 
 def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> tuple[Tensor, State]:
-    """run(x, state, mask) without computing most of the padding.
-
-    Args:
-        x: [B, T, D].
-        state: the initial state, [B, ...] each.
-        mask: [B, T] bool, real positions first.
-
-    Returns:
-        y [B, T, H] (zero at padding), and the state after each row's last real step.
-    """
+    """run(x, state, mask) without computing most of the padding; real positions come first."""
     order, pieces = plan
     state = tree_map(lambda leaf: leaf.index_select(0, order), state)
     ys, ended = [], []

@@ -34,14 +34,7 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("weft_generator", de
 
 @contextmanager
 def drawing(generator: torch.Generator | None) -> Iterator[None]:
-    """Draw from a CPU generator in the block, in this thread.
-
-    Example:
-        >>> with drawing(torch.Generator().manual_seed(1)):
-        ...     first = torch.rand(2, generator=open_generator())
-        >>> first.tolist() == torch.rand(2, generator=torch.Generator().manual_seed(1)).tolist()
-        True
-    """
+    """Draw from a CPU generator in the block, in this thread."""
     token = _generator.set(generator)
     try:
         yield
@@ -76,18 +69,7 @@ def uniform(shape: Sequence[int], device: torch.device) -> Tensor:
 
 
 def for_rows(draw: Callable[[tuple[int, ...]], Tensor], shape: Sequence[int]) -> Tensor:
-    """draw(shape) for a shape whose first axis has batch rows, each repeated W times in a row.
-
-    In a part of a batch the numbers of the whole are drawn, so that each example gets the same numbers as in
-    the whole. A shape with another first axis is drawn as it is.
-
-    Example:
-        >>> draw = lambda shape: torch.rand(shape, generator=torch.Generator().manual_seed(1))
-        >>> with part_of_batch(Rows(1, 3, 4)):
-        ...     part = for_rows(draw, (2, 5))
-        >>> torch.equal(part, draw((4, 5))[1:3])
-        True
-    """
+    """draw(shape) whose first axis has batch rows; a part of a batch gets the numbers it has in the whole."""
     rows = _rows.get()
     if rows is None or shape[0] % (rows.end - rows.begin):
         return draw(tuple(shape))

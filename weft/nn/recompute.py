@@ -36,15 +36,7 @@ def recomputes() -> bool:
 
 
 def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments); inside `recomputing` its activations are not kept.
-
-    Example:
-        >>> x = torch.ones(2, requires_grad=True)
-        >>> with recomputing():
-        ...     y = recomputed(torch.exp, x)
-        >>> torch.autograd.grad(y.sum(), x)[0].tolist() == torch.exp(x).tolist()
-        True
-    """
+    """function(*arguments); inside `recomputing` its activations are not kept."""
     if not _wanted.get() or not torch.is_grad_enabled() or watching():
         return function(*arguments)
     own = open_generator()

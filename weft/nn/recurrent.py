@@ -189,11 +189,7 @@ class Stack(nn.Module):
         mask: Tensor | None = None,
         backward: tuple[State, ...] | None = None,
     ) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `forward`."""
         check_tensor("Stack", "x", x, ("rows", "steps", self.forwards[0].in_size), weight_of(self))
         if mask is not None:
             check_mask("Stack", mask, x)

@@ -62,19 +62,11 @@ class Score(Explained, nn.Module, ABC):
         return None
 
     def check_keys(self, keys: Tensor) -> None:
-        """Check the input of `prepare`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the input of `prepare`."""
         check_tensor(type(self).__name__, "keys", keys, ("rows", "steps", self.key_size), weight_of(self))
 
     def check_inputs(self, query: Tensor, keys: Tensor) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `forward`."""
         name, weight = type(self).__name__, weight_of(self)
         check_tensor(name, "query", query, ("rows", "steps", self.query_size), weight)
         features = self.prepare(query.new_zeros(1, 1, self.key_size)).shape[2]

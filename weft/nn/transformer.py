@@ -66,11 +66,7 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def check_inputs(self, x: Tensor) -> None:
-        """Check the input of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the input of `forward`."""
         check_tensor("FeedForward", "x", x, ("..", self.first.in_features), self.first.weight)
 
     @explained("check_inputs")
@@ -188,11 +184,7 @@ class TransformerBlock(Residual):
         self.dropout = Dropout(dropout)
 
     def check_inputs(self, x: Tensor, mask: Tensor | None = None, order: Order = NO_ORDER) -> None:
-        """Check the inputs of `encode`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `encode`."""
         weight = self.network.first.weight
         check_tensor("TransformerBlock", "x", x, ("rows", "steps", weight.shape[1]), weight)
         if mask is not None:

@@ -6,6 +6,7 @@ B * W. Read next: greedy.py, then beam.py.
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Protocol
 
 import torch
@@ -71,7 +72,7 @@ def checked_step(
     logp, state = step(token, state)
     check_shape("log-probabilities of a search step", logp, len(token), None)
     for name, symbol in (("eos", eos), *(("banned token", symbol) for symbol in banned)):
-        if not 0 <= symbol < logp.shape[1]:
+        if not isinstance(symbol, Integral) or not 0 <= symbol < logp.shape[1]:
             raise ConfigError(
                 f"{name}: expected a token of the model's vocabulary, 0 to {logp.shape[1] - 1}, got {symbol}"
             )

@@ -143,14 +143,7 @@ class Cell(Explained, nn.Module, ABC):
         return carried
 
     def check(self, x: Tensor, state: State, mask: Tensor | None) -> Tensor | None:
-        """Check the inputs of `forward`.
-
-        Returns:
-            The mask as bool.
-
-        Raises:
-            ShapeError: says what was expected, what was found and what to do.
-        """
+        """Check the inputs of `forward`; returns the mask as bool."""
         name = type(self).__name__
         shape = x.shape if isinstance(x, Tensor) else ()
         if len(shape) != 3 or shape[2] != self.in_size or not shape[1] or not x.is_floating_point():
@@ -183,11 +176,7 @@ class Cell(Explained, nn.Module, ABC):
         return None if mask is None else read_mask(mask, x, name)
 
     def check_step(self, x: Tensor, state: State) -> None:
-        """Check the inputs of `step`.
-
-        Raises:
-            ShapeError: sizes, dtypes or devices do not match the cell or each other.
-        """
+        """Check the inputs of `step`."""
         check_tensor(type(self).__name__, "x of a step", x, ("rows", self.in_size))
         self.check(x[:, None], state, None)
 

@@ -70,15 +70,7 @@ class ShortConvolution(nn.Module):
 
 
 def last_inputs(seen: Tensor, before: int, mask: Tensor | None) -> Tensor:
-    """The last `before` inputs up to each row's last real position.
-
-    Args:
-        seen: [B, before + T, D], earlier inputs and those of the positions.
-        mask: [B, T] bool, real positions first, or None.
-
-    Returns:
-        [B, before, D].
-    """
+    """The last `before` inputs up to each row's last real position: [B, before + T, D] to [B, before, D]."""
     if mask is None:
         return seen[:, seen.shape[1] - before :]
     index = mask.sum(1)[:, None] + torch.arange(before, device=seen.device)

@@ -145,13 +145,7 @@ class MatrixCell(Cell):
 
 
 def last_of(each: Tensor, before: Tensor, mask: Tensor | None) -> Tensor:
-    """The value after each row's last real step.
-
-    Args:
-        each: the value after every step, [B, T, ..].
-        before: the value before the first, [B, ..].
-        mask: [B, T] bool, real positions first, or None.
-    """
+    """Of values [B, T, ..] after every step, and one before the first, that after the last real step."""
     if mask is None:
         return each[:, -1]
     lengths = mask.sum(1)

@@ -74,11 +74,7 @@ class Decoder(Explained, nn.Module, ABC):
         """
 
     def check_inputs(self, x: Tensor, state: State, mask: Tensor | None = None) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device, or a state of another kind.
-        """
+        """Check the inputs of `forward`."""
         name = type(self).__name__
         check_tensor(name, "x", x, ("rows", "steps", self.in_size), weight_of(self))
         check_state(name, state, len(x), "start(memory, rows)")
@@ -86,11 +82,7 @@ class Decoder(Explained, nn.Module, ABC):
             check_mask(name, mask, x)
 
     def check_start(self, memory: Memory | None, rows: int) -> None:
-        """Check the inputs of `start`.
-
-        Raises:
-            ShapeError: no memory of the encoder, or of other rows.
-        """
+        """Check the inputs of `start`."""
         if memory is None and self.memory_size is None:
             return
         name = type(self).__name__

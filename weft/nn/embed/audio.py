@@ -23,22 +23,13 @@ LEAST = 1e-6
 
 
 def mel(hertz: Tensor) -> Tensor:
-    """m = 2595 log10(1 + f / 700), the perceived pitch (O'Shaughnessy 1987).
-
-    Example:
-        >>> mel(torch.tensor([0.0, 1000.0])).round().tolist()
-        [0.0, 1000.0]
-    """
+    """m = 2595 log10(1 + f / 700), the perceived pitch (O'Shaughnessy 1987)."""
     return 2595 * torch.log10(1 + hertz / 700)
 
 
 @functools.cache
 def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: float | None = None) -> Tensor:
-    """Triangular filters [F, points // 2 + 1] of height 1 with corners equally spaced in mel.
-
-    Args:
-        bins: F, number of filters.
-    """
+    """F triangular filters [F, points // 2 + 1] of height 1 with corners equally spaced in mel."""
     high = rate / 2 if high is None else high
     ends = mel(torch.tensor([low, high], dtype=torch.float64))
     corners = 700 * (10 ** (torch.linspace(float(ends[0]), float(ends[1]), bins + 2).double() / 2595) - 1)
@@ -55,12 +46,7 @@ def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: f
 
 
 def points_of(length: int) -> int:
-    """Points of the Fourier transform of a window of `length` samples, the next power of 2.
-
-    Example:
-        >>> points_of(400)
-        512
-    """
+    """Points of the Fourier transform of a window of `length` samples, the next power of 2."""
     return 2 ** math.ceil(math.log2(length))
 
 

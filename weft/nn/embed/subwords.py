@@ -15,12 +15,7 @@ _START, _PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[str]:
-    """The character n-grams of <word>, except < and > alone.
-
-    Example:
-        >>> ngrams("cat", 3, 4)
-        ['<ca', '<cat', 'cat', 'cat>', 'at>']
-    """
+    """The character n-grams of <word>, except < and > alone."""
     marked = f"<{word}>"
     return [
         marked[start:end]
@@ -31,12 +26,7 @@ def ngrams(word: str, shortest: int, longest: int) -> list[str]:
 
 
 def bucket(gram: str, buckets: int) -> int:
-    """The bucket of an n-gram: FNV-1a over its signed bytes, as in fastText and gensim.
-
-    Example:
-        >>> bucket("<ca", 1000) == bucket("<ca", 1000)
-        True
-    """
+    """The bucket of an n-gram: FNV-1a over its signed bytes, as in fastText and gensim."""
     found = _START
     for byte in gram.encode("utf-8"):
         found = ((found ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * _PRIME) & _BITS

@@ -52,11 +52,7 @@ class Tokens(nn.Module):
         self.dropout = Dropout(dropout)
 
     def check_inputs(self, tokens: Tensor) -> None:
-        """Check the input of `forward`.
-
-        Raises:
-            ShapeError: no whole numbers, or numbers beyond the table.
-        """
+        """Check the input of `forward`."""
         check_classes("Tokens", "tokens", tokens, self.table.num_embeddings, self.table.weight.device)
 
     @explained("check_inputs")

@@ -33,11 +33,7 @@ class Memory(NamedTuple):
 
 
 def check_memory(place: str, memory: Any, size: int | None, like: Tensor | None = None) -> None:
-    """Check that a layer is given an encoder's memory, of its width.
-
-    Args:
-        size: D; None for any.
-    """
+    """Check that a layer is given an encoder's memory, of its width D (None for any)."""
     if not isinstance(memory, Memory):
         raise ShapeError(
             f"{place}: expected a Memory, as encoder(x, mask) returns, got {called(memory)}; of states "
@@ -78,23 +74,14 @@ class Encoder(Explained, nn.Module, ABC):
         """Encode x [B, S, D_in] with mask [B, S] bool, real positions first; without one all are real."""
 
     def check_inputs(self, x: Tensor, mask: Tensor | None = None) -> None:
-        """Check the inputs of `forward`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `forward`."""
         name = type(self).__name__
         check_tensor(name, "x", x, ("rows", "steps", self.in_size), weight_of(self))
         if mask is not None:
             check_mask(name, mask, x)
 
     def check(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The input of `forward` with harmless padding, and its mask as bool.
-
-        Raises:
-            ShapeError: the mask has a wrong shape, is floating point, is False everywhere, or has padding
-                before a real position.
-        """
+        """The input of `forward` with harmless padding, and its mask as bool."""
         name = type(self).__name__
         mask = read_mask(mask, x, name, some=True)
         known = arrangement(mask) or "first"

@@ -92,14 +92,7 @@ class Pyramid(Encoder):
 
 
 def joined(x: Tensor, mask: Tensor, factor: int) -> tuple[Tensor, Tensor]:
-    """Concatenate neighbours: x [B, S, D] to [B, ceil(S / k), k D], and the mask of the new positions.
-
-    Example:
-        >>> import torch
-        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
-        >>> joined(x, torch.ones(1, 3) > 0, 2)[0].tolist()
-        [[[1.0, 2.0], [3.0, 0.0]]]
-    """
+    """Neighbours together: x [B, S, D] to [B, ceil(S / k), k D], and the mask of the new positions."""
     if factor == 1:
         return x, mask
     x = x.masked_fill(~mask[..., None], 0.0)

@@ -77,31 +77,19 @@ class Head(Explained, nn.Module, ABC):
         return self(h)  # type: ignore[no-any-return]
 
     def check_features(self, h: Any) -> None:
-        """Check the input of `forward`.
-
-        Raises:
-            ShapeError: a wrong number of features, dtype or device.
-        """
+        """Check the input of `forward`."""
         if not self.copies:
             check_tensor(type(self).__name__, "h", h, ("..", self.in_size), weight_of(self))
 
     def check_masked(self, h: Any, mask: Tensor | None = None) -> None:
-        """Check the inputs of `best` and `marginals`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device.
-        """
+        """Check the inputs of `best` and `marginals`."""
         if not self.copies:
             check_tensor(type(self).__name__, "h", h, ("rows", "steps", self.in_size), weight_of(self))
             if mask is not None:
                 check_mask(type(self).__name__, mask, h)
 
     def check_targets(self, h: Any, target: Tensor, mask: Tensor | None = None) -> None:
-        """Check the inputs of `loss`.
-
-        Raises:
-            ShapeError: a wrong shape, dtype or device, or a class that does not exist.
-        """
+        """Check the inputs of `loss`."""
         self.check_masked(h, mask)
         of = h if mask is None else mask
         if isinstance(of, Tensor):
