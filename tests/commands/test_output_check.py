@@ -16,7 +16,7 @@ from weft.commands.output_check import PARTS, OutputPath
 READS = {
     *("--data", "--score", "--glossary", "--ensemble", "--document", "--future", "--library", "--space"),
     *("--api-keys", "--tls-cert", "--tls-key", "--sources", "--student", "--vocabulary", "--subwords"),
-    *("--train", "--valid", "--test", "--images", "--file"),
+    *("--train", "--valid", "--test", "--images", "--file", "--start"),
 }
 FRESH = {
     "--run": "a new run, or one that is resumed",

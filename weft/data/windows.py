@@ -286,7 +286,7 @@ def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
 def _fill_of(parts: Sequence[np.ndarray], season: int) -> int:
     """1 or the season, whichever has the smaller absolute errors on training parts [T, F]."""
     errors = np.zeros(2)
-    for values in (column for part in parts for column in part.T if season > 1):
+    for values in (column for part in parts for column in part.T if 1 < season < len(part)):
         before = [np.concatenate([np.full(n, np.nan), filled(values, np.nan, n)[:-n]]) for n in (1, season)]
         apart = np.abs(values - np.stack(before))
         both = np.isfinite(apart).all(0)
