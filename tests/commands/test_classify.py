@@ -175,7 +175,7 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
         (
             "valid.tsv",
             "a\tb\tc\nx\ty\tz\n",
-            "valid.tsv:1: expected a column 'text', got a, b, c",
+            "valid.tsv:1: expected the columns 'text' and 'label', got a, b, c",
         ),
         ("valid.tsv", "text\tlabel\nx\n", "valid.tsv:2: expected 2 columns, got 1"),
         ("valid.tsv", "text\tlabel\nx\t \n", "valid.tsv:2: the label is empty"),

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from weft.data.files import bare
 from weft.data.lines import raw_lines, wrong_bytes
 from weft.data.report import Finding
+from weft.data.several import is_folder
 from weft.data.tables import RECORDS, Row, TableFile, is_table
 from weft.errors import ConfigError, DataError
 
@@ -115,7 +116,7 @@ class LabelledText:
         self.names: list[str] = []
         self.headed = False
         self._answer: int | None = None
-        if self.path.is_dir():
+        if is_folder(self.path):
             if not folders_of(self.path):
                 what = "expected a folder of texts (.txt) for each class in the folder, got none; name a file"
                 raise DataError(what, path=self.path)
@@ -133,7 +134,7 @@ class LabelledText:
 
     def rows(self, *, every: bool = False) -> Iterator[LabelledExample | Finding]:
         """Every text, or a finding if its line is wrong; reading continues after it. See `TableFile.rows`."""
-        if self.path.is_dir():
+        if is_folder(self.path):
             yield from self._folders()
             return
         if self.table is None:
@@ -248,7 +249,7 @@ class LabelledText:
 
 def folders_of(path: Path) -> list[Path]:
     """The folders of texts in a folder, one for each class."""
-    inside = sorted(one for one in path.iterdir() if one.is_dir()) if path.is_dir() else []
+    inside = sorted(one for one in path.iterdir() if one.is_dir()) if is_folder(path) else []
     return [one for one in inside if any(_texts_in(one))]
 
 

@@ -20,7 +20,7 @@ from weft.data.lines import read_lines
 from weft.data.magic import not_text
 from weft.data.pairs import ENDINGS, pairs
 from weft.data.report import Finding
-from weft.data.several import JoinedTexts, each_file, repeats
+from weft.data.several import JoinedTexts, each_file, is_folder, repeats
 from weft.data.tables import TableFile, is_table
 from weft.errors import DataError
 from weft.store.files import status
@@ -82,7 +82,7 @@ class ParallelText:
         self._included = name is not None  # with Weft, whose users need not know how it is read
         self.table: TableFile | None = None
         self._joined: JoinedTexts | None = None
-        folder = isinstance(path, str | Path) and Path(path).is_dir()
+        folder = isinstance(path, str | Path) and is_folder(Path(path))
         if not isinstance(path, str | Path) or (folder and not Path(f"{path}.{source}").exists()):
             names = [str(path)] if isinstance(path, str | Path) else [*map(str, path)]
             self._joined = JoinedTexts([ParallelText(file, source, target) for file in each_file(names)])

@@ -39,9 +39,17 @@ def each_file(names: Files, folder: Path = Path()) -> list[Path]:
     return found
 
 
+def is_folder(path: Path) -> bool:
+    """Whether it is one; what cannot be read is named where it is opened."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def inside(path: Path) -> list[Path]:
     """The files in a folder, without hidden ones; empty if it is none."""
-    if not path.is_dir():
+    if not is_folder(path):
         return []
     found = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     if not found:

@@ -306,9 +306,18 @@ class LSTM(_GatedDropIn, nn.LSTM):
     output, (h, c) = lstm(input, (h, c)), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as of `RNN`.
+        input_size, hidden_size: D, features of the input, and H, those of the state.
+        num_layers: L; each layer reads the output of the one below.
+        bias: whether there are b_ih and b_hh.
+        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
+        dropout: dropout rate between layers, in training.
+        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
         proj_size: project h to this many features; 0 for no projection.
-        device, dtype, join, residual, nan: as of `RNN`.
+        device, dtype: of the weights.
+        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
+            first then read H features, not 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
 
     Returns:
         The output of the top layer, in the form of the input, and the final state (h, c).
@@ -341,9 +350,18 @@ class GRU(_GatedDropIn, nn.GRU):
     output, h = gru(input, h), where the state may be left out for zeros.
 
     Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional: as of `RNN`.
+        input_size, hidden_size: D, features of the input, and H, those of the state.
+        num_layers: L; each layer reads the output of the one below.
+        bias: whether there are b_ih and b_hh.
+        batch_first: whether rows come first in input and output; the state is [L, B, H] in any case.
+        dropout: dropout rate between layers, in training.
+        bidirectional: a second network reads each layer from the end; the state then is [2 L, B, H].
         proj_size: 0; only an LSTM has a projection.
-        device, dtype, join, residual, nan: as of `RNN`.
+        device, dtype: of the weights.
+        join: "concatenate" the two directions as torch does, or give their "mean" or "sum"; layers above the
+            first then read H features, not 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error that names the row and step of a NaN in the input; "pass" propagates it.
 
     Returns:
         The output of the top layer, in the form of the input, and the final state h.

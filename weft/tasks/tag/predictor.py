@@ -354,10 +354,8 @@ def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Mod
     """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
     if lexicon.reader is not None:
-        raise ConfigError(
-            "model: an exported program cannot compute features or pieces of words; serve the run with "
-            "weft serve"
-        )
+        reads = "model.features" if isinstance(model.embed, FeatureTable) else "model.embedding.pieces"
+        raise ConfigError(f"{reads}: an exported program cannot compute them; serve the run with weft serve")
     if not isinstance(model.embed, Words):
         raise not_in_a_graph()
     inputs = _inputs(lexicon, 3, 7, 11), _inputs(lexicon, 2, 10, 6)
