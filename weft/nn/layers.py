@@ -1,9 +1,8 @@
 """Layers of torch's shape for every cell: `y, state = layer(x, state=None, mask=None)`.
 
-    from weft.nn import SRU          # SRU(input_size, hidden_size, num_layers=2, bidirectional=True)
-
-`layer_of` makes each from a cell of cells/, and a stack runs it over all steps. LSTM, GRU and RNN, which keep
-torch's own contract, are in drop_in.py. Read next: recurrent.py, the stack; cells/cell.py, a cell's contract.
+`weft.nn.SRU(input_size, hidden_size, num_layers=2, bidirectional=True)` is one. `layer_of` makes each from a
+cell of cells/, and a stack runs it over all steps. LSTM, GRU and RNN, which keep torch's own contract, are in
+drop_in.py. Read next: recurrent.py, the stack; cells/cell.py, a cell's contract.
 """
 
 import inspect
