@@ -53,7 +53,7 @@ def test_the_report_is_the_mean_of_all_folds_and_a_second_call_trains_nothing(
     mean = statistics.fmean(float(row[place]) for row in found[1:])
     assert f"accuracy {mean:.4g} [" in answer.out and "baseline: " in answer.out
     assert "mean of 6 trainings" in answer.out
-    monkeypatch.setattr(cross, "train", None)
+    monkeypatch.setattr(cross, "train_run", None)
     again = weft(*words)
     assert again.code == 0 and again.out == answer.out
     table = tmp_path / "toy" / "all.tsv"
