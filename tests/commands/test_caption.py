@@ -161,7 +161,8 @@ def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: 
     for line in (run.parent / "toy" / "valid.tsv").read_text().splitlines():
         name, text = line.split("\t")
         tokens, logp, token = opened.pipeline.vocabulary.encode(text), 0.0, 2
-        x, mask = source(captioner.read(run.parent / "toy" / "pictures" / name)[None], captioner.front.places)
+        pixels = captioner._read(run.parent / "toy" / "pictures" / name)
+        x, mask = source(pixels[None], captioner._front.places)
         state = opened.model.start(x, mask)
         for word in [*tokens, 3]:  # one step after the other, to the end
             after, state = opened.model.step(torch.tensor([token]), state)

@@ -65,7 +65,7 @@ def test_a_classifier_with_several_labels(old: str, tmp_path: Path) -> None:
     new = "dropout: 0.0\n  bag: {ngrams: 1, weight: tfidf}\ntraining" if old else ""
     changes = [*several_labels.CHANGES, f"data.folder={tmp_path / 'toy'}"]
     run = trained(several_labels.make(tmp_path / "toy"), tmp_path / "run", old, new, *changes)
-    texts = "".join(f"{text}\n" for text in [*ODD[1:], *(text for _, text in several_labels.texts(60, 7))])
+    texts = "".join(f"{text}\n" for text in [*ODD[1:], *(text for _, text in labelled.topics(60, 7))])
     seen = set()
     for calibrated in (False, True):
         if calibrated:
