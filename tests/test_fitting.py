@@ -117,6 +117,28 @@ def test_data_in_memory_means_what_its_file_means(
     assert weights("memory") == weights("file")
 
 
+def test_a_list_of_files_is_read_as_them_and_a_list_of_texts_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, words in (("a.tsv", ("one", "uno")), ("b.tsv", ("two", "dos"))):
+        rows = (f"{words[0]} {n}\t{words[1]} {n}\n" for n in range(40))
+        Path(name).write_text("en\tes\n" + "".join(rows))
+    short: dict[str, Any] = {
+        "source": "en",
+        "target": "es",
+        "progress": False,
+        "training": {"max_updates": 1},
+    }
+    model = weft.fit("translate", ["a.tsv", "b.tsv"], run="run", **short)
+    assert "train: [" in model.recipe and "a.tsv" in model.recipe and "b.tsv" in model.recipe
+    with pytest.raises(DataError, match=r"gone\.tsv: no such file"):
+        weft.fit("translate", ["a.tsv", "gone.tsv"], run="other", **short)
+    assert "b.tsv: 40 pairs" in str(weft.check(["a.tsv", "b.tsv"], "translate", source="en", target="es"))
+    texts = ["a.tsv is a file. " + 400 * "x.y", "none\0.tsv"]
+    assert "22 lines" in str(weft.check([*texts, *20 * ["a rose"]], "language"))
+
+
 def test_sentences_are_lists_of_pairs_or_pairs_of_lists(tmp_path: Path) -> None:
     from weft.data.frames import as_file
 
@@ -353,6 +375,11 @@ def test_the_model_of_a_trial_is_not_trained_again(
         (lambda: weft.check(None, "classify"), "data: expected a table, a list or a file, got nothing"),
         (lambda: weft.resume(None), "resume: expected a path, got NoneType"),  # type: ignore[arg-type]
         (lambda: weft.load(3), "load: expected a path, got int"),  # type: ignore[call-overload]
+        (
+            lambda: weft.fit("translate", [Path("a.tsv"), Path("b.tsv")]),
+            "a.tsv: no such file; check the name",
+        ),
+        (lambda: weft.fit("forecast", [Path("a.tsv")], horizon=2), "forecast takes one file, got 1"),
         (lambda: weft.compare(["a", "b"]), "compare: expected two models or more by name"),  # type: ignore[arg-type]
         (lambda: weft.compare({"a": "b"}), "compare: expected two models or more by name"),
     ],

@@ -7,6 +7,7 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 """
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Integral
@@ -145,15 +146,17 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
     said = {name: one for name, one in options.items() if one is not None}
     if unknown := said.keys() - {*kind.check_options}:
         raise ConfigError(f"{min(unknown)}: the check of {task} has no such option; leave it out")
+    if several := _several(data):
+        with named():
+            return kind.check(several, **_lists(said, init)).with_too_few(kind.least).told(in_python)  # type: ignore[no-any-return]
     with TemporaryDirectory() as folder:
         columns = _columns(init, options) if init else ()
         data = _examples(init, "data", data) if init else data
-        with given_as_file(data[0] if _are_files(data) else data, Path(folder), "data", columns) as file:
+        with given_as_file(data, Path(folder), "data", columns) as file:
             if file is None:
                 raise ConfigError("data: expected a table, a list or a file, got nothing")
-            files = data if _are_files(data) else [file]
-            report: Report = kind.check([*map(Path, files)], **_lists(said, init)).with_too_few(kind.least)
-            given = [] if files is data or isinstance(data, str | Path) else [GivenData("data", data, file)]
+            report: Report = kind.check([file], **_lists(said, init)).with_too_few(kind.least)
+            given = [] if isinstance(data, str | Path) else [GivenData("data", data, file)]
             return report.told(lambda text: in_python(text, given))
 
 
@@ -203,8 +206,8 @@ def _new_recipe(
     for name, one in data.items():
         if isinstance(one, str | Path):
             given[name] = Path(one)
-        elif _are_files(one):
-            given[name] = [*map(Path, one)]
+        elif several := _several(one):
+            given[name] = several
         else:
             given[name] = _written(*as_file(one, run / DATA / name, columns))
             held.append(GivenData(name, one, given[name]))
@@ -283,13 +286,12 @@ def _typed(name: str, value: Any, kind: type) -> Any:
     raise ConfigError(f"{name}: expected {words[kind]}, got {kind_of(value)} ({str(value)[:40]})")
 
 
-def _are_files(data: Any) -> bool:
-    """Whether data are a list of files, not of texts."""
-    return (
-        isinstance(data, list)
-        and bool(data)
-        and all(isinstance(one, str | Path) and len(str(one)) < 1000 and Path(one).exists() for one in data)
-    )
+def _several(data: Any) -> list[Path]:
+    """The files of a list, if one is there or is a Path; none of a list of texts, or of other data."""
+    if not isinstance(data, list) or not all(isinstance(one, str | Path) for one in data):
+        return []
+    there = (isinstance(one, Path) or (Path(one).suffix and os.path.isfile(one)) for one in data)
+    return [*map(Path, data)] if any(there) else []
 
 
 def _written(path: Path, content: bytes) -> Path:

@@ -146,7 +146,6 @@ def _measured(
     plugins: Sequence[str],
     test: Path | None,
 ) -> list[RunFacts]:
-
     opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:
         if one.name != opened[0].name:

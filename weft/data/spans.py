@@ -65,21 +65,26 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(
                 "expected a list of records as JSON, got other text; correct it", path=path
             ) from None
-        parts = list(enumerate(found if isinstance(found, list) else [found], 1))
-        texts = [(number, json.dumps(one)) for number, one in parts]
-    else:
-        texts = [(number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
-    for number, line in texts:
+        for number, record in enumerate(found if isinstance(found, list) else [found], 1):
+            yield number, _whole(record, json.dumps(record), path, number)
+        return
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
             raise DataError(
                 "expected a record as JSON, got other text; correct it", path=path, line=number
             ) from None
-        if has_half(line, record):
-            what = "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it"
-            raise DataError(what, path=path, line=number)
-        yield number, record
+        yield number, _whole(record, line, path, number)
+
+
+def _whole(record: Any, text: str, path: Path, number: int) -> Any:
+    if has_half(text, record):
+        what = "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it"
+        raise DataError(what, path=path, line=number)
+    return record
 
 
 def _tagged(record: Any) -> list[tuple[str, str]] | None:

@@ -106,7 +106,7 @@ class SeriesWindows:
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
         if trained is not None:
-            self.known_scale, self.channels, self.fill = trained[2:]
+            self.known_scale, self.channels, self.fill = trained.known, trained.channels, trained.fill
         else:
             self.fill = _fill_of(
                 [one.values[: end[0]] for one, end in zip(enough, every_end, strict=True)], season

@@ -34,11 +34,8 @@ def with_start(recipe: Table, plugins: Collection[str], begun: Path | None = Non
         return recipe
     source, kind = Path(start) / "recipe.yaml", task_class(recipe, plugins)
     if not files.is_file(source):
-        then = (
-            read_recipe(begun / "recipe.yaml").plain()
-            if begun and files.is_file(begun / "recipe.yaml")
-            else {}
-        )
+        own = begun and begun / "recipe.yaml"
+        then = read_recipe(own).plain() if own and files.is_file(own) else {}
         known = at(then, ("training", "start")) == start and kind.started(ReusedEncoder({}, 1, "none"))
         found = {key: at(then, tuple(key.split("."))) for key in known or ()}
     else:
@@ -47,14 +44,14 @@ def with_start(recipe: Table, plugins: Collection[str], begun: Path | None = Non
         if there.get("task") == task:
             return recipe
         reused = task_class(other, plugins).encoder_of(there)
-        if reused is None or (own := kind.started(reused)) is None:
+        if reused is None or (wanted := kind.started(reused)) is None:
             which = f"{start}, a run of the task {there.get('task')}, which has no encoder for others"
             which = which if reused is None else f"{start}: the task {task} cannot start with its encoder"
             raise ConfigError(
                 f"{START}: expected a run of the same task, or one with an encoder over tokens, such as a "
                 f"masked or language model, got {which}; name another run, or parts in {START}_parts"
             )
-        found = dict(own)
+        found = dict(wanted)
     for key, value in found.items():
         recipe = _with(recipe, key, value, start)
     return recipe
