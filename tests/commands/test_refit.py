@@ -53,6 +53,25 @@ def test_baselines_have_the_examples_that_the_model_had(tmp_path: Path) -> None:
         assert found["most frequent class"] == right
 
 
+def test_the_n_grams_beside_a_language_model_have_its_text(tmp_path: Path) -> None:
+    """Words of the validation text alone are known to the n-grams after a refit."""
+    for name, line in (("train", "a b c d e f"), ("valid", "f e d c b a"), ("test", "f e d c b a")):
+        (tmp_path / f"{name}.txt").write_text(f"{line}\n" * 40)
+    recipe, found = tmp_path / "recipe.yaml", []
+    parts = ", ".join(f"{name}: {name}.txt" for name in ("train", "valid", "test"))
+    model = "model: {decoder: {use: recurrent, sizes: [4]}, embedding: {size: 4}}"
+    data = f"data: {{folder: {tmp_path}, {parts}, vocabulary: {{kind: space, size: null}}, batches: lines}}"
+    recipe.write_text(f"task: language\n{data}\n{model}\n")
+    for refit in ("false", "true"):
+        run = tmp_path / refit
+        answer = weft("train", recipe, "--run", run, "training.max_updates=2", f"training.refit={refit}")
+        assert answer.code == 0, answer.err
+        assert weft("evaluate", run, "--json", tmp_path / "scores.json").code == 0
+        score = json.loads((tmp_path / "scores.json").read_text())["scores"]["perplexity"]
+        found += score["baselines"].values()
+    assert found[1] < found[0] / 1.5, found
+
+
 def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_path: Path) -> None:
     recipe = make_texts(tmp_path / "toy")
     answer = weft("train", recipe, "--run", tmp_path / "run", *SOLVED)

@@ -48,3 +48,10 @@ def test_a_term_is_put_nowhere_if_no_word_looks_at_it_or_nothing_is_known_of_the
     assert with_terms(SOURCE, [CHART], WrittenSentence("Eliminar eso")) == "Eliminar eso"
     assert rivals([CHART], WrittenSentence("Eliminar eso")) == ()
     assert wrong_terms(SOURCE, [CHART], WrittenSentence("Eliminar gráfica")) == ""
+
+
+def test_a_term_does_not_take_the_place_of_another_one() -> None:
+    """`tabla` stands where attention looks at both; the second term has no word of its own."""
+    table = Term(7, 10, "tabla")
+    found = written("Eliminar tabla ahora", 0, 2, 3)
+    assert with_terms(SOURCE, [table, CHART], found) == "Eliminar tabla ahora"
