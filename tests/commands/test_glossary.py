@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import weft as package
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
 from weft.data.parallel import ParallelText
@@ -30,6 +31,18 @@ def test_answers_contain_the_terms_and_other_lines_stay_the_same(trained: Path, 
         else:
             assert now == before
     assert "sei sette" in found.lines[2] and "nove" not in plain.lines[0]
+
+
+def test_python_has_the_same_answers_and_adds_to_a_glossary(trained: Path, terms: Path) -> None:
+    lines = [line for line in LINES if line]
+    found = weft(
+        "predict", trained, "--glossary", terms, stdin="".join(f"{line}\n" for line in lines).encode()
+    )
+    plain = package.load(trained)
+    both = plain.with_glossary({"beta": "nove"}).with_glossary({"delta alpha": "sei sette"})
+    for translator in (plain.with_glossary(terms), both):
+        assert [*translator.predict(lines)] == found.lines
+    assert "nove" not in plain.predict("alpha beta").split()  # it is another translator
 
 
 def test_the_report_has_the_share_of_terms_kept(trained: Path, terms: Path) -> None:
