@@ -8,16 +8,18 @@ Read next: times.py and calendar.py, times; future.py, covariates known ahead; w
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
-from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
+from weft.data.periods import Group
+from weft.data.tables import NAMED, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
 from weft.wording import close_name, plural
@@ -25,16 +27,8 @@ from weft.wording import close_name, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-_PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
-
 EACH = "each"
 """The frequency of series that each have their own."""
-
-_CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?\d\d?", re.IGNORECASE)
-"""Columns of the hours of a day."""
-
-_COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
-"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
@@ -148,7 +142,22 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     """
     path = Path(path)
     library("pandas", "pandas", str(path))
+    if path.suffix.lower() == ".tsf":
+        return _in_rows(path, periods.read_tsf(path), which)
     header, rows, chosen = read_rows(path, which.time)
+    if not which.targets and (places := periods.of_days(header, rows)):
+        header, rows, which = _of_days(path, header, rows, places, which)
+    elif not which.targets and (places := periods.of_series(header, rows)):
+        ids = columns_of(path, header, which.id)
+        groups, base, said = periods.series_in_rows(path, header, rows, places, ids)
+        return _in_rows(path, groups, which, base, (*chosen, said))
+    return _in_columns(path, header, rows, chosen, which)
+
+
+def _in_columns(
+    path: Path, header: list[str], rows: periods.Rows, chosen: Sequence[str], which: Columns
+) -> SeriesTable:
+    """The series of a wide or a long table."""
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets
     long = named or bool(which.id)
@@ -169,22 +178,70 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     _check_roles(path, columns, which, one=long)
     _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
-    series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
+    assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
     assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
-    for name, at in groups_of(rows, ids).items():
-        own = [rows[n] for n in at]
-        own_times = None if times is None else times.times[at]
-        one, note, said = _series(path, name, own, own_times, kinds, header, which, ends)
+    groups = (
+        Group(name, [rows[n] for n in at], None if times is None else times.times[at])
+        for name, at in groups_of(rows, ids).items()
+    )
+    table = SeriesTable([], columns, tuple(which.known), tuple(which.past), long)
+    table = table._replace(base=None if times is None else times.zone, assumed=tuple(assumed))
+    return _gathered(path, groups, table, kinds, header, which, ends)
+
+
+def _of_days(
+    path: Path, header: Sequence[str], rows: periods.Rows, places: Sequence[int], which: Columns
+) -> tuple[list[str], Sequence[tuple[int, list[str]]], Columns]:
+    """The rows of a table with a column for each time of a day, and their columns."""
+    some = rows[: periods.FEW]
+    days = columns_of(path, header, which.time[:1])
+    others = [n for n in range(len(header)) if n not in places]
+    days = days or [n for n in others if are_times([row[n] for _, row in some])]
+    if not days:
+        raise ConfigError(
+            f"{path}: expected a column of days beside {header[places[0]]} to {header[places[-1]]}, got "
+            f"{', '.join(header[n] for n in others)[:200] or 'none'}; name it (data.time, --time)"
+        )
+    ids = [header[n] for n in others if n != days[0] and not all(is_number(row[n]) for _, row in some)]
+    header, rows = periods.long_days(header, rows, places, days[0])
+    return header, rows, which._replace(time=header[:1], id=which.id or ids, targets=("y",))
+
+
+def _in_rows(
+    path: Path, groups: Iterable[Group], which: Columns, base: str = "", said: Sequence[str] = ()
+) -> SeriesTable:
+    """The series of a file that has each of them in one row."""
+    if named := [*which.known, *which.past]:
+        raise ConfigError(
+            f"{path}: expected a row for each time beside {named[0]}, got a row for each series; give a long "
+            "table (unique_id, ds, y and the covariates)"
+        )
+    table = SeriesTable([], ("y",), (), (), long=True, base=base, assumed=tuple(said))
+    return _gathered(path, groups, table, [[0], [], []], ["y"], which, SumEnds())
+
+
+def _gathered(
+    path: Path,
+    groups: Iterable[Group],
+    table: SeriesTable,
+    kinds: Sequence[list[int]],
+    header: list[str],
+    which: Columns,
+    ends: "SumEnds",
+) -> SeriesTable:
+    """The table with the series of the groups."""
+    series, notes, assumed = [], list[str](), list(table.assumed)
+    for group in groups:
+        one, note, said = _series(path, group, kinds, header, which, ends)
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
-    if times is not None and which.frequency is None:
+    if which.frequency is None and table.base is not None:
         _check_alike(path, series)
-    covariates, base = (tuple(which.known), tuple(which.past)), None if times is None else times.zone
-    return SeriesTable(series, columns, *covariates, long, base, tuple(notes), tuple(assumed))
+    return table._replace(series=series, notes=tuple(notes), assumed=tuple(assumed))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -285,7 +342,7 @@ class TableRows(NamedTuple):
     """The cells of a table."""
 
     header: list[str]  # 1, 2, ... if it has none
-    rows: list[tuple[int, list[str]]]  # number and cells
+    rows: Sequence[tuple[int, list[str]]]  # number and cells
     notes: Sequence[str] = ()  # what was chosen, such as a sheet
 
 
@@ -326,8 +383,6 @@ def _rows(path: Path) -> TableRows:
     first = read[0][1]
     numbered = all(map(is_number, first)) and table.kind not in NAMED
     headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
-    if headed:
-        _check_upright(path, table.number, table.mark, names, read[1:])
     rows, notes = plain_numbers(read[headed:], table.mark)
     names = names if headed else [str(n + 1) for n in range(len(names))]
     said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
@@ -350,33 +405,6 @@ def _joined_names(rows: Sequence[Sequence[str]]) -> list[str]:
     """The names of columns from several header rows, without rows whose cells are all the same."""
     told = [row[1:] for row in rows if len(set(row[1:])) > 1] or [rows[0][1:]]
     return [" ".join(dict.fromkeys(cell.strip() for cell in cells)) for cells in zip(*told, strict=True)]
-
-
-def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
-    """Check that periods are rows and not columns, as offices, M4, M5 and meters of half-hours write them."""
-    dated = are_times([row[0] for _, row in rows])
-    of_days = [name for name in names if dated and _CLOCK.fullmatch(name)]
-    counted = [name for name in names if not dated and _COUNTED.fullmatch(name)]
-    periods = of_days or [name for name in names if not dated and _PERIOD.fullmatch(name)] or counted
-    if (
-        len(periods) < 3
-        or len(periods) <= len(names) / 2
-        or (counted is periods and is_number(rows[0][1][0]))
-    ):
-        return
-    others = [name for name in names if name not in periods] or [periods.pop(0)]
-    sep = f", sep={mark!r}" if mark != "," else ""
-    read = f"read_excel('{path}')" if path.suffix in WORKBOOKS else f"read_csv('{path}'{sep})"
-    name = "time" if of_days else "ds"
-    call = f"pd.{read}.melt({others[:6]}, var_name='{name}', value_name='y').dropna()"
-    if of_days:
-        call += f".sort_values({[*others[:1], name]})"
-    if periods is counted:
-        call += ".assign(ds=lambda t: t.ds.str.extract('([0-9]+)$')[0])"
-    why = f"expected a row for each time, got a column for each ({periods[0]} to {periods[-1]}); turn the "
-    why += f"table: python -c \"import pandas as pd; {call}.to_csv('long.csv', index=False)\""
-    why += f", and name --time {others[0]},time" if of_days else f", and name --id {others[0]} --time ds"
-    raise DataError(f"{why} --target y", path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
@@ -445,15 +473,14 @@ class SumEnds(NamedTuple):
 
 def _series(
     path: Path,
-    name: str,
-    rows: Sequence[tuple[int, list[str]]],
-    times: Any,
+    group: Group,
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
     sums: SumEnds,
 ) -> tuple[TimeSeries, str, str]:
     """A series, and notes about its missing periods and its order."""
+    name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
     measured = np.isfinite(table[:, : ends[0]]).any(1)

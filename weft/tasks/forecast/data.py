@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from weft.data import calendar
+from weft.data import calendar, periods
 from weft.data.future import read_future, with_future
 from weft.data.guess import columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
@@ -297,10 +297,13 @@ def _plain(scale: Scale) -> dict[str, list[float]]:
 def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns, str]:
     """Columns that the user did not name are guessed from their values; a sentence says which.
 
-    A table with unique_id, ds and y needs no guess.
+    A table with unique_id, ds and y, or with a series or a day in each row, needs no guess.
     """
-    header = [name.lower() for name in read_rows(path)[0]]
-    if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
+    if path.suffix.lower() in (".parquet", ".tsf"):
+        return which, ""
+    header, rows, _ = read_rows(path, which.time)
+    in_rows = periods.of_days(header, rows) or periods.of_series(header, rows)
+    if not which.targets and (in_rows or set(LONG) <= {name.lower() for name in header}):
         return which, ""
     said = {*which.id, *which.known, *which.past, ""}
     every = columns_of(path)

@@ -336,7 +336,7 @@ class ForecastTask(Task):
     inspection_settings: ClassVar = ForecastInspectionSettings
     keeps: ClassVar[Sequence[str]] = (KEPT,)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
-    suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
+    suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet", ".tsf")
     check_options: ClassVar[Sequence[str]] = (*ROLES, "target", *FORMS)
 
     data: SeriesData
