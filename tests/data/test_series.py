@@ -257,8 +257,33 @@ def test_half_hours_by_period_are_times(tmp_path: Path) -> None:
     found = read_series(path, Columns(time=["settlement_date", "settlement_period"])).series[0]
     assert found.frequency == "30min" and str(found.times[47]) == "2024-01-01 23:30:00"
     path.write_text(path.read_text().replace("2024-01-02,48,", "2024-01-02,50,"))
-    with pytest.raises(DataError, match=r"'2024-01-02 24:30' is not a time.*clocks go back: write times"):
+    with pytest.raises(DataError, match=r"'2024-01-02 24:30' is not a time.*clocks go back: name the zone"):
         read_series(path, Columns(time=["settlement_date", "settlement_period"]))
+
+
+@pytest.mark.parametrize("name", ["hour", "period"])
+@pytest.mark.parametrize("skips", [False, True])
+def test_hours_of_long_and_short_days_are_counted_in_their_zone(
+    tmp_path: Path, name: str, *, skips: bool
+) -> None:
+    """A day has 25 hours in autumn; in spring it has 23, or skips the number of one."""
+    each, first = (2, 0) if name == "period" else (1, 1)
+    rows = []
+    for day in pd.date_range("2024-03-30", "2024-10-28", tz="Europe/Madrid"):
+        end = day.tz_localize(None) + pd.Timedelta(days=1)
+        hours = round((end.tz_localize(day.tz) - day) / pd.Timedelta(hours=1))
+        numbers = [n for n in range(24) if n != 2] if skips and hours == 23 else list(range(hours))
+        rows += [f"{day:%Y-%m-%d},{each * n + part + 1},1\n" for n in numbers for part in range(each)]
+    path = tmp_path / "x.csv"
+    path.write_text(f"date,{name},y\n" + "".join(rows))
+    which = Columns(time=["date", name], zone="Europe/Madrid")
+    times = read_series(path, which).series[0].times
+    begin = pd.Timestamp("2024-03-30", tz="Europe/Madrid") + first * pd.Timedelta(hours=1)
+    expected = pd.date_range(begin, periods=len(rows), freq="h" if each == 1 else "30min")
+    assert (times == expected).all()
+    if name == "hour":
+        with pytest.raises(DataError, match=r"'2024-10-27 25:00' is not a time.*--zone Europe/Madrid"):
+            read_series(path, which._replace(zone=None))
 
 
 def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:

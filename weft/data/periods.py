@@ -27,10 +27,6 @@ _CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?(\d\d?)"
 _COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
 """Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
 
-LATE = re.compile(r"24:30|2[5-9]:\d\d")
-"""A time after the end of most days, on the day on which clocks go back."""
-
-
 FEW = 50
 """Rows that tell what columns hold."""
 

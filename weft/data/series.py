@@ -79,7 +79,7 @@ class Columns(NamedTuple):
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
         inferred: whether the frequency is that of a training table, which no one has named.
         absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
-            sums.
+            sums; "older" is missing, with the incomplete last period, for runs that were trained so.
     """
 
     time: Sequence[str] = ()
@@ -523,7 +523,7 @@ def _ends_of(
     which: Columns,
 ) -> SumEnds:
     """The last time of a ledger with a value, without an incomplete period."""
-    if column is None or which.resample != "sum":
+    if column is None or which.resample != "sum" or which.absent == "older":
         return SumEnds()
     often = str(which.frequency)
     measured = column.times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]

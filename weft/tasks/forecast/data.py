@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.data import calendar, periods
 from weft.data.future import read_future, with_future
-from weft.data.guess import columns_of, series_of
+from weft.data.guess import VALUE, columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
 from weft.data.times import UNKNOWN
@@ -126,6 +126,8 @@ class SeriesData:
             base = about.get("base", UNKNOWN) if about else None
             inferred = bool(about and about.get("inferred"))
             which = which._replace(base=base, trained=self.trained(about), inferred=inferred)
+        if about and "fill" not in about:
+            which = which._replace(absent="older")
         table = read_series(path, which)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
@@ -242,7 +244,7 @@ class SavedSeries(jsonfile.Schema):
     base: str | None = None  # of times (data/times.py); earlier runs have none
     covariates: SavedScale | None = None
     channels: SavedScale | None = None
-    fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] = 1  # rows, for gaps; earlier runs have 1
+    fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] | None = None  # rows, for gaps
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -317,6 +319,11 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if named and check and len(targets) > 1:
         which = which._replace(past=(*which.past, *targets[1:]))
         targets = targets[:1]
+    usual = [one for one in targets if VALUE.fullmatch(one)]
+    left = found.left
+    if named and len(usual) == 1:
+        others = tuple(one for one in targets if one != usual[0])
+        targets, left = ((usual[0], *others), left) if check else ((usual[0],), (*left, *others))
     names = ", ".join(map(repr, named))
     if named and len(targets) != 1:
         raise ConfigError(
@@ -327,7 +334,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     shown = [f"times {', '.join(map(repr, time))}"] if time else []
     shown += [f"names of series {names}"] if named else []
     shown += [f"to forecast {', '.join(map(repr, targets or found.targets))}"]
-    shown += [f"left out {', '.join(map(repr, found.left))}"] if found.left else []
+    shown += [f"left out {', '.join(map(repr, left))}"] if left else []
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
 
 
