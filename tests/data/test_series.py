@@ -296,13 +296,35 @@ def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
     assert read_series(path).columns == ("AAPL", "MSFT")
 
 
-def test_a_covariate_of_classes_gets_a_command_that_makes_columns_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("x.csv").write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0\n")
-    with pytest.raises(DataError, match="name holiday_0, holiday_a and so on") as error:
-        read_series("x.csv", Columns(known=["holiday"], targets=["sold"]))
-    exec(str(error.value).split('python -c "')[1].split('", and')[0])
-    found = read_series("columns.csv", Columns(known=["holiday_0", "holiday_a"], targets=["sold"])).series[0]
-    assert found.known.tolist() == [[0, 1], [1, 0], [1, 0]]
+def test_a_covariate_of_classes_is_numbers_of_its_classes(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0.0\n2024-01-04,,b\n")
+    which = Columns(known=["holiday"], targets=["sold"])
+    with pytest.raises(DataError, match=r"x\.csv:2: 'a' in column holiday is not a number.*--category"):
+        read_series(path, which)
+    which = which._replace(categories=["holiday"])
+    table = read_series(path, which)
+    assert table.classes == {"holiday": ["0", "a", "b"]}
+    assert table.series[0].known.tolist() == [[1], [0], [0]] and table.series[0].ahead.tolist() == [[2]]
+    run = which._replace(classes={"holiday": ["0", "a"]})
+    with pytest.raises(
+        DataError, match=r"x\.csv:5: expected one of 0, a in column holiday, as in training, got 'b'"
+    ):
+        read_series(path, run)
+    with pytest.raises(ConfigError, match="category 'colour': expected its name under known, past or static"):
+        read_series(path, which._replace(categories=["colour"]))
+
+
+def test_static_covariates_have_one_value_for_each_series(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "shop,day,sold,size,kind\nN,2024-01-01,3,5,a\nN,2024-01-04,4,,a\nS,2024-01-01,5,9,b\nS,2024-01-02,6,9,b\n"
+    )
+    which = Columns(
+        id=["shop"], targets=["sold"], static=["size", "kind"], categories=["kind"], frequency="D"
+    )
+    one, two = read_series(path, which).series
+    assert one.known.tolist() == [[5, 0]] * 4 and two.known.tolist() == [[9, 1]] * 2  # in inserted rows too
+    path.write_text(path.read_text().replace("6,9,b", "6,8,b"))
+    with pytest.raises(DataError, match=r"x\.csv:5: expected one value of size in series 'S', got several"):
+        read_series(path, which)

@@ -8,7 +8,7 @@ Read next: times.py and calendar.py, times; future.py, covariates known ahead; w
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +55,7 @@ class TimeSeries(NamedTuple):
         "pd.DatetimeIndex | np.ndarray"  # [T] of the table's zone; int64 steps or row numbers without dates
     )
     values: np.ndarray  # [T, F] float64, NaN where missing
-    known: np.ndarray  # [T, G] float64, covariates that are known ahead
+    known: np.ndarray  # [T, G] float64, covariates that are known ahead; numbers of classes
     past: np.ndarray  # [T, P] float64, covariates with unknown future
     ahead: np.ndarray  # [A, G] float64, known covariates of the periods after the last
     frequency: str  # a pandas alias; "" without dates or with a single one
@@ -69,6 +69,9 @@ class Columns(NamedTuple):
         targets: columns to forecast; if empty, all other columns of a wide table.
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
+        static: covariates with one value for each series.
+        categories: those of the covariates that hold classes instead of numbers.
+        classes: of each of them, in a run; those of a training table are found.
         frequency: a pandas alias; None infers one for all series, EACH one for each series.
         resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
             regular rows.
@@ -86,6 +89,9 @@ class Columns(NamedTuple):
     targets: Sequence[str] = ()
     known: Sequence[str] = ()
     past: Sequence[str] = ()
+    static: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    classes: Mapping[str, Sequence[str]] = {}
     frequency: str | None = None
     resample: str | None = None
     id: Sequence[str] = ()
@@ -95,6 +101,11 @@ class Columns(NamedTuple):
     trained: Sequence[str] = ()
     inferred: bool = False
     absent: str | None = None
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """The covariates whose future is known, static ones last."""
+        return *self.known, *self.static
 
 
 class SeriesTable(NamedTuple):
@@ -119,6 +130,7 @@ class SeriesTable(NamedTuple):
     base: str | None = None  # of the times: a zone, STEPS, or "" as written; None without times
     notes: tuple[str, ...] = ()  # remarks for the user about missing periods
     assumed: tuple[str, ...] = ()  # how its times and columns were read, where that was a choice
+    classes: Mapping[str, Sequence[str]] = {}  # of covariates
 
 
 def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  # noqa: B008  it never changes
@@ -167,15 +179,16 @@ def _in_columns(
         columns: tuple[str, ...] = ("y",)
     else:
         place = time_column(path, header, which.time, rows)
-        inputs = {*columns_of(path, header, (*which.known, *which.past)), place, *ids}
+        inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
         others = tuple(name for n, name in enumerate(header) if n not in inputs)
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
     if not named and not others:
         raise _nothing(path, header, which, columns)
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
-    kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
+    kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
     _check_roles(path, columns, which, one=long)
+    classes = coded_rows(path, header, rows, which)
     _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     assumed = [*chosen, *(times.notes if times is not None else ())]
@@ -187,7 +200,7 @@ def _in_columns(
         Group(name, [rows[n] for n in at], None if times is None else times.times[at])
         for name, at in groups_of(rows, ids).items()
     )
-    table = SeriesTable([], columns, tuple(which.known), tuple(which.past), long)
+    table = SeriesTable([], columns, which.ahead, tuple(which.past), long, classes=classes)
     table = table._replace(base=None if times is None else times.zone, assumed=tuple(assumed))
     return _gathered(path, groups, table, kinds, header, which, ends)
 
@@ -214,7 +227,7 @@ def _in_rows(
     path: Path, groups: Iterable[Group], which: Columns, base: str = "", said: Sequence[str] = ()
 ) -> SeriesTable:
     """The series of a file that has each of them in one row."""
-    if named := [*which.known, *which.past]:
+    if named := [*which.ahead, *which.past]:
         raise ConfigError(
             f"{path}: expected a row for each time beside {named[0]}, got a row for each series; give a long "
             "table (unique_id, ds, y and the covariates)"
@@ -442,13 +455,40 @@ def _check_numbers(
             cell = row[place].strip()
             if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
                 continue
-            values = sorted({row[place].strip() for _, row in rows})
-            made = f"pd.read_csv('{path}', dtype={{'{name}': str}}), columns=['{name}'], dtype=int"
-            some = ", ".join(f"{name}_{value}" for value in values[:3])
-            why = f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or make a column of 0 "
-            why += f'and 1 for each of its {len(values)} values: python -c "import pandas as pd; '
-            why += f"pd.get_dummies({made}).to_csv('columns.csv', index=False)\", and name {some} and so on"
+            values = len({row[place].strip() for _, row in rows})
+            why = (
+                f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or name the column under "
+            )
+            why += f"categories too (data.categories, --category) if its {values} values are classes"
             raise DataError(why, path=path, line=line)
+
+
+def coded_rows(path: Path, header: Sequence[str], rows: periods.Rows, which: Columns) -> dict[str, list[str]]:
+    """Write numbers in place of the classes in the columns of categories; return the classes."""
+    found = {}
+    for name, place in zip(which.categories, columns_of(path, header, which.categories), strict=True):
+        cells = [row[place] for _, row in rows]
+        found[name] = list(which.classes.get(name, ())) or sorted({*map(class_of, cells)} - {""})
+        numbers = {cell: str(n) for n, cell in enumerate(found[name])}
+        for line, row in rows:
+            if (one := class_of(row[place])) and one not in numbers:
+                raise DataError(unknown_class(name, one, found[name]), path=path, line=line)
+            row[place] = numbers.get(one, "")
+    return found
+
+
+def class_of(cell: Any) -> str:
+    """The class in a cell, where 1 and 1.0 are the same; "" if there is none."""
+    text = str(cell).strip()
+    return "" if text.lower() == "nan" else f"{float(text):g}" if is_number(text) else text
+
+
+def unknown_class(name: str, cell: str, classes: Sequence[str]) -> str:
+    """Why a class cannot be read."""
+    why = (
+        f"expected one of {', '.join(classes)[:200]} in column {name[:40]}, as in training, got {cell[:40]!r}"
+    )
+    return f"{why}; correct it, or train again with it"
 
 
 def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
@@ -458,9 +498,15 @@ def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: boo
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
         )
-    names = [*columns, *which.known, *which.past]
+    names = [*columns, *which.ahead, *which.past]
+    if other := [name for name in which.categories if name not in names[len(columns) :]]:
+        raise ConfigError(
+            f"category {other[0]!r}: expected its name under known, past or static too, got none"
+        )
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
+        raise ConfigError(
+            f"column {twice[0]!r} is named twice; name it once under targets, known, past or static"
+        )
 
 
 class SumEnds(NamedTuple):
@@ -483,6 +529,8 @@ def _series(
     name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
+    fixed = slice(ends[1] - len(which.static), ends[1])
+    table[:, fixed] = _static(path, name, rows, table[:, fixed], which.static)
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
     frequency, note, said = "", "", ""
@@ -490,7 +538,8 @@ def _series(
     if times is None:
         times = np.arange(len(rows))
     else:
-        how = [which.resample or ""] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
+        how = [which.resample or ""] * int(ends[0])
+        how += ["last" if one in which.categories else "mean" for one in (*which.ahead, *which.past)]
         lines = [line for line, _ in rows]
         read, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
         if len(order) > 1 and order[0] > order[-1] and which.resample is None:
@@ -507,6 +556,7 @@ def _series(
             note = _note(called, grid.frequency, grid.times[missing])
         whole = np.full((len(grid.times), table.shape[1]), np.nan)
         whole[grid.places] = table
+        whole[:, fixed] = table[:1, fixed]
         times, table, frequency = grid.times, whole, grid.frequency
     values, known, past = np.split(table, ends[:2], 1)
     found = np.flatnonzero(np.isfinite(values).any(1))
@@ -562,6 +612,22 @@ def _check_known(
             path=path,
             line=rows[row][0],
         )
+
+
+def _static(
+    path: Path, series: str, rows: periods.Rows, values: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """[S] the values that a series has everywhere."""
+    for column, name in zip(values.T, names, strict=True):
+        found = column[np.isfinite(column)]
+        if not len(found) or (found != found[0]).any():
+            at = int(np.argmax(column != found[0])) if len(found) else 0
+            what = "several" if len(found) else "none"
+            why = f"expected one value of {name[:40]} in series {series!r}, got {what}; correct it, or name "
+            why += "the column under known or past instead of static"
+            raise DataError(why, path=path, line=rows[at][0])
+        column[:] = found[0]
+    return values[0]
 
 
 def _note(called: str, frequency: str, missing: Any) -> str:
