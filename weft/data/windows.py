@@ -100,10 +100,7 @@ class SeriesWindows:
         transform: TransformName | None = None,
         trained: TrainedScales | None = None,
     ) -> None:
-        enough, self.left_out = _long_enough(table, split, lookback + horizon)
-        if not enough:
-            wanted = f"for lookback {lookback} and horizon {horizon}; shorten them, or give more data"
-            raise DataError(f"{self.left_out[0]} {wanted}")
+        enough, self.left_out = _long_enough(table, split, lookback, horizon)
         table = table._replace(series=enough)
         self.table = table
         self.lookback = lookback
@@ -114,8 +111,8 @@ class SeriesWindows:
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
         read = (*(table.columns if channels else ()), *table.past)
-        found = trained or _fitted(table, every_end, beside, read, targets, season, transform)
-        self.known_scale, self.channels, self.fill, self.transform = found[2:]
+        scales = trained or _fitted(table, every_end, beside, read, targets, season, transform)
+        self.known_scale, self.channels, self.fill, self.transform = scales[2:]
         self._series: list[WindowedSeries] = []
         order = {name: number for number, name in enumerate(trained.names)} if trained else {}
         for series, ends, others in zip(table.series, every_end, beside, strict=True):
@@ -240,9 +237,10 @@ class SeriesWindows:
 
 
 def _long_enough(
-    table: SeriesTable, split: Sequence[float] | None, rows: int
+    table: SeriesTable, split: Sequence[float] | None, lookback: int, horizon: int
 ) -> tuple[list[TimeSeries], list[str]]:
     """The series with so many training rows and values in them, and why others are left out."""
+    rows = lookback + horizon
     kept, left_out, what = [], [], "rows" if split is None else "training rows"
     for series in table.series:
         called = f"series {series.name!r}" if series.name else "the series"
@@ -256,6 +254,9 @@ def _long_enough(
             left_out.append(f"{called}: expected values in the {what}, got none")
         else:
             kept.append(series)
+    if not kept:
+        wanted = f"for lookback {lookback} and horizon {horizon}; shorten them, or give more data"
+        raise DataError(f"{left_out[0]} {wanted}")
     return kept, left_out
 
 
