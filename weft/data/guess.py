@@ -257,7 +257,7 @@ def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> S
         repeats = time.filled / math.prod(one.distinct for one in (time, *more))
         texts = [one for one in columns if not one.numbers and not one.times and not one.truth]
         ids = [one for one in numbers if one is not time and ID.search(one.name)]
-        for one in (*texts, *ids):
+        for one in sorted((*texts, *ids), key=lambda one: not ID.search(one.name)):
             if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
                 named.append(one)
                 told *= one.distinct

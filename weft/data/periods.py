@@ -25,7 +25,10 @@ _CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?(\d\d?)"
 """Columns of the hours of a day."""
 
 _COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
-"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
+"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2, and M3 1, 2."""
+
+_FLAG = re.compile(r"(?<=\d) [a-z]{1,3}$")
+"""A remark after a number, such as Eurostat's p for provisional."""
 
 FEW = 50
 """Rows that tell what columns hold."""
@@ -47,6 +50,8 @@ def of_series(names: Sequence[str], rows: Rows) -> list[int]:
     if 2 < len(dated) > len(names) / 2:
         return dated[len(dated) == len(names) :]
     counted = [n for n, name in enumerate(names) if _COUNTED.fullmatch(name)]
+    if not counted and not all(map(str.isdecimal, names)):
+        counted = [n for n, name in enumerate(names) if name.isdecimal()]
     several = 2 < len(counted) > len(names) / 2 and not is_number(rows[0][1][0])
     return counted[len(counted) == len(names) :] if several else []
 
@@ -74,7 +79,8 @@ def series_in_rows(
     def groups() -> Iterator[Group]:
         for line, row in rows:
             name = "/".join(row[n].strip() for n in ids)
-            yield Group(name, [(line, [row[n]]) for n in places], column.times)
+            cells = [_FLAG.sub("", row[n].strip()) for n in places]
+            yield Group(name, [(line, [cell]) for cell in cells], column.times)
 
     return groups(), column.zone, f"{said}are its times"
 
@@ -96,15 +102,18 @@ def _clocks(names: Sequence[str]) -> list[str]:
     """The times of the day that columns are named after.
 
     Example:
-        >>> _clocks(["00:00", "00.30"]), _clocks([f"h{n}" for n in range(1, 26)])[-2:]
-        (['00:00', '00:30'], ['24:00', '25:00'])
+        >>> _clocks(["00:00", "00.30"]), _clocks(["12:00", "0:00"])
+        (['00:00', '00:30'], ['12:00', '24:00'])
+        >>> _clocks([f"h{n}" for n in range(1, 26)])[-2:]
+        ['24:00', '25:00']
         >>> _clocks([f"hh_{n}" for n in range(48)])[-2:], _clocks([f"p{n}" for n in range(1, 51)])[-2:]
         (['23:00', '23:30'], ['24:00', '24:30'])
     """
     found = [_CLOCK.fullmatch(name) for name in names]
     numbers = [int(one[3] or 0) for one in found if one]
     if not all(one and one[3] for one in found):
-        return [name.replace(".", ":") for name in names]
+        clocks = [name.replace(".", ":") for name in names]
+        return [*clocks[:-1], re.sub("^0?0:00", "24:00", clocks[-1])]  # the end of the day comes last
     minutes = 60 if len(names) < 46 else 30 if len(names) < 92 else 15
     begin = 0 if minutes == 60 else min(numbers)  # hours from 1 are called after their ends, as in a column
     return [f"{(n - begin) * minutes // 60:02d}:{(n - begin) * minutes % 60:02d}" for n in numbers]
