@@ -61,7 +61,7 @@ def test_the_table_names_what_is_kept_and_the_baselines() -> None:
 
 
 def texts(path: Path, count: int, wrong: int = 7) -> Path:
-    """Labelled texts: each has one word that tells its class among others; one of `wrong` has another label."""
+    """Labelled texts: one word of each tells its class; one text of `wrong` has another label."""
     draw, words = random.Random(1), [f"w{number}" for number in range(40)]
     rows = ["label\ttext"]
     for number in range(count):
