@@ -8,7 +8,6 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +21,7 @@ from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
 from weft.data.frames import GivenData, as_file, by_time, given_as_file, in_python, is_frame, named, zone_of
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, DataWarning, given_path
+from weft.errors import CheckpointError, ConfigError, DataError, caution, given_path
 from weft.run.loading import load
 from weft.run.train import train_run
 from weft.run.training import DATA, CheckedRecipe
@@ -331,6 +330,7 @@ def _trained(run: Path, recipe: Table, plugins: Collection[str], progress: bool)
             f"{run}: stopped before a first validation; weft.resume({str(run)!r}) continues"
         )
     if outcome.exit_code:
-        text = f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
-        warnings.warn(text, DataWarning, stacklevel=3)
+        caution(
+            f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
+        )
     return load(run, plugins=plugins)
