@@ -365,6 +365,7 @@ def test_the_model_of_a_trial_is_not_trained_again(
     [
         (lambda: weft.fit(FRAME, "classify"), "the task comes first"),  # type: ignore[arg-type]
         (lambda: weft.fit("clasify", FRAME), "did you mean classify"),
+        (lambda: weft.fit("regression", FRAME), "the tasks are caption, classify, "),
         (
             lambda: weft.fit("forecast", SERIES, horizon="6"),
             r"horizon: expected a whole number, got a text \(6\)",

@@ -172,8 +172,13 @@ def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
         raise ConfigError(f"expected the name of a task or a recipe, got {kind_of(task)}; {first}")
     if task in (known := rooms.folders(weft.tasks, Init)):
         return rooms.find(weft.tasks, Init, str(task))()  # type: ignore[no-any-return]
-    if (near := close_name(str(task), known)) and not Path(task).exists():
-        raise ConfigError(f"{task}: no such task and no such recipe; did you mean {near}?")
+    if str(task).isidentifier() and not Path(task).exists():
+        near = close_name(str(task), known)
+        hint = f"did you mean {near}?" if near else f"the tasks are {', '.join(sorted(known))}"
+        try:
+            find_recipe(str(task))
+        except ConfigError:
+            raise ConfigError(f"{task}: no such task and no such recipe; {hint}") from None
     if not plugins or "." not in str(task) or Path(task).exists():
         return None
     kind: Any = named_part("fit", str(task), Task, plugins)
