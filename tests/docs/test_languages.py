@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from babel.messages.pofile import read_po
+from markdown_it import MarkdownIt
 
 from tests.docs.tools import tool
 
@@ -124,6 +125,15 @@ def test_the_words_are_those_of_the_lectures(name: str) -> None:
             text = re.sub(r"\([^()]*\)", "", CODE.sub("", MATH.sub("", str(one.string))) if one.id else "")
             for right, pattern in wrong.items():
                 assert not re.search(pattern, text, re.IGNORECASE), f"{name}: {right}, not {pattern}: {text}"
+
+
+@pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
+def test_a_translation_is_one_paragraph(name: str) -> None:
+    """Sphinx shows the English text in place of a list, such as "1. start"."""
+    with (LOCALE / name).open("rb") as file:
+        for one in read_po(file):
+            blocks = [token.type for token in MarkdownIt().parse(str(one.string)) if token.level == 0]
+            assert not one.id or blocks == ["paragraph_open", "paragraph_close"], one.string
 
 
 @pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
