@@ -144,6 +144,20 @@ def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
             assert not re.search(r"\d,\d", text), (name, one.string)
 
 
+def test_tables_inside_directives_are_translated() -> None:
+    from docutils import nodes
+    from docutils.frontend import get_default_settings
+    from docutils.utils import new_document
+    from sphinx.util.nodes import extract_messages
+
+    document = new_document("page.md", get_default_settings())
+    text = nodes.paragraph("without warm-up", "without warm-up")
+    document += nodes.table("", nodes.row("", nodes.entry("", text)))
+    assert [said for _, said in extract_messages(document)] == []
+    tool("outside").Cells(document).apply()
+    assert [said for _, said in extract_messages(document)] == ["without warm-up"]
+
+
 def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:
     for page in ("guides/gone", "guides/here", "_static/page"):
         (tmp_path / "site" / page).parent.mkdir(parents=True, exist_ok=True)
