@@ -62,45 +62,28 @@ class TimeSeries(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The roles of a table's columns, and the frequency of its rows.
+    """The roles of a table's columns, and the frequency of its rows."""
 
-    Args:
-        time: the column of times, or several that make a time together; if none, it is found by name.
-        targets: columns to forecast; if empty, all other columns of a wide table.
-        known: covariates that are known ahead, such as holidays.
-        past: covariates with unknown future, such as the weather.
-        static: covariates with one value for each series.
-        categories: those of the covariates that hold classes instead of numbers.
-        classes: of each of them, in a run; those of a training table are found.
-        frequency: a pandas alias; None infers one for all series, EACH one for each series.
-        resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
-            regular rows.
-        id: the columns that together name a row's series, if one column has the values of several series.
-        dates: whether dates begin with the day or the month; None infers it.
-        zone: the time zone of times without an offset from UTC; None if they have none.
-        base: the run's base of times (times.py); None if the table decides it.
-        trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
-        inferred: whether the frequency is that of a training table, which no one has named.
-        absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
-            sums; "older" is missing, with the incomplete last period, for runs that were trained so.
-    """
-
-    time: Sequence[str] = ()
-    targets: Sequence[str] = ()
-    known: Sequence[str] = ()
-    past: Sequence[str] = ()
-    static: Sequence[str] = ()
-    categories: Sequence[str] = ()
-    classes: Mapping[str, Sequence[str]] = {}
-    frequency: str | None = None
-    resample: str | None = None
-    id: Sequence[str] = ()
-    dates: Order | None = None
-    zone: str | None = None
-    base: str | None = None
-    trained: Sequence[str] = ()
-    inferred: bool = False
+    time: Sequence[str] = ()  # several make a time together; if none, it is found by name
+    targets: Sequence[str] = ()  # to forecast; if empty, all other columns of a wide table
+    known: Sequence[str] = ()  # covariates that are known ahead, such as holidays
+    past: Sequence[str] = ()  # covariates with unknown future, such as the weather
+    static: Sequence[str] = ()  # covariates with one value for each series
+    categories: Sequence[str] = ()  # those of the covariates that hold classes instead of numbers
+    classes: Mapping[str, Sequence[str]] = {}  # of each of them, in a run; a training table tells its own
+    frequency: str | None = None  # a pandas alias; None infers one for all series, EACH one for each series
+    resample: str | None = None  # mean, sum, first, last, min or max of a period's rows; None: regular rows
+    id: Sequence[str] = ()  # columns that together name a row's series, in a table with one column of values
+    dates: Order | None = None  # whether dates begin with the day or the month; None infers it
+    zone: str | None = None  # of times without an offset from UTC; None if they have none
+    base: str | None = None  # the run's base of times (times.py); None if the table decides it
+    trained: Sequence[str] = ()  # columns that the run forecasts in a wide table; if empty, all
+    inferred: bool = False  # whether the frequency is that of a training table, which no one has named
     absent: str | None = None
+    """Periods without a row when rows are aggregated: "zero", "missing" or None, zero for sums.
+
+    "older" is missing, and keeps an incomplete last period, as runs of before were trained.
+    """
 
     @property
     def ahead(self) -> tuple[str, ...]:

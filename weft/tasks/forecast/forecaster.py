@@ -87,6 +87,7 @@ def check_joins(
         ("names", "series"),
         ("columns", "columns"),
         ("known", "covariates"),
+        ("classes", "classes in data.categories"),
         ("covariates", "scales of the covariates known ahead"),
         ("channels", "input columns (data.inputs)"),
         ("mean", "training rows, to tell by their mean"),
@@ -184,14 +185,7 @@ class SeriesColumn(NamedTuple):
 
 
 class SeriesForecaster:
-    """Forecasts what follows a series.
-
-    Args:
-        model: in evaluation mode; one, or several together.
-        data: the recipe's section `data`, for lookback, horizon and columns.
-        about: names and scales of the training series.
-        levels: of the quantiles, between 0 and 1.
-    """
+    """Forecasts what follows a series, with quantiles of some levels."""
 
     def __init__(
         self,
