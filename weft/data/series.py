@@ -153,37 +153,32 @@ def _in_columns(
     path: Path, header: list[str], rows: periods.Rows, chosen: Sequence[str], which: Columns
 ) -> SeriesTable:
     """The series of a wide or a long table."""
-    lower = [name.lower() for name in header]
-    named = not which.id and all(name in lower for name in LONG) and not which.targets
-    long = named or bool(which.id)
-    ids = columns_of(path, header, which.id or LONG[:1]) if long else []
-    if named:
-        place = lower.index("ds")
-        columns: tuple[str, ...] = ("y",)
-    else:
-        place = time_column(path, header, which.time, rows)
-        inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
-        others = tuple(name for n, name in enumerate(header) if n not in inputs)
-        columns = tuple(which.targets) or _trained(path, others, which.trained) or others
-    if not named and not others:
+    if not which.id and not which.targets and {name.lower() for name in header} >= set(LONG):
+        which = which._replace(id=LONG[:1], time=LONG[1:2], targets=LONG[2:])
+    ids = columns_of(path, header, which.id)
+    place = time_column(path, header, which.time, rows)
+    inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
+    others = tuple(name for n, name in enumerate(header) if n not in inputs)
+    columns = tuple(which.targets) or _trained(path, others, which.trained) or others
+    if not others:
         raise _nothing(path, header, which, columns)
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
-    _check_roles(path, columns, which, one=long)
+    _check_roles(path, columns, which)
     classes = coded_rows(path, header, rows, which)
     _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
     assumed += [ends.note] if ends.note else []
-    if not named and which.trained and (unused := [one for one in others if one not in columns]):
+    if which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     groups = (
         Group(name, [rows[n] for n in at], None if times is None else times.times[at])
         for name, at in groups_of(rows, ids).items()
     )
-    table = SeriesTable([], columns, which.ahead, tuple(which.past), long, classes=classes)
+    table = SeriesTable([], columns, which.ahead, tuple(which.past), bool(ids), classes=classes)
     table = table._replace(base=None if times is None else times.zone, assumed=tuple(assumed))
     return _gathered(path, groups, table, kinds, header, which, ends)
 
@@ -474,9 +469,9 @@ def unknown_class(name: str, cell: str, classes: Sequence[str]) -> str:
     return f"{why}; correct it, or train again with it"
 
 
-def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
+def _check_roles(path: Path, columns: Sequence[str], which: Columns) -> None:
     """Check that a long table has one column of values, and that no column has two roles."""
-    if one and len(columns) != 1:
+    if which.id and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"

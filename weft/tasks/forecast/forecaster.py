@@ -28,10 +28,6 @@ from weft.wording import kind_of, plural
 class ForecastEnsemble(nn.Module):
     """The mean of several forecasts, and the mean of each quantile (unlike the quantiles of a mixture).
 
-    Args:
-        members: in evaluation mode, of the same series and horizon.
-        lookbacks: rows that each member reads; no member may read more than the first one.
-
     Source: Lichtendahl, Grushka-Cockayne and Winkler 2013 (averaging quantiles).
     """
 
@@ -103,10 +99,6 @@ class CalibratedForecast(nn.Module):
     At each step ahead, each quantile is shifted so that its share of the validation values lies below it. For
     a point forecaster, the forecast is shifted for each level. The shares are right as far as the future
     resembles the validation part.
-
-    Args:
-        model: in evaluation mode; one, or several together.
-        windows: of the training series, with a validation part.
 
     Source: Romano, Patterson and Candès 2019, "Conformalized quantile regression", here for each level alone.
     """
