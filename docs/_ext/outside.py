@@ -61,12 +61,14 @@ class Progress(SphinxTransform):
             return
         page = self.env.docname
         known = {one.id: one for one in catalog(self.config.language, page) if one.id}
-        done = {"file_format", "mystnb", *messages(catalog(self.config.language, "sphinx")).values()}
+        live = messages(catalog(self.config.language, "live"))  # also has the titles of live parts
+        done = {"file_format", "mystnb", *live.values()}
+        done |= set(messages(catalog(self.config.language, "sphinx")).values())
         every = {text for _, text in extract_messages(self.document)} - done
         said = {text for text in every if UNTRANSLATED.sub("", text)}
         ready = {text for text, one in known.items() if one.string and not one.fuzzy}
         facts = self.env.metadata[page]
         facts.update(  # type: ignore[call-overload]
-            messages=len(said), missing=sorted(said - ready), stale=sorted(known.keys() - every)
+            messages=len(said), missing=sorted(said - ready), stale=sorted(known.keys() - every - live.keys())
         )
         facts["english_slugs"] = facts.get("myst_slugs", {})
