@@ -40,6 +40,17 @@ class Anchors(SphinxTransform):
             facts["myst_slugs"] = facts.pop("english_slugs")  # type: ignore[call-overload]
 
 
+class Cells(SphinxTransform):
+    """Gives tables inside directives the source that MyST forgets; without one, Sphinx translates no cell."""
+
+    default_priority = 1
+
+    def apply(self, **kwargs: object) -> None:
+        for cell in self.document.findall(nodes.entry):
+            for text in cell.findall(nodes.paragraph):
+                text.source = text.source or self.document["source"]
+
+
 class Progress(SphinxTransform):
     """Notes which texts of a page have no translation, and which translations the page no longer needs."""
 
