@@ -75,7 +75,7 @@ class Words(NullTranslations):
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
-    from outside import Anchors, Cells, OutsideLinks, Progress
+    from outside import Anchors, Cells, Formulas, OutsideLinks, Progress
 
     app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
@@ -84,6 +84,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("build-finished", _tidy)
     app.add_transform(Cells)
     app.add_transform(Progress)
+    app.add_transform(Formulas)
     app.add_transform(Anchors)
     app.add_post_transform(OutsideLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

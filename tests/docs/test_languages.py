@@ -158,6 +158,20 @@ def test_tables_inside_directives_are_translated() -> None:
     assert [said for _, said in extract_messages(document)] == ["without warm-up"]
 
 
+def test_words_of_a_display_formula_are_translated() -> None:
+    from docutils import nodes
+    from docutils.frontend import get_default_settings
+    from docutils.utils import new_document
+
+    found = tool("languages").catalog("es", "course/lstm")
+    english, spanish = next((one.id, one.string) for one in found if "\\text{input gate" in one.id)
+    document = new_document("page.md", get_default_settings())
+    document.settings.env = SimpleNamespace(config=SimpleNamespace(language="es"), docname="course/lstm")
+    document += nodes.math_block(english, english)
+    tool("outside").Formulas(document).apply()
+    assert document[0].astext() == spanish != english
+
+
 def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:
     for page in ("guides/gone", "guides/here", "_static/page"):
         (tmp_path / "site" / page).parent.mkdir(parents=True, exist_ok=True)
