@@ -40,6 +40,17 @@ class Anchors(SphinxTransform):
             facts["myst_slugs"] = facts.pop("english_slugs")  # type: ignore[call-overload]
 
 
+class CellSources(SphinxTransform):
+    """Gives cells of tables inside directives a source: Sphinx translates no text without one."""
+
+    default_priority = 18  # before Progress
+
+    def apply(self, **kwargs: object) -> None:
+        for cell in self.document.findall(nodes.entry):
+            for text in cell.findall(nodes.paragraph):
+                text.source, text.line = text.source or self.document["source"], text.line or 0
+
+
 class Progress(SphinxTransform):
     """Notes which texts of a page have no translation, and which translations the page no longer needs."""
 

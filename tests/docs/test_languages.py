@@ -7,6 +7,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from babel.messages.pofile import read_po
+from docutils import nodes
+from docutils.utils import new_document
+from sphinx.util.nodes import is_translatable
 
 from tests.docs.tools import tool
 
@@ -80,6 +83,14 @@ def test_what_has_no_words_needs_no_translation() -> None:
     for text in ("$h_t$", "0.462", "`tag`, `language`", "$D$, $H \\times D$", "H_t = \\tanh(W x_t) \\\\ 1"):
         assert not words.sub("", text), text
     assert words.sub("", "state after step $t$")
+
+
+def test_cells_of_a_table_in_a_solution_are_translated() -> None:
+    document, cell = new_document("page.md"), nodes.paragraph("", "with warm-up")
+    document += nodes.entry("", cell)
+    assert not is_translatable(cell)  # MyST gives tables inside directives no source
+    tool("outside").CellSources(document).apply()
+    assert is_translatable(cell)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
