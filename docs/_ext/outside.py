@@ -40,15 +40,15 @@ class Anchors(SphinxTransform):
             facts["myst_slugs"] = facts.pop("english_slugs")  # type: ignore[call-overload]
 
 
-class CellSources(SphinxTransform):
-    """Gives cells of tables inside directives a source: Sphinx translates no text without one."""
+class Cells(SphinxTransform):
+    """Gives tables inside directives the source that MyST forgets; without one, Sphinx translates no cell."""
 
-    default_priority = 18  # before Progress
+    default_priority = 1
 
     def apply(self, **kwargs: object) -> None:
         for cell in self.document.findall(nodes.entry):
             for text in cell.findall(nodes.paragraph):
-                text.source, text.line = text.source or self.document["source"], text.line or 0
+                text.source = text.source or self.document["source"]
 
 
 class Progress(SphinxTransform):
