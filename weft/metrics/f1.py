@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.errors import ConfigError, DataError
 from weft.metrics.labels import Label, LabelMetric
+from weft.metrics.metric import check_items
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 
 Average = Literal["macro", "micro", "weighted"]
@@ -111,6 +112,7 @@ def by_class(
         >>> [row.f1 for row in by_class(["a", "a", "b"], ["a", "b", "b"])]
         [0.6666666666666666, 0.6666666666666666]
     """
+    check_items(hypotheses, references, reads=("labels",))
     metric = F1(labels=labels).fitted(references, hypotheses)
     counts = metric.statistics(hypotheses, references).sum(0).reshape(3, -1).T.tolist()  # [C, 3]
     return [

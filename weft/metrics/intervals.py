@@ -122,7 +122,7 @@ def confidence(
         >>> score.value, round(score.low, 3), round(score.high, 3)
         (0.75, 0.301, 0.954)
     """
-    check_items(hypotheses, references, sources)
+    check_items(hypotheses, references, sources, reads=metric.reads)
     metric = metric.fitted(references, hypotheses)
     statistics = metric.rows(hypotheses, references, sources)
     return with_interval(metric, statistics, resamples=resamples, seed=seed)
@@ -221,8 +221,8 @@ def compare(
         >>> round(found.difference, 3), found.p_value  # one line differs: it may be either way
         (-0.333, 1.0)
     """
-    check_items(first, references, sources)
-    check_items(second, references, sources)
+    for lines in (first, second):
+        check_items(lines, references, sources, reads=metric.reads)
     metric = metric.fitted(references, first, second)
     rows = [metric.rows(lines, references, sources) for lines in (first, second)]
     return compare_statistics(metric, rows[0], rows[1], resamples=resamples, seed=seed)

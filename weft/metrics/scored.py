@@ -187,15 +187,17 @@ class ComparedOutputs(NamedTuple):
         return [one for several in self.references for one in several]
 
     def _fitted(self, metric: Metric) -> Metric:
+        texts = self.reads == "texts"
+        known = [" ".join(several) for several in self.references] if texts else self.references
+        for outputs in (self.outputs, *self.baselines.values()):
+            check_items(outputs, known, self.sources, reads=(self.reads,))
         return metric.fitted(self._known(), self.outputs, *self.baselines.values())
 
     def _statistics(self, metric: Metric, outputs: Any) -> np.ndarray:
         """[N, K] or [groups, K] statistics of outputs, for texts against the best of their references."""
         if self.reads != "texts":
-            check_items(outputs, self.references, self.sources)
             rows = metric.rows(outputs, self.references, self.sources)
             return rows if self.groups is None else grouped(rows, self.groups)
-        check_items(outputs, [" ".join(references) for references in self.references], self.sources)
         counts = [len(references) for references in self.references]
         rows = metric.rows(
             [line for line, count in zip(outputs, counts, strict=True) for _ in range(count)],
