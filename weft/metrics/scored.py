@@ -89,10 +89,12 @@ class ScoreWithBaselines(NamedTuple):
         if name is None:
             return found
         value, low, high = apart = self.difference(name)
-        ends = f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(low) else ""
+        largest = max((abs(one) for one in apart if math.isfinite(one)), default=0.0)
+        form = "+.1g" if 0 < largest < 0.5 * 10**-digits else f"+.{digits}f"
+        ends = f" [{low:{form}}, {high:{form}}]" if math.isfinite(low) else ""
         return (
             f"{found}: {self.judged(apart)} the best baseline ({name} {self.baselines[name]:.{digits}f}; "
-            f"difference {value:+.{digits}f}{ends})"
+            f"difference {value:{form}}{ends})"
         )
 
     def lines(self) -> list[str]:
