@@ -32,8 +32,8 @@ class ScoreWithBaselines(NamedTuple):
         note: what a reader must know about the score; usually empty.
 
     Example:
-        >>> from weft.metrics import macro_f1
-        >>> found = macro_f1(["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
+        >>> from weft.metrics import Accuracy
+        >>> found = scored(Accuracy(), ["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
         >>> found.score.value, list(found.baselines)
         (1.0, ['always a'])
     """
