@@ -239,16 +239,16 @@ def check_each(name: str, items: Any, reads: Sequence[ItemKind] = ("texts",)) ->
     if numbers and not _listed(items):
         return
     for place, one in enumerate(items):
-        if one is None or not (numbers or _written(one, several="labels" in reads)):
+        if one is None or not _fits(one, numbers=numbers, several="labels" in reads):
             wanted = "a number" if numbers else "a class as text" if "labels" in reads else "a text"
             found = "None" if one is None else kind_of(one)
             raise DataError(f"{name}: expected {wanted} for each item, got {found} at {place}")
 
 
-def _written(item: Any, *, several: bool) -> bool:
-    """Whether an item is a text or, where there may be several, a list or set of texts."""
+def _fits(item: Any, *, numbers: bool, several: bool) -> bool:
+    """Whether an item is no text, or a text or, where there may be several, a list or set of texts."""
     if isinstance(item, str) or not several:
-        return isinstance(item, str)
+        return isinstance(item, str) != numbers
     return isinstance(item, list | tuple | Set) and all(isinstance(part, str) for part in item)
 
 

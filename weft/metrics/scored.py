@@ -102,14 +102,19 @@ class ScoreWithBaselines(NamedTuple):
         digits = self.score.digits
         found = [f"  {self.score}"]
         if self.score.low is None and self.statistics is not None:
-            few = len(self.statistics) < FEWEST
-            why = f"fewer than {FEWEST} items" if few else "all resamples score alike"
-            found.append(f"    no interval: {why}")
+            found.append(f"    no interval: {self._why_none(self.statistics)}")
         for name, value in self.baselines.items():
             judged = self.judged(self.difference(name))
             mark = "" if judged == BETTER else f"  <- the model is {judged} the baseline"
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
+
+    def _why_none(self, statistics: np.ndarray) -> str:
+        """Why there is no interval."""
+        if len(statistics) < FEWEST:
+            return f"fewer than {FEWEST} items"
+        without = self.metric.value(statistics.sum(0) - statistics) if self.metric else np.zeros(1)
+        return "all resamples score alike" if np.isfinite(without).all() else "some resamples have no score"
 
     def json(self) -> dict[str, Any]:
         """The score as JSON data."""
