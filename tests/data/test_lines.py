@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from weft.data import files
 from weft.data import lines as module
-from weft.data.lines import blocks, read_lines
+from weft.data.lines import blocks, folding, prose_lines, read_lines
+from weft.data.plain import PlainText
 from weft.errors import DataError
 
 NOT_ENDS = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh"
@@ -217,6 +218,21 @@ def test_a_line_without_end_is_refused_before_memory_fills(monkeypatch: pytest.M
     endless = (b"x" * 2**16 for _ in range(10**9))
     with pytest.raises(DataError, match="file:1: a line longer than 1 MiB"):
         list(blocks(endless, "file"))
+
+
+@pytest.mark.parametrize("end", PACK)
+@pytest.mark.parametrize("words", [["čaj", "na", "kuću"] * 30_000, ["語" * 100_000], ["x" * 29_989]])
+def test_a_very_long_line_of_running_text_is_read_as_several(
+    end: str, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "LONGEST", 2**17)  # that of text8 is above the limit, too
+    path, text = tmp_path / f"text8{end}", " ".join(words)
+    path.write_bytes(PACK[end](f"short\n{text}\nend".encode()))
+    first, *lines, last = prose_lines(path)
+    assert (first, last) == ("short", "end")
+    assert (" " if len(words) > 1 else "").join(lines) == text
+    assert max(len(line.encode()) for line in lines) <= module.PIECE + 2
+    assert len(folding(path)) == 1 and [*PlainText(path)] == [first, *lines, last]
 
 
 def test_standard_input_lines_are_counted_right() -> None:
