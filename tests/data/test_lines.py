@@ -260,8 +260,16 @@ def test_what_unpacks_to_far_more_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
-    [("only £100", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250"), ("mañana", "mañana in")],
+    ("line", "encoding", "told"),
+    [
+        ('spam,"£100",,', "latin-1", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250; convert"),
+        ("mañana", "latin-1", "mañana in"),
+        ("купи", "cp1251", "купи in WINDOWS-1251, or ЙСОХ in KOI8-R"),
+    ],
 )
-def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, told: str) -> None:
-    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode("latin-1"))
+def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, encoding: str, told: str) -> None:
+    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode(encoding))
+
+
+def test_the_sign_of_a_currency_is_no_word_of_another_script() -> None:
+    assert "probably WINDOWS-1252" in module.advice("no such file", "only 5 € today".encode("cp1252"))

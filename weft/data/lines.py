@@ -353,11 +353,11 @@ def advice(file: str, line: bytes) -> str:
 
 def _candidates(line: bytes) -> str:
     """What a line is in the encodings that explain it best: a word that differs."""
-    scores = {name: _score(line, name) for name in _LATIN}
+    scores = {name: _score(line, name) for name in (*_LATIN, *_SCRIPTS)}
     best = max(scores, key=lambda name: scores[name])
     shown = dict[str, str]()
     for name in (best, *_rivals(line, best, scores)):
-        texts = line.decode(name, "replace").split()
+        texts = re.split(r"[\s\",;]+", line.decode(name, "replace"))
         shown.setdefault(next((word for word in texts if not word.isascii()), "")[:30], name)
     return ": " + ", or ".join(f"{word} in {name}" for word, name in shown.items()) if len(shown) > 1 else ""
 
@@ -385,6 +385,8 @@ def _score(sample: bytes, name: str) -> float:
         odd = not re.search("[A-Za-z]", text) or re.search(r"[a-zß-ÿ][A-ZÀ-Þ]", text)
     else:
         share, odd = max(_common(beyond, language) for language in _SCRIPTS[name]), None
+        if not re.search(f"[{_BEYOND}]{{2}}", text):  # no word, such as a sign of a currency
+            share = 0.0
     read = from_bytes(sample, cp_isolation=[name], threshold=1.0).best()
     known = read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4
     return share - bool(odd or _ODD.search(text)) + known

@@ -132,7 +132,12 @@ def texts(
     for name, sides in groups.items():  # use one order of the sides in all texts
         ordered = sorted(sides, key=lambda side: order[side])
         own = [sides[side] for side in ordered]
-        if len(own) == 1:
+        if len(own) == 1 and columns is not None:
+            what = "expected a table (.csv, .tsv, .xlsx), as --source and --target name its columns; "
+            found.append(
+                Finding(own[0], 0, "columns", f"{what}if it is one, name it {bare(Path(own[0])).stem}.tsv")
+            )
+        elif len(own) == 1:
             found.append(AlignedText(own[0], ordered, own, [], notes=(*folding(own[0]), *_tabs(own[0]))))
         else:
             found.append(AlignedText(name, ordered, own, []))
