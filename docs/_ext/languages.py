@@ -32,9 +32,10 @@ SAID = re.compile(r"\bsay\(\s*'([^']+)'")
 """A text that the program of a live part shows."""
 
 ENGLISH = "The text of this page has not been translated yet; it is in English."
-LISTED = (
-    "In this language: {0}. The text of the other pages is in English. Numbers in text, formulas and code "
-    "have a decimal point (0.5), as in Python; live parts have the comma of this language (0,5)."
+LISTED = "In this language: {0}. The text of the other pages is in English."
+NUMBERS = (
+    "Numbers in text, formulas and code have a decimal point (0.5), as in Python; live parts have the comma "
+    "of this language (0,5)."
 )
 
 TITLE = re.compile(r"^```\{(?:live|vote)\}[^\n]*\n:title: ([^\n]+)$", re.MULTILINE)
@@ -117,15 +118,16 @@ def whole(facts: Mapping[str, Any]) -> bool:
 
 
 def _told(app: "Sphinx", page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """A banner on pages that are in English, and on the first page a list of those that are not."""
+    """A banner on pages that are in English, and then on the first page a list of the others."""
     facts, words = app.env.metadata, messages(catalog(app.config.language, "sphinx"))
     if app.config.language == "en" or page not in facts:
         return
     if page == app.config.root_doc:
-        up = "../" * page.count("/")
-        ready = [one for one in app.env.toctree_includes[page] if whole(facts[one])]
+        up, text, every = "../" * page.count("/"), words[NUMBERS], app.env.toctree_includes[page]
+        ready = [one for one in every if whole(facts[one])]
         links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
-        text = words[LISTED].format("; ".join(links))
+        if len(ready) < len(every):
+            text = f"{words[LISTED].format('; '.join(links))} {text}"
     elif not whole(facts[page]):
         text = words[ENGLISH]
     else:
