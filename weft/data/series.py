@@ -86,6 +86,7 @@ class Columns(NamedTuple):
         inferred: whether the frequency is that of a training table, which no one has named.
         absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
             sums.
+        most: maximum number of series; 0 for any number.
     """
 
     time: Sequence[str] = ()
@@ -101,6 +102,7 @@ class Columns(NamedTuple):
     trained: Sequence[str] = ()
     inferred: bool = False
     absent: str | None = None
+    most: int = 0
 
 
 class SeriesTable(NamedTuple):
@@ -174,7 +176,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
-    for name, at in groups_of(rows, ids).items():
+    for name, at in _groups(path, rows, ids, which.most).items():
         own = [rows[n] for n in at]
         own_times = None if times is None else times.times[at]
         one, note, said = _series(path, name, own, own_times, kinds, header, which, ends)
@@ -243,6 +245,15 @@ def column_times(path: Path, rows: Sequence[tuple[int, list[str]]], place: int, 
     cells = [(line, row[place]) for line, row in rows]
     order = order_of(path, cells, which.dates)
     return read_times(path, cells, order, base=which.base, zone=which.zone)
+
+
+def _groups(
+    path: Path, rows: Sequence[tuple[int, list[str]]], ids: Sequence[int], most: int
+) -> dict[str, list[int]]:
+    groups = groups_of(rows, ids)
+    if 0 < most < len(groups):
+        raise DataError(f"expected at most {most} series, got {len(groups):,}; send fewer", path=path)
+    return groups
 
 
 def groups_of(rows: Sequence[tuple[int, list[str]]], ids: Sequence[int]) -> dict[str, list[int]]:

@@ -74,6 +74,7 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
         if isinstance(model, Generator):
             model = stoppable(model, stopped)
         predictor = run.opened.pipeline.predictor(model, kind(**asked))
+        predictor.most = limits.items
         if predictor.reads in WANTED:
             for item in items:
                 _check_size(item, predictor.reads)

@@ -116,7 +116,7 @@ class SeriesData:
         """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
-    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}) -> SeriesTable:
+    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}, most: int = 0) -> SeriesTable:
         """The series of the recipe, or of another file with the same columns."""
         if file is None and self.generated is not None:
             return waves(self.seed)
@@ -126,7 +126,7 @@ class SeriesData:
             base = about.get("base", UNKNOWN) if about else None
             inferred = bool(about and about.get("inferred"))
             which = which._replace(base=base, trained=self.trained(about), inferred=inferred)
-        table = read_series(path, which)
+        table = read_series(path, which._replace(most=most))
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
