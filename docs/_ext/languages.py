@@ -75,13 +75,14 @@ class Words(NullTranslations):
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
-    from outside import Anchors, OutsideLinks, Progress
+    from outside import Anchors, Cells, OutsideLinks, Progress
 
     app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
     app.connect("html-page-context", _told)
     app.connect("build-finished", _report)
     app.connect("build-finished", _tidy)
+    app.add_transform(Cells)
     app.add_transform(Progress)
     app.add_transform(Anchors)
     app.add_post_transform(OutsideLinks)

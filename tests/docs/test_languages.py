@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from babel.messages.pofile import read_po
+from markdown_it import MarkdownIt
 
 from tests.docs.tools import tool
 
@@ -127,11 +128,34 @@ def test_the_words_are_those_of_the_lectures(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
+def test_a_translation_is_one_paragraph(name: str) -> None:
+    """Sphinx shows the English text in place of a list, such as "1. start"."""
+    with (LOCALE / name).open("rb") as file:
+        for one in read_po(file):
+            blocks = [token.type for token in MarkdownIt().parse(str(one.string)) if token.level == 0]
+            assert not one.id or blocks == ["paragraph_open", "paragraph_close"], one.string
+
+
+@pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
 def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
     with (LOCALE / name).open("rb") as file:
         for one in read_po(file):
             text = CODE.sub("", MATH.sub("", str(one.string)))
             assert not re.search(r"\d,\d", text), (name, one.string)
+
+
+def test_tables_inside_directives_are_translated() -> None:
+    from docutils import nodes
+    from docutils.frontend import get_default_settings
+    from docutils.utils import new_document
+    from sphinx.util.nodes import extract_messages
+
+    document = new_document("page.md", get_default_settings())
+    text = nodes.paragraph("without warm-up", "without warm-up")
+    document += nodes.table("", nodes.row("", nodes.entry("", text)))
+    assert [said for _, said in extract_messages(document)] == []
+    tool("outside").Cells(document).apply()
+    assert [said for _, said in extract_messages(document)] == ["without warm-up"]
 
 
 def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class Accuracy(Metric):
     """
 
     name = "accuracy"
+    perfect = 1.0
     reads = ("labels", "texts")
 
     def statistics(

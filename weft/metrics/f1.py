@@ -39,6 +39,7 @@ class F1(LabelMetric):
     """
 
     name = "F1"
+    perfect = 1.0
 
     def __init__(self, *, average: Average = "macro", labels: Sequence[str] | None = None) -> None:
         if average not in get_args(Average):

@@ -86,6 +86,8 @@ class Metric(ABC):
     reads: ClassVar[tuple[ItemKind, ...]] = ("texts",)
     graded: ClassVar[bool] = False
     """Whether an item may be partly right, so that a mean of zeros and ones is no share of right items."""
+    perfect: ClassVar[float | None] = None
+    """The value that no outputs can exceed, if outputs reach it."""
 
     @property
     def key(self) -> str:

@@ -10,7 +10,6 @@ import importlib
 import json
 import shutil
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ import torch
 from weft.data.frames import given_as_file
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
-from weft.errors import ConfigError, DataError, DataWarning, ShapeError, library
+from weft.errors import ConfigError, DataError, ShapeError, caution, library
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
 from weft.wording import kind_of, plural
@@ -397,7 +396,8 @@ class Predictor(ABC, Generic[In]):
         remarks, value = Remarks(), self.parse(raw, Place("input"))
         (answer,) = succeeded(self.fresh().attempts([value]))
         self._see(remarks, Place("input"), value, answer)
-        _warn(remarks.lines())
+        for line in remarks.lines():
+            caution(line)
         return self.value(answer)
 
     def predict_all(self, raws: Iterable[Any]) -> AnswerList[Any]:
@@ -444,8 +444,9 @@ class Predictor(ABC, Generic[In]):
         yield from (None for _ in absent)
         if wrong:
             shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-            _warn([f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}"])
-        _warn(remarks.lines())
+            caution(f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}")
+        for line in remarks.lines():
+            caution(line)
 
     def _see(self, remarks: "Remarks", place: Place, value: In, answer: Answer) -> None:
         """Note what an answer lacks of its input."""
@@ -485,7 +486,8 @@ class Predictor(ABC, Generic[In]):
         run = self._run("evaluate")
         with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
             found = run.evaluate(split=split, data=file)
-        _warn(found.cautions())
+        for line in found.cautions():
+            caution(line)
         self._evaluated = found.frame()
         return self._evaluated
 
@@ -669,12 +671,6 @@ def predicted(
     seconds = time.perf_counter() - begun
     wrong = [one.wrong for one in found if one.wrong]
     return PredictedAnswers([one if isinstance(one, kind) else None for one in found], wrong, seconds)
-
-
-def _warn(lines: Iterable[str]) -> None:
-    """Say in Python what the command says on standard error."""
-    for line in lines:
-        warnings.warn(line, DataWarning, stacklevel=4)
 
 
 def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:
