@@ -118,15 +118,16 @@ def whole(facts: Mapping[str, Any]) -> bool:
 
 
 def _told(app: "Sphinx", page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """A banner on pages that are in English, and then on the first page a list of the others."""
+    """A banner on pages that are in English, and on the first page a list of those that are not."""
     facts, words = app.env.metadata, messages(catalog(app.config.language, "sphinx"))
     if app.config.language == "en" or page not in facts:
         return
     if page == app.config.root_doc:
-        up, text, every = "../" * page.count("/"), words[NUMBERS], app.env.toctree_includes[page]
+        up, text = "../" * page.count("/"), words[NUMBERS]
+        every = app.env.toctree_includes[page]
         ready = [one for one in every if whole(facts[one])]
-        links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
         if len(ready) < len(every):
+            links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
             text = f"{words[LISTED].format('; '.join(links))} {text}"
     elif not whole(facts[page]):
         text = words[ENGLISH]

@@ -83,6 +83,7 @@ class Columns(NamedTuple):
         inferred: whether the frequency is that of a training table, which no one has named.
         absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
             sums; "older" is missing, with the incomplete last period, for runs that were trained so.
+        most: maximum number of series; 0 for any number.
     """
 
     time: Sequence[str] = ()
@@ -101,6 +102,7 @@ class Columns(NamedTuple):
     trained: Sequence[str] = ()
     inferred: bool = False
     absent: str | None = None
+    most: int = 0
 
     @property
     def ahead(self) -> tuple[str, ...]:
@@ -246,7 +248,9 @@ def _gathered(
     ends: "SumEnds",
 ) -> SeriesTable:
     """The table with the series of the groups."""
-    series, notes, assumed = [], list[str](), list(table.assumed)
+    series, notes, assumed, groups = [], list[str](), list(table.assumed), list(groups)
+    if 0 < which.most < len(groups):
+        raise DataError(f"expected at most {which.most} series, got {len(groups):,}; send fewer", path=path)
     for group in groups:
         one, note, said = _series(path, group, kinds, header, which, ends)
         series.append(one)
