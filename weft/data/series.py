@@ -79,6 +79,7 @@ class Columns(NamedTuple):
     base: str | None = None  # the run's base of times (times.py); None if the table decides it
     trained: Sequence[str] = ()  # columns that the run forecasts in a wide table; if empty, all
     inferred: bool = False  # whether the frequency is that of a training table, which no one has named
+    most: int = 0  # maximum number of series; 0 for any number
     absent: str | None = None
     """Periods without a row when rows are aggregated: "zero", "missing" or None, zero for sums.
 
@@ -225,6 +226,8 @@ def _gathered(
 ) -> SeriesTable:
     """The table with the series of the groups."""
     series, notes, assumed = [], list[str](), list(table.assumed)
+    if which.most and (count := len(groups := list(groups))) > which.most:
+        raise DataError(f"expected at most {which.most} series, got {count:,}; send fewer", path=path)
     for group in groups:
         one, note, said = _series(path, group, kinds, header, which, ends)
         series.append(one)

@@ -297,7 +297,11 @@ class TableFile:
         """The records of a .jsonl or .json; their keys are the first row."""
         if self.kind == ".json":
             text = b"".join(text_bytes(self.path, self.encoding)).decode("utf-8", "replace")
-            if (listed := _listed(text)) is None:
+            try:
+                listed = _listed(text)
+            except DataError as error:
+                raise error.at(self.path, error.line) from None
+            if listed is None:
                 what = (
                     'expected records such as [{"text": "..."}], as pandas writes them with orient="records"'
                 )
@@ -477,6 +481,11 @@ def _listed(text: str) -> list[dict[str, Any]] | None:
     """The records of a .json: a list of them, or columns, as lists or as numbered cells, pandas' default."""
     try:
         found = json.loads(text)
+    except json.JSONDecodeError as error:
+        found = [_record(line) for line in text.split("\n") if line.strip()]  # a .jsonl in fact
+        if not all(found) and text.lstrip().startswith(("[{", "[\n", "{")):
+            what = f"expected whole JSON, got a fault in column {error.colno} ({error.msg}); write it again"
+            raise DataError(what, line=error.lineno) from None
     except (ValueError, RecursionError):
         return None
     if isinstance(found, dict) and found and all(isinstance(column, list) for column in found.values()):

@@ -126,7 +126,7 @@ class SeriesData:
         """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
-    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}) -> SeriesTable:
+    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}, most: int = 0) -> SeriesTable:
         """The series of the recipe, or of another file with the same columns."""
         if file is None and self.generated is not None:
             return waves(self.seed)
@@ -139,7 +139,7 @@ class SeriesData:
         if about and "fill" not in about:
             which = which._replace(absent="older")
         which = which._replace(classes=about.get("classes", {}))
-        table = read_series(path, which)
+        table = read_series(path, which._replace(most=most))
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(

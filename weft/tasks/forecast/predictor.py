@@ -226,7 +226,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
             with held(content, str(place), ending_of(content)) as path:
-                table = forecaster.data.table(path, forecaster.about)
+                table = forecaster.data.table(path, forecaster.about, self.most)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
