@@ -101,6 +101,77 @@ globalThis.live = (() => {
     })));
   }
 
+  // Walks through groups of steps, [[title, [step]]], by buttons or arrow keys; `change` gets the places of the group and the step.
+  function walk(groups, change) {
+    const places = groups.flatMap(([, steps], group) => steps.map((_, step) => [group, step])), titles = make('div', { className: 'live-row' }), steps = make('div', { className: 'live-row' });
+    let at = 0;
+    const go = (to) => {
+      at = Math.max(0, Math.min(places.length - 1, to));
+      const [group, step] = places[at], focused = [titles, steps].map((row) => row.contains(document.activeElement));
+      const row = (node, names, current, press) => node.replaceChildren(...names.map((name, n) => Object.assign(button(name, () => press(n)), { ariaCurrent: n === current ? 'step' : null })));
+      row(titles, groups.map(([title]) => title), group, (n) => go(places.findIndex(([one]) => one === n) + (groups[n][1].length === groups[group][1].length ? step : 0)));
+      row(steps, groups[group][1], step, (n) => go(at + n - step));
+      [group, step].forEach((n, line) => { if (focused[line]) [titles, steps][line].children[n].focus(); });
+      steps.scrollLeft = steps.children[step].offsetLeft - steps.offsetLeft - 60;
+      told.textContent = say('step {0} of {1}', at + 1, places.length);
+      back.disabled = !at;
+      next.disabled = at === places.length - 1;
+      change(group, step);
+    };
+    const back = button(say('◀ Back'), () => go(at - 1)), next = button(say('Next ▶'), () => go(at + 1)), told = make('span', { className: 'live-quiet' });
+    const node = make('div', { className: 'live-walk', role: 'group', ariaLabel: say('Steps') }, titles, steps, make('div', { className: 'live-row' }, back, next, told));
+    node.addEventListener('keydown', (event) => {
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (way) { event.preventDefault(); go(at + way); }
+    });
+    return Object.assign(node, { begin: () => go(0) });
+  }
+
+  // A matrix as colours, with a name for each row; with `columns`, names of columns, its numbers too. A cell is picked by a pointer or
+  // by arrow keys: `pick` gets its row and column. `mark` shows which one is picked.
+  function matrix({ label, rows, columns, values, digits = 2, most = Math.max(...values.flat().filter(Number.isFinite).map(Math.abs)) || 1 }, pick) {
+    const wide = values[0].length, shown = (value) => (value === -Infinity ? '−∞' : number(value, digits));
+    const cells = make('div', { className: 'live-cells', role: 'slider', tabIndex: 0, ariaLabel: label, ariaValueNow: 0 }), marker = make('i'), now = [0, 0];
+    if (columns) {
+      cells.append(...values.flat().map((value) => { const one = make('span', { textContent: shown(value) }); tint(one, Number.isFinite(value) ? value / most : 0); return one; }));
+    } else {
+      const canvas = make('canvas', { width: wide, height: values.length, ariaLabel: label }), image = new ImageData(wide, values.length);
+      values.flat().forEach((value, n) => image.data.set([...signed(value / most), 255], 4 * n));
+      canvas.getContext('2d').putImageData(image, 0, 0);
+      cells.append(canvas);
+    }
+    cells.append(marker);
+    cells.style.setProperty('--columns', wide);
+    const choose = (row, column) => pick(Math.max(0, Math.min(values.length - 1, row)), Math.max(0, Math.min(wide - 1, column)));
+    const point = ({ clientX, clientY }) => { const box = cells.getBoundingClientRect(); choose(Math.floor((clientY - box.top) / box.height * values.length), Math.floor((clientX - box.left) / box.width * wide)); };
+    cells.addEventListener('click', point);
+    cells.addEventListener('pointermove', (event) => { if (event.pointerType === 'mouse') point(event); });
+    cells.addEventListener('keydown', (event) => {
+      const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+      if (way) { event.preventDefault(); choose(now[0] + way[0], now[1] + way[1]); }
+    });
+    const names = (list, kind) => make('div', { className: kind }, ...list.map((textContent) => make('span', { textContent, title: textContent })));
+    const node = make('div', { className: `live-matrix ${columns ? 'live-numbers' : wide <= 24 ? 'live-small' : ''}` }, make('b', { textContent: label }), make('div', { className: 'live-scroll' }, ...(columns?.some(Boolean) ? [names(columns, 'live-top')] : []), names(rows, 'live-side'), cells));
+    return Object.assign(node, {
+      mark(row, column, active) {
+        now.splice(0, 2, Math.min(values.length - 1, row), Math.min(wide - 1, column));
+        marker.style.cssText = `left:${100 * now[1] / wide}%;top:${100 * now[0] / values.length}%;width:${100 / wide}%;height:${100 / values.length}%`;
+        node.classList.toggle('live-active', active);
+        [...node.querySelector('.live-side').children].forEach((one, n) => one.classList.toggle('live-at', n === now[0]));
+        cells.setAttribute('aria-valuenow', now[1] + 1);
+        cells.setAttribute('aria-valuetext', `${rows[now[0]]}, ${columns?.[now[1]] ?? now[1] + 1}: ${shown(values[now[0]][now[1]])}`);
+      },
+    });
+  }
+
+  // A sum of products as one can follow it: the largest, the rest as one number, and all of them on demand.
+  // `pairs` are two factors and their name; `plus` is added, with its name.
+  function products(pairs, plus = []) {
+    const own = (value) => (value < 0 ? `(${number(value, 3)})` : number(value, 3)), times = ([a, b]) => `${own(a)} · ${own(b)}`, order = [...pairs].sort((a, b) => Math.abs(b[0] * b[1]) - Math.abs(a[0] * a[1]));
+    const top = order.slice(0, order.length > 5 ? 4 : 5), rest = order.slice(top.length), all = [...top.map(times), ...(rest.length ? [say('{0} (the other {1} products)', own(rest.reduce((sum, [a, b]) => sum + a * b, 0)), rest.length)] : []), ...plus.map(([value, name]) => `${own(value)} (${name})`)];
+    return { text: all.join(' + '), more: rest.length ? pairs.map(([a, b, name], n) => `${name ?? n + 1}: ${times([a, b])} = ${number(a * b, 3)}`) : [] };
+  }
+
   // A chart of lines with a legend. Points outside the range of y are cut.
   function lines({ label, x, y, ticks, axes, series, shown = local }) {
     const narrow = innerWidth < 600, [width, height, left, right, top, bottom] = narrow ? [350, 320, 58, 12, 18 * series.length + 8, 42] : [560, 300, 58, 12, 26, 42];
@@ -117,6 +188,9 @@ globalThis.live = (() => {
     });
     return svg;
   }
+
+  // Signs stand by themselves, as in training.
+  const spaced = (text) => text.replace(/[^\w\s'-]/g, ' $& ').replace(/\s+/g, ' ').trim();
 
   // ---------------------------------------------------------------- colours
   const ANCHORS = { // weft/figures/colours.py
@@ -177,5 +251,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, walk, matrix, products, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();
