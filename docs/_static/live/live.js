@@ -229,6 +229,60 @@ globalThis.live = (() => {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 
+  // ---------------------------------------------------------------- a model that opens
+  const dot = (a, b) => a.reduce((sum, one, n) => sum + one * b[n], 0);
+  const table = ({ data, dims }) => Array.from({ length: dims.at(-2) }, (_, row) => [...data.subarray(row * dims.at(-1), (row + 1) * dims.at(-1))]);
+
+  // A linear map: `from` has a row of weights for each feature that comes out.
+  const linear = (rows, { from, bias }) => rows.map((row) => from.map((weights, n) => dot(weights, row) + (bias?.[n] ?? 0)));
+
+  // Views for `opened`: a matrix of which `explain(row, column)` says how a number is computed; `keys` name the place that is picked.
+  const signs = (value) => (value < 0 ? `(${number(value, 3)})` : number(value, 3));
+  const view = (label, values, explain, about = {}) => ({ label, values, explain, keys: ['word', about.columns ? 'read' : `f${values[0].length}`], ...about });
+  const plain = (label, values, about) => view(label, values, () => ({ text: '' }), about);
+  const summed = (row, from, plus) => products(row.map((one, n) => [one, from[n]]), plus);
+  const mapping = (label, rows, values, { from, bias }, { first = 0, ...about } = {}) => view(label, values, (at, n) => summed(rows[at], from[first + n], bias && [[bias[first + n], 'b']]), about);
+
+  // Buttons of which one is chosen: `press` gets its place.
+  function chips(node, texts, press) {
+    node.replaceChildren(...texts.map((textContent, at) => { const one = make('button', { type: 'button', textContent }); one.addEventListener('click', () => press(at)); return one; }));
+  }
+
+  // A model step by step: `groups` as in `walk`, each step [name, (content) => [sentence, views]], and what `content()` gives them, with
+  // `rows`, the names of rows. `now` holds the picked places; `begin(group)` is called where a group begins, `marked` after a choice.
+  function opened(groups, now, content, begin, marked) {
+    const hint = make('p'), views = make('div', { className: 'live-views' }), told = make('div', { 'aria-live': 'polite', className: 'live-sum' });
+    let shown, active, found, chosen = [0, 0];
+
+    function mark() {
+      for (const one of shown) one.node.mark(now[one.keys[0]] ??= 0, now[one.keys[1]] ??= 0, one === active);
+      const [row, column] = active.keys.map((key, n) => Math.min(now[key], (n ? active.values[0] : active.values).length - 1)), { text, more = [] } = active.explain(row, column), value = active.values[row][column];
+      const name = `${(active.rows ?? found.rows)[row]}${active.columns?.[column] ? ` → ${active.columns[column]}` : ''}`, place = active.columns ? '' : `[${column + 1}]`;
+      const all = more.length ? [make('details', {}, make('summary', { textContent: say('All {0} products', more.length) }), make('p', { textContent: more.join('; ') }))] : [];
+      told.replaceChildren(make('p', {}, make('b', { textContent: `${name}: ` }), `${active.label.split(' = ')[0]}${place} = ${[text, value === -Infinity ? '−∞' : number(value, active.digits ?? 3)].filter(Boolean).join(' = ')}`), ...all);
+      marked();
+    }
+
+    function draw() {
+      found = content();
+      if (!found) return;
+      [hint.textContent, shown] = groups[chosen[0]][1][chosen[1]][1](found);
+      for (const one of shown) one.node = matrix({ rows: found.rows, ...one }, (row, column) => { active = one; now[one.keys[0]] = row; now[one.keys[1]] = column; mark(); });
+      active = shown.at(-1);
+      views.replaceChildren(...shown.map(({ node }) => node));
+      mark();
+    }
+
+    const steps = walk(groups.map(([title, all]) => [title, all.map(([name]) => name)]), (group, step) => {
+      const other = group !== chosen[0];
+      chosen = [group, step];
+      if (other) begin(group);
+      draw();
+    });
+    onTheme(draw);
+    return { steps, shown: [hint, views, told, make('p', { className: 'live-quiet', textContent: say('Point at a cell, touch it, or use Tab and the arrow keys: the calculation of its number is shown below the matrices.') })], draw };
+  }
+
   // ---------------------------------------------------------------- parts
   async function begin(place) {
     const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
@@ -251,5 +305,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, walk, matrix, products, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();

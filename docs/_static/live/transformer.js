@@ -1,10 +1,9 @@
 // One Transformer, opened: every number between a text and the next word, step by step. The model is that of heads.js.
 live.part('transformer', (() => {
-  const { make, number, say, products, softmax } = live, HEADS = 4, LONGEST = 16, SHOWN = 10, EPSILON = 1e-5;
-  const dot = (a, b) => a.reduce((sum, one, n) => sum + one * b[n], 0), mean = (row) => row.reduce((sum, one) => sum + one, 0) / row.length, variance = (row) => mean(row.map((one) => (one - mean(row)) ** 2));
+  const { make, number, say, products, softmax, dot, table, linear, signs, view, plain, summed, mapping } = live, HEADS = 4, LONGEST = 16, SHOWN = 10, EPSILON = 1e-5;
+  const mean = (row) => row.reduce((sum, one) => sum + one, 0) / row.length, variance = (row) => mean(row.map((one) => (one - mean(row)) ** 2));
   const add = (a, b) => a.map((row, at) => row.map((one, n) => one + b[at][n]));
   const part = (rows, n, of) => rows.map((row) => row.slice((n * row.length) / of, ((n + 1) * row.length) / of));
-  const linear = (rows, { from, bias }) => rows.map((row) => from.map((weights, n) => dot(weights, row) + bias[n]));
   const norm = (rows, { gain, bias }) => rows.map((row) => { const middle = mean(row), spread = Math.sqrt(variance(row) + EPSILON); return row.map((one, n) => ((one - middle) / spread) * gain[n] + bias[n]); });
 
   // Each pair of features is turned by position · frequency.
@@ -16,7 +15,6 @@ live.part('transformer', (() => {
   // The weights by what they do, out of the graph that the page runs. `from` has a row for each feature that comes out.
   function weights({ step: { known, steps } }) {
     const own = (name) => [...known.get(`module.model.${name}`).data], normed = (name) => ({ gain: own(`${name}.weight`), bias: own(`${name}.bias`) });
-    const table = ({ data, dims }) => Array.from({ length: dims[0] }, (_, row) => [...data.subarray(row * dims[1], (row + 1) * dims[1])]);
     const mapped = (name) => {
       const sum = steps.find(({ inputs }) => inputs[1] === `module.model.${name}.bias`), rows = table(known.get(steps.find(({ outputs }) => outputs[0] === sum.inputs[0]).inputs[1]));
       return { from: rows[0].map((_, n) => rows.map((row) => row[n])), bias: own(`${name}.bias`) };
@@ -44,18 +42,14 @@ live.part('transformer', (() => {
     }
     const last = norm(x, w.last), logits = last.map((row) => w.table.map((one, n) => dot(one, row) + w.bias[n]));
     const name = (token) => (token === net.about.eos ? '⏎' : net.vocabulary.piece(token).replace(/▁/g, ''));
-    return { w, tokens, pieces: tokens.map(name), embedding, layers, x, last, logits, probs: logits.map(softmax), name, banned: net.banned };
+    return { w, tokens, pieces: tokens.map(name), embedding, layers, x, last, logits, probs: logits.map(softmax), name };
   }
 
   // ---------------------------------------------------------------- steps
-  const three = (value) => number(value, 3), signs = (value) => (value < 0 ? `(${three(value)})` : three(value));
-  const view = (label, values, explain, about = {}) => ({ label, values, explain, keys: ['word', about.columns ? 'read' : `f${values[0].length}`], ...about });
-  const summed = (row, from, plus) => products(row.map((one, n) => [one, from[n]]), plus);
-  const mapping = (label, rows, values, map, first = 0) => view(label, values, (at, n) => summed(rows[at], map.from[first + n], [[map.bias[first + n], 'b']]));
+  const three = (value) => number(value, 3);
   const adding = (label, a, b, values) => view(label, values, (at, n) => ({ text: `${signs(a[at][n])} + ${signs(b[at][n])}` }));
-  const given = (label, values, about) => view(label, values, () => ({ text: '' }), about);
   const norming = (label, rows, values, { gain, bias }) => view(label, values, (at, n) => ({ text: `(${signs(rows[at][n])} − ${signs(mean(rows[at]))}) / √(${number(variance(rows[at]), 5)} + ε) · ${signs(gain[n])} + ${signs(bias[n])}` }));
-  const turning = (label, name, rows, values, frequencies) => view(label, values, (at, n) => {
+  const turning = (label, rows, values, frequencies) => view(label, values, (at, n) => {
     const pair = n - (n % 2), angle = `(${at} · ${three(frequencies[n >> 1])})`, [a, b] = [rows[at][pair], rows[at][pair + 1]].map(signs);
     return { text: n % 2 ? `${a} · sin${angle} + ${b} · cos${angle}` : `${a} · cos${angle} − ${b} · sin${angle}` };
   });
@@ -67,74 +61,63 @@ live.part('transformer', (() => {
   ];
   const NORM = say('Each row gets mean 0 and variance 1; then each feature is scaled by a learned g and shifted by a learned b.');
   const LAYER = [
-    [say('Norm'), ({ t, own }) => [NORM, [given('x', t.x), norming('n = norm(x)', t.x, t.n, own.norm1)]]],
-    ['q, k, v', ({ t, own, head }) => [say('Three linear maps make a query, a key and a value of {0} features from each row, for each head its own.', t.q[0][0].length), [given('n', t.n), ...['q', 'k', 'v'].map((one) => mapping(`${one} = W n + b`, t.n, t[one][head], own[one], head * t.q[0][0].length))]]],
-    [say('Positions'), ({ t, w, head }) => [say('This model has rotary positions: each pair of features of q and k is turned by an angle that grows with the position. The values stay as they are.'), ['q', 'k'].flatMap((one) => [given(one, t[one][head]), turning(`${one}′`, one, t[one][head], t[`${one}2`][head], w.frequencies)])]],
-    [say('Scores'), ({ t, head, pieces }) => [say('The score of the word that reads (row) for a word that is read (column) is the product of query and key, divided by the root of their {0} features.', t.q[0][0].length), [given('q′', t.q2[head]), given('k′', t.k2[head], { keys: ['read', 'f24'] }), view(`s = q′ · k′ / √${t.q[0][0].length}`, t.s[head], (at, other) => { const { text, more } = summed(t.q2[head][at], t.k2[head][other]); return { text: `(${text}) / √${t.q[0][0].length}`, more }; }, { columns: pieces })]]],
+    [say('Norm'), ({ t, own }) => [NORM, [plain('x', t.x), norming('n = norm(x)', t.x, t.n, own.norm1)]]],
+    ['q, k, v', ({ t, own, head }) => [say('Three linear maps make a query, a key and a value of {0} features from each row, for each head its own.', t.q[0][0].length), [plain('n', t.n), ...['q', 'k', 'v'].map((one) => mapping(`${one} = W n + b`, t.n, t[one][head], own[one], { first: head * t.q[0][0].length }))]]],
+    [say('Positions'), ({ t, w, head }) => [say('This model has rotary positions: each pair of features of q and k is turned by an angle that grows with the position. The values stay as they are.'), ['q', 'k'].flatMap((one) => [plain(one, t[one][head]), turning(`${one}′`, t[one][head], t[`${one}2`][head], w.frequencies)])]],
+    [say('Scores'), ({ t, head, pieces }) => [say('The score of the word that reads (row) for a word that is read (column) is the product of query and key, divided by the root of their {0} features.', t.q[0][0].length), [plain('q′', t.q2[head]), plain('k′', t.k2[head], { keys: ['read', 'f24'] }), view(`s = q′ · k′ / √${t.q[0][0].length}`, t.s[head], (at, other) => { const { text, more } = summed(t.q2[head][at], t.k2[head][other]); return { text: `(${text}) / √${t.q[0][0].length}`, more }; }, { columns: pieces })]]],
     [say('Mask'), ({ t, head, pieces }) => [say('A word may read itself and what stands before it. All later scores become −∞.'), [view('s', t.masked[head], (at, other) => ({ text: other > at ? say('“{0}” stands later', pieces[other]) : 's' }), { columns: pieces })]]],
-    ['Softmax', ({ t, head, pieces }) => [say('Each row becomes weights: e to the power of each score, divided by the sum over the row. −∞ becomes 0.'), [given('s', t.masked[head], { columns: pieces }), view('a = softmax(s)', t.a[head], (at, other) => { const all = t.masked[head][at].map(Math.exp); return { text: `${other > at ? 0 : `e^${signs(t.s[head][at][other])}`} / (${all.slice(0, at + 1).map(three).join(' + ')}) = ${three(all[other])} / ${three(all.reduce((sum, one) => sum + one))}` }; }, { columns: pieces })]]],
-    [say('Weighted sum'), ({ t, head, pieces }) => [say('The result of the head for a word: the values of the words that it reads, each times its weight, added up.'), [given('a', t.a[head], { columns: pieces }), given('v', t.v[head], { keys: ['read', 'f24'] }), view('z = a v', t.z[head], (at, n) => products(t.a[head][at].slice(0, at + 1).map((weight, other) => [weight, t.v[head][other][n], pieces[other]])))]]],
-    [say('Heads joined'), ({ t, own }) => [say('The results of the {0} heads stand side by side, and one more linear map mixes them.', HEADS), [given('(z₁, z₂, z₃, z₄)', t.joined), mapping('o = W z + b', t.joined, t.o, own.o)]]],
-    [say('Residual'), ({ t }) => [say('The result of attention is added to what was there; nothing is overwritten.'), [given('x', t.x), given('o', t.o), adding('x′ = x + o', t.x, t.o, t.x1)]]],
-    [say('Norm'), ({ t, own }) => [NORM, [given('x′', t.x1), norming('n′ = norm(x′)', t.x1, t.n1, own.norm2)]]],
-    [say('Feed-forward'), ({ t, own }) => [say('Each row by itself goes through two linear maps, with {0} features between them. GELU multiplies each by Φ, the normal distribution function: positive numbers mostly stay, negative ones come close to 0.', t.h[0].length), [given('n′', t.n1), mapping('h = W₁ n′ + b', t.n1, t.h, own.h), view('g = GELU(h)', t.g, (at, n) => ({ text: `${signs(t.h[at][n])} · Φ(${three(t.h[at][n])})` })), mapping('f = W₂ g + b', t.g, t.f, own.f)]]],
-    [say('Residual'), ({ t }) => [say('The result of the feed-forward layer is added too. The next part reads the sum.'), [given('x′', t.x1), given('f', t.f), adding('x″ = x′ + f', t.x1, t.f, t.x2)]]],
+    ['Softmax', ({ t, head, pieces }) => [say('Each row becomes weights: e to the power of each score, divided by the sum over the row. −∞ becomes 0.'), [plain('s', t.masked[head], { columns: pieces }), view('a = softmax(s)', t.a[head], (at, other) => { const all = t.masked[head][at].map(Math.exp); return { text: `${other > at ? 0 : `e^${signs(t.s[head][at][other])}`} / (${all.slice(0, at + 1).map(three).join(' + ')}) = ${three(all[other])} / ${three(all.reduce((sum, one) => sum + one))}` }; }, { columns: pieces })]]],
+    [say('Weighted sum'), ({ t, head, pieces }) => [say('The result of the head for a word: the values of the words that it reads, each times its weight, added up.'), [plain('a', t.a[head], { columns: pieces }), plain('v', t.v[head], { keys: ['read', 'f24'] }), view('z = a v', t.z[head], (at, n) => products(t.a[head][at].slice(0, at + 1).map((weight, other) => [weight, t.v[head][other][n], pieces[other]])))]]],
+    [say('Heads joined'), ({ t, own }) => [say('The results of the {0} heads stand side by side, and one more linear map mixes them.', HEADS), [plain('(z₁, z₂, z₃, z₄)', t.joined), mapping('o = W z + b', t.joined, t.o, own.o)]]],
+    [say('Residual'), ({ t }) => [say('The result of attention is added to what was there; nothing is overwritten.'), [plain('x', t.x), plain('o', t.o), adding('x′ = x + o', t.x, t.o, t.x1)]]],
+    [say('Norm'), ({ t, own }) => [NORM, [plain('x′', t.x1), norming('n′ = norm(x′)', t.x1, t.n1, own.norm2)]]],
+    [say('Feed-forward'), ({ t, own }) => [say('Each row by itself goes through two linear maps, with {0} features between them. GELU multiplies each by Φ, the normal distribution function: positive numbers mostly stay, negative ones come close to 0.', t.h[0].length), [plain('n′', t.n1), mapping('h = W₁ n′ + b', t.n1, t.h, own.h), view('g = GELU(h)', t.g, (at, n) => ({ text: `${signs(t.h[at][n])} · Φ(${three(t.h[at][n])})` })), mapping('f = W₂ g + b', t.g, t.f, own.f)]]],
+    [say('Residual'), ({ t }) => [say('The result of the feed-forward layer is added too. The next part reads the sum.'), [plain('x′', t.x1), plain('f', t.f), adding('x″ = x′ + f', t.x1, t.f, t.x2)]]],
   ];
   const PLACES = ({ best, name }) => ({ rows: best.map(name), columns: [''], digits: 3, keys: ['place', 'only'] });
   const END = [
-    [say('Norm'), ({ x, last, w }) => [NORM, [given('x', x), norming('n = norm(x)', x, last, w.last)]]],
-    [say('Logits'), (all) => [say('The row of the chosen word is multiplied by every row of E, because E is also the output layer. These are the largest of {0} logits.', live.local(all.w.table.length)), [given('n', all.last), view('ℓ = E n + b', all.best.map((one) => [all.logits[all.word][one]]), (place) => summed(all.last[all.word], all.w.table[all.best[place]], [[all.w.bias[all.best[place]], 'b']]), PLACES(all))]]],
-    [say('Next word'), (all) => [say('Softmax turns all {0} logits into probabilities. After “{1}” the model expects “{2}”.', live.local(all.w.table.length), all.pieces[all.word], all.name(all.best[0])), [given('ℓ', all.best.map((one) => [all.logits[all.word][one]]), PLACES(all)), view('p = softmax(ℓ)', all.best.map((one) => [all.probs[all.word][one]]), (place) => ({ text: `e^${signs(all.logits[all.word][all.best[place]])} / ${number(all.logits[all.word].reduce((sum, one) => sum + Math.exp(one), 0), 1)}` }), PLACES(all))]]],
+    [say('Norm'), ({ x, last, w }) => [NORM, [plain('x', x), norming('n = norm(x)', x, last, w.last)]]],
+    [say('Logits'), (all) => [say('The row of the chosen word is multiplied by every row of E, because E is also the output layer. These are the largest of {0} logits.', live.local(all.w.table.length)), [plain('n', all.last), view('ℓ = E n + b', all.best.map((one) => [all.logits[all.word][one]]), (place) => summed(all.last[all.word], all.w.table[all.best[place]], [[all.w.bias[all.best[place]], 'b']]), PLACES(all))]]],
+    [say('Next word'), (all) => [say('Softmax turns all {0} logits into probabilities. After “{1}” the model expects “{2}”.', live.local(all.w.table.length), all.pieces[all.word], all.name(all.best[0])), [plain('ℓ', all.best.map((one) => [all.logits[all.word][one]]), PLACES(all)), view('p = softmax(ℓ)', all.best.map((one) => [all.probs[all.word][one]]), (place) => ({ text: `e^${signs(all.logits[all.word][all.best[place]])} / ${number(all.logits[all.word].reduce((sum, one) => sum + Math.exp(one), 0), 1)}` }), PLACES(all))]]],
   ];
 
   async function mount(root) {
-    const net = await live.model('heads'), now = { head: 0, word: Infinity, read: 0, place: 0, only: 0, group: 0, step: 0 };
+    const net = await live.model('heads'), now = { head: 0, word: Infinity, group: 0 };
     const groups = [[say('Input'), START], [say('Layer {0}', 1), LAYER], [say('Layer {0}', 2), LAYER], [say('Output'), END]];
-    const input = make('input', { type: 'text', value: 'Save the new file and save the', maxLength: 80 }), words = make('p', { className: 'live-pieces' }), hint = make('p'), views = make('div', { className: 'live-views' }), told = make('div', { 'aria-live': 'polite', className: 'live-sum' });
-    let found, shown, active;
+    const input = make('input', { type: 'text', value: 'Save the new file and save the', maxLength: 80 }), words = make('p', { className: 'live-pieces' });
+    let found, waiting;
 
-    function mark() {
-      for (const one of shown) one.node.mark(now[one.keys[0]], now[one.keys[1]] ??= 0, one === active);
-      [...words.children].forEach((node, at) => { node.ariaPressed = String(at === now.word); });
-      const [row, column] = active.keys.map((key, n) => Math.min(now[key], (n ? active.values[0] : active.values).length - 1)), { text, more = [] } = active.explain(row, column), value = active.values[row][column];
-      const name = `${(active.rows ?? found.pieces)[row]}${active.columns?.[column] ? ` → ${active.columns[column]}` : ''}`, place = active.columns ? '' : `[${column + 1}]`;
-      told.replaceChildren(make('p', {}, make('b', { textContent: `${name}: ` }), `${active.label.split(' = ')[0]}${place} = ${[text, value === -Infinity ? '−∞' : number(value, active.digits ?? 3)].filter(Boolean).join(' = ')}`), ...(more.length ? [make('details', {}, make('summary', { textContent: say('All {0} products', more.length) }), make('p', { textContent: more.join('; ') }))] : []));
-    }
-
-    // From the start of a word or a head: the word that is read most.
-    function begin() {
-      const row = found?.layers[Math.max(0, Math.min(1, now.group - 1))].a[now.head][now.word];
+    // The word that is read most is the first that is shown.
+    function begin(group = now.group) {
+      now.group = group;
+      const row = found?.layers[Math.max(0, Math.min(1, group - 1))].a[now.head][now.word];
       now.read = row?.indexOf(Math.max(...row));
-      draw();
+      heads.hidden = !(group === 1 || group === 2);
     }
 
-    function draw() {
-      if (!found) return;
-      const { word, head } = now, best = [...found.logits[word].keys()].filter((one) => !found.banned.has(one)).sort((a, b) => found.logits[word][b] - found.logits[word][a]).slice(0, SHOWN), layer = now.group - 1;
-      const [text, all] = groups[now.group][1][now.step][1]({ ...found, t: found.layers[layer], own: found.w.layers[layer], head, word, best });
-      hint.textContent = text;
-      shown = all;
-      for (const one of shown) one.node = live.matrix({ rows: found.pieces, ...one }, (row, column) => { active = one; now[one.keys[0]] = row; now[one.keys[1]] = column; mark(); });
-      active = shown.at(-1);
-      views.replaceChildren(...shown.map(({ node }) => node));
-      heads.hidden = !found.layers[layer];
-      mark();
+    function content() {
+      if (!found) return null;
+      const { word, head, group } = now, best = [...found.logits[word].keys()].filter((one) => !net.banned.has(one)).sort((a, b) => found.logits[word][b] - found.logits[word][a]).slice(0, SHOWN);
+      return { ...found, rows: found.pieces, t: found.layers[group - 1], own: found.w.layers[group - 1], head, word, best };
     }
 
     async function compute() {
       found = await trace(net, input.value);
-      now.word = Math.min(now.word, found.pieces.length - 1);
-      words.replaceChildren(...found.pieces.map((textContent, at) => { const node = make('button', { type: 'button', textContent }); node.addEventListener('click', () => { now.word = at; begin(); }); return node; }));
-      begin();
+      live.chips(words, found.pieces, (at) => choose('word', at));
+      choose('word', Math.min(now.word, found.pieces.length - 1));
     }
 
-    let waiting;
+    function choose(key, value) {
+      now[key] = value;
+      begin();
+      draw();
+    }
+
+    const heads = live.choice(say('Head'), [0, 1, 2, 3].map((n) => [n, String(n + 1)]), now.head, (head) => choose('head', head));
+    const { steps, shown, draw } = live.opened(groups, now, content, begin, () => [...words.children].forEach((node, at) => { node.ariaPressed = String(at === now.word); }));
     input.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(compute, 200); });
-    const heads = live.choice(say('Head'), [0, 1, 2, 3].map((n) => [n, String(n + 1)]), now.head, (head) => { now.head = head; begin(); });
-    const walk = live.walk(groups.map(([title, steps]) => [title, steps.map(([name]) => name)]), (group, step) => { const other = group !== now.group; Object.assign(now, { group, step }); (other ? begin : draw)(); });
-    root.append(make('label', {}, say('English, as in a help page'), input), make('p', { className: 'live-quiet', textContent: say('The word that you follow:') }), words, walk, heads, hint, views, told, make('p', { className: 'live-quiet', textContent: say('Point at a cell, touch it, or use Tab and the arrow keys: the calculation of its number is shown below the matrices.') }));
-    live.onTheme(draw);
-    walk.begin();
+    root.append(make('label', {}, say('English, as in a help page'), input), make('p', { className: 'live-quiet', textContent: say('The word that you follow:') }), words, steps, heads, ...shown);
+    steps.begin();
     await compute();
   }
 
