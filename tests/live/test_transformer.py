@@ -1,7 +1,5 @@
 """Every number that the opened Transformer shows is that of Weft's Transformer with the page's weights."""
 
-import base64
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.live.pages import STATIC, in_node, node
+from tests.live.pages import exported, in_node, node
 from tests.serve.browser import Browser
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -19,25 +17,6 @@ from weft.nn.heads.categorical import Categorical
 from weft.probe import probe
 
 TEXT = "Save the new file, and save the"
-
-
-def exported(name: str) -> tuple[dict[str, torch.Tensor], list[Any]]:
-    """The constants and nodes of a model's step, read from its file in the layout that graph.js describes."""
-    line = (STATIC / "models" / f"{name}.js").read_text("utf-8").splitlines()[1]
-    packed = gzip.decompress(base64.b64decode(line.split('"')[3]))
-    size = int.from_bytes(packed[4:8], "little")
-    header, data = json.loads(packed[8 : 8 + size]), packed[8 + size :]
-    graph, found = header["graphs"]["step"], {}
-    for own, place in graph["constants"].items():
-        about = header["tensors"][place]
-        count = int(np.prod(about["dims"]))
-        if "scales" in about:  # 8 bits in blocks of 32
-            scales = np.frombuffer(data, "<f4", -(-count // 32), about["scales"])
-            values = np.frombuffer(data, "i1", count, about["at"]) * np.repeat(scales, 32)[:count]
-        else:
-            values = np.frombuffer(data, about["type"], count, about["at"])
-        found[own] = torch.tensor(values.reshape(about["dims"]).astype("float64"))
-    return found, graph["nodes"]
 
 
 def transformer() -> Generator:
