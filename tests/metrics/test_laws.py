@@ -39,6 +39,13 @@ def test_a_text_for_a_list_and_none_in_a_list_are_refused(metric):
     for given in ((["a", None], ["a", "b"]), (["a", "b"], ["a", None])):
         with pytest.raises(DataError, match="got None at 1"):
             metric(*given)
+    for given in ((None, ["a"]), (["a"], None), ({"a": 1}, ["a"]), ({"a"}, ["a"]), (7, ["a"])):
+        with pytest.raises(DataError, match="expected a list, an item for each answer, got"):
+            metric(*given)
+    for wrong in (7, b"a", *([] if metric.reads[0] == "labels" else [["a"]])):
+        for given in (([wrong], ["a"]), (["a"], [wrong])):
+            with pytest.raises(DataError, match="expected a text for each item, got"):
+                metric(*given)
 
 
 @pytest.mark.parametrize("metric", TEXTS.values(), ids=TEXTS)

@@ -8,14 +8,14 @@ rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the sho
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from weft.errors import DataError
 from weft.rooms import guide, name_of, wrong_result
-from weft.wording import plural
+from weft.wording import kind_of, plural
 
 ItemKind = Literal["texts", "labels", "tags", "probabilities", "numbers", "forecasts", "nats"]
 """What outputs and references are.
@@ -132,6 +132,7 @@ class Metric(ABC):
             DataError: not one row for each line.
             ConfigError: `value` returns no number, or `signature` no text.
         """
+        check_kinds(self.reads[0], hypotheses, references)
         found = np.asarray(self.statistics(hypotheses, references, sources))
         if found.ndim != 2 or len(found) != len(hypotheses):
             raise DataError(
@@ -173,6 +174,7 @@ class Metric(ABC):
             0.5
         """
         check_items(hypotheses, references, sources)
+        check_kinds(self.reads[0], hypotheses, references)
         if note := self.note(references):
             warnings.warn(note, stacklevel=2)
         metric = self.fitted(references, hypotheses)
@@ -210,6 +212,10 @@ def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None 
     for name, items in (("hypotheses", hypotheses), ("references", references), ("sources", sources)):
         if isinstance(items, str | bytes):
             raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
+        if not isinstance(items, Sized) or isinstance(items, Mapping | Set):
+            if items is None and name == "sources":
+                continue
+            raise DataError(f"{name}: expected a list, an item for each answer, got {kind_of(items)}")
         missing = [place for place, one in enumerate(items or ()) if one is None] if _listed(items) else []
         if missing:
             raise DataError(f"{name}: expected a text for each item, got None at {missing[0]}")
@@ -225,6 +231,17 @@ def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None 
             "expected one source for each reference, "
             f"got {plural(len(sources), 'source')} and {plural(len(references), 'reference')}"
         )
+
+
+def check_kinds(reads: ItemKind, hypotheses: Iterable[Any], references: Iterable[Any]) -> None:
+    """Check that every item is a text, or for labels a text or several."""
+    if reads not in ("texts", "tags", "labels"):
+        return
+    kinds = (str, list, tuple, Set) if reads == "labels" else str
+    for name, items in (("hypotheses", hypotheses), ("references", references)):
+        for place, one in enumerate(items):
+            if not isinstance(one, kinds):
+                raise DataError(f"{name}: expected a text for each item, got {kind_of(one)} at {place}")
 
 
 def _listed(items: Any) -> bool:
