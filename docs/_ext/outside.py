@@ -51,10 +51,23 @@ class Cells(SphinxTransform):
                 text.source = text.source or self.document["source"]
 
 
+class Formulas(SphinxTransform):
+    """Translates the words in display formulas: Sphinx does it in the syntax of reStructuredText."""
+
+    default_priority = 19  # before Sphinx translates
+
+    def apply(self, **kwargs: object) -> None:
+        known = messages(catalog(self.config.language, self.env.docname))
+        for node in self.document.findall(nodes.math_block):
+            if said := known.get(node.astext()):
+                node.rawsource = said
+                node[:] = [nodes.Text(said)]
+
+
 class Progress(SphinxTransform):
     """Notes which texts of a page have no translation, and which translations the page no longer needs."""
 
-    default_priority = 19  # before Sphinx translates
+    default_priority = 18  # before Formulas
 
     def apply(self, **kwargs: object) -> None:
         if self.config.language == "en":

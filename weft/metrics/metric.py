@@ -8,7 +8,7 @@ rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the sho
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -132,7 +132,6 @@ class Metric(ABC):
             DataError: not one row for each line.
             ConfigError: `value` returns no number, or `signature` no text.
         """
-        check_kinds(self.reads[0], hypotheses, references)
         found = np.asarray(self.statistics(hypotheses, references, sources))
         if found.ndim != 2 or len(found) != len(hypotheses):
             raise DataError(
@@ -173,8 +172,7 @@ class Metric(ABC):
             >>> Accuracy().score(["yes", "no"], ["yes", "yes"]).value
             0.5
         """
-        check_items(hypotheses, references, sources)
-        check_kinds(self.reads[0], hypotheses, references)
+        check_items(hypotheses, references, sources, reads=self.reads)
         if note := self.note(references):
             warnings.warn(note, stacklevel=2)
         metric = self.fitted(references, hypotheses)
@@ -204,21 +202,21 @@ class SacrebleuMetric(Metric):
         return str(self._counter.get_signature())
 
 
-def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> None:
+def check_items(
+    hypotheses: Any,
+    references: Any,
+    sources: Sequence[str] | None = None,
+    *,
+    reads: Sequence[ItemKind] = ("texts",),
+) -> None:
     """Check that hypotheses, references and sources can be compared item by item.
 
     Empty lines are allowed, but not all references may be empty.
     """
-    for name, items in (("hypotheses", hypotheses), ("references", references), ("sources", sources)):
-        if isinstance(items, str | bytes):
-            raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
-        if not isinstance(items, Sized) or isinstance(items, Mapping | Set):
-            if items is None and name == "sources":
-                continue
-            raise DataError(f"{name}: expected a list, an item for each answer, got {kind_of(items)}")
-        missing = [place for place, one in enumerate(items or ()) if one is None] if _listed(items) else []
-        if missing:
-            raise DataError(f"{name}: expected a text for each item, got None at {missing[0]}")
+    check_each("hypotheses", hypotheses, reads)
+    check_each("references", references, reads)
+    if sources is not None:
+        check_each("sources", sources)
     counts = f"got {plural(len(hypotheses), 'hypothesis')} and {plural(len(references), 'reference')}"
     if len(hypotheses) != len(references):
         raise DataError(f"expected one reference for each hypothesis, {counts}")
@@ -233,15 +231,27 @@ def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None 
         )
 
 
-def check_kinds(reads: ItemKind, hypotheses: Iterable[Any], references: Iterable[Any]) -> None:
-    """Check that every item is a text, or for labels a text or several."""
-    if reads not in ("texts", "tags", "labels"):
+def check_each(name: str, items: Any, reads: Sequence[ItemKind] = ("texts",)) -> None:
+    """Check that items are a list, and each of them of a kind that a metric reads."""
+    if isinstance(items, str | bytes):
+        raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
+    if not hasattr(items, "__len__") or isinstance(items, Mapping | Set):
+        raise DataError(f"{name}: expected a list, got {'None' if items is None else kind_of(items)}")
+    numbers = not set(reads) & {"texts", "tags", "labels"}
+    if numbers and not _listed(items):
         return
-    kinds = (str, list, tuple, Set) if reads == "labels" else str
-    for name, items in (("hypotheses", hypotheses), ("references", references)):
-        for place, one in enumerate(items):
-            if not isinstance(one, kinds):
-                raise DataError(f"{name}: expected a text for each item, got {kind_of(one)} at {place}")
+    for place, one in enumerate(items):
+        if one is None or not _fits(one, numbers=numbers, several="labels" in reads):
+            wanted = "a number" if numbers else "a class as text" if "labels" in reads else "a text"
+            found = "None" if one is None else kind_of(one)
+            raise DataError(f"{name}: expected {wanted} for each item, got {found} at {place}")
+
+
+def _fits(item: Any, *, numbers: bool, several: bool) -> bool:
+    """Whether an item is no text, or a text or, where there may be several, a list or set of texts."""
+    if isinstance(item, str) or not several:
+        return isinstance(item, str) != numbers
+    return isinstance(item, list | tuple | Set) and all(isinstance(part, str) for part in item)
 
 
 def _listed(items: Any) -> bool:

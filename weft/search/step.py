@@ -7,7 +7,7 @@ B * W. Read next: greedy.py, then beam.py.
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -70,12 +70,12 @@ def checked_step(
     step: Step, token: Tensor, state: State, eos: int, banned: Sequence[int] = ()
 ) -> tuple[Tensor, State]:
     """One call of `step`, its result checked: one row per token, eos and banned tokens below V."""
-    found = step(token, state) if callable(step) else step
+    found: Any = step(token, state) if callable(step) else step
     pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Tensor)
     if not pair or not found[0].is_floating_point():
         raise ConfigError(
             "step: expected a function of a token and a state that returns log-probabilities [N, V] and the "
-            f"next state, got {kind_of(step) if found is step else kind_of(found)}"
+            f"next state, got {kind_of(found)}"
         )
     logp, state = found
     check_shape("log-probabilities of a search step", logp, len(token), None)
