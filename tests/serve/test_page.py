@@ -209,7 +209,7 @@ def test_a_text_is_gone_on_with_and_curves_are_drawn_on_their_own_page(page: Bro
     *levels, first, last, across = page.run(axis)
     assert len(levels) >= 3 and (levels, across) == (sorted(levels, key=float), "updates")
     assert float(first) < float(last)
-    assert page.run("document.getElementById('first').value") == "young"
+    assert page.run("document.getElementById('which').value") == "young"
     assert page.complaints() == []
 
 
