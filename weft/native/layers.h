@@ -102,6 +102,7 @@ inline void head(const float *q, const T *keys, const T *values, Int count, Int 
     for (int i = 1; i < R; i++) sum = fma(mine[i], load(k + i * W, m[i]), sum);
     return sum;
   };
+  for (Int p = 0; p < count; p++) _mm_prefetch((const char *)(values + place(p) * value), _MM_HINT_T0);
   Int done = 0;
   for (; done + 4 <= count; done += 4)
     _mm_storeu_ps(energy + done, _mm_mul_ps(totals(dot(done), dot(done + 1), dot(done + 2), dot(done + 3)), _mm_set1_ps(scale)));

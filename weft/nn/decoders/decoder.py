@@ -28,6 +28,7 @@ class Decoder(Explained, nn.Module, ABC):
         skips: number of initial inputs, such as the line end before a text, used only as the current input.
         weighted: whether the last feature of its input is a weight of the token, such as its idf.
         copies: whether its output is for a head that copies from the source (pointer.py).
+        converts: whether it converts a memory of another dtype to that of its weights.
 
     Example:
         >>> import torch
@@ -48,6 +49,7 @@ class Decoder(Explained, nn.Module, ABC):
     reach: int | None = None
     skips: int = 0
     weighted: bool = False
+    converts: bool = False
     copies: bool = False
 
     def __init__(self, in_size: int = 0, encoder: Encoder | None = None) -> None:
@@ -86,7 +88,7 @@ class Decoder(Explained, nn.Module, ABC):
         if memory is None and self.memory_size is None:
             return
         name = type(self).__name__
-        check_memory(name, memory, self.memory_size, weight_of(self))
+        check_memory(name, memory, self.memory_size, None if self.converts else weight_of(self))
         if memory is not None and len(memory.states) != rows:
             raise ShapeError(f"{name}: expected a memory of {rows} rows, got {len(memory.states)}")
 

@@ -74,6 +74,8 @@ class TransformerDecoder(Decoder):
         torch.Size([2, 3, 6])
     """
 
+    converts = True
+
     def __init__(
         self,
         in_size: int,

@@ -283,8 +283,9 @@ def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: 
         return how.panels(torch.cat(weights)), bias  # type: ignore[arg-type]
 
     y = multiplied("weft_multiply", how, x, *kept(products[0], given, pack, how), sum(map(len, weights)))
-    parts = y.to(x.dtype).unflatten(-1, (2 * len(products), num_heads, -1))  # [B, S, 2 L, H, K]
-    return parts.permute(2, 0, 3, 1, 4).unbind()
+    parts = y.unflatten(-1, (2 * len(products), num_heads, -1)).permute(2, 0, 3, 1, 4)  # [2 L, B, H, S, K]
+    whole = torch.empty_like(parts, dtype=x.dtype, memory_format=torch.contiguous_format)
+    return whole.copy_(parts).unbind()  # so that a head reads its positions in order
 
 
 class _Call(NamedTuple):
