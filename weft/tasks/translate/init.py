@@ -1,6 +1,7 @@
 """`weft init translate`: a recipe for a user's parallel text."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -173,6 +174,7 @@ def recipe(
             "pairs": f"{seen.texts:,}",
             "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
+            "quick": _quick(train, valid, source, target, examples_held_out(seen.texts)),
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
@@ -189,6 +191,20 @@ def recipe(
             "epochs": plan.epochs,
         },
     )
+
+
+def _quick(train: Train, valid: Path | None, source: str, target: str, every: int) -> str:
+    """The command that trains the demo's model on this text, which takes minutes."""
+    listed = quoted(train) if isinstance(train, Path) else f"[{', '.join(map(quoted, train))}]"
+    held = f"hold_out={every}" if valid is None else f"valid={quoted(valid)}"
+    settings = (
+        "corpus=null",
+        f"source={quoted(source)}",
+        f"target={quoted(target)}",
+        f"train={listed}",
+        held,
+    )
+    return shlex.join(["weft", "train", "help-demo", *(f"data.{one}" for one in settings)])
 
 
 def _domains(train: Train) -> str:
