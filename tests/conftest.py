@@ -44,6 +44,9 @@ torch.set_num_threads(1)
 # Collecting makes hundreds of thousands of lasting objects, which every full collection would visit.
 gc.set_threshold(50_000, 20, 20)
 
+# No test cuts the power, and waiting for the disk is a tenth of the time of all tests of commands.
+os.fsync = lambda fd: None
+
 # Before Triton's kernels are imported: without a GPU they run in its interpreter.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")

@@ -365,6 +365,7 @@ def test_the_model_of_a_trial_is_not_trained_again(
     [
         (lambda: weft.fit(FRAME, "classify"), "the task comes first"),  # type: ignore[arg-type]
         (lambda: weft.fit("clasify", FRAME), "did you mean classify"),
+        (lambda: weft.fit("regression", FRAME), "the tasks are caption, classify, "),
         (
             lambda: weft.fit("forecast", SERIES, horizon="6"),
             r"horizon: expected a whole number, got a text \(6\)",
@@ -419,6 +420,11 @@ def test_a_table_of_series_is_sorted_by_time() -> None:
     assert by_time(long) is long and by_time(long.set_index(["unique_id", "ds"])).index[0][0] == "b"
     with pytest.warns(DataWarning, match="the rows were sorted by time"):
         assert by_time(long.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
+    shops = long.rename(columns={"unique_id": "shop"})
+    assert by_time(shops) is shops
+    with pytest.warns(DataWarning, match="the rows were sorted by time") as said:
+        assert by_time(shops.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
+    assert said[0].filename == __file__
     with pytest.warns(DataWarning):
         assert by_time(SERIES[::-1]).equals(SERIES)
 

@@ -18,7 +18,7 @@ import weft
 ROOMS = ("config", "data", "documents", "importing", "ngram", "serve", "store", "text")
 SOURCE = "\n".join(file.read_text("utf-8") for file in Path(weft.__path__[0]).rglob("*.py"))
 PATTERN = (re.Pattern, type(regex.compile("")))
-SMALL = 1000
+SMALL = 500
 BOUNDED = {"_OFFSET", "_MONTHS", "_MIDNIGHT", "_NUMBER"}
 """Of times and numbers with units, which have at most 100 characters."""
 
@@ -67,6 +67,6 @@ def test_four_times_the_text_takes_about_four_times_as_long(name: str, one: Any)
     for run in used(name, one):
         for begin, again in texts(pattern):
             small = as_given(begin + (again * SMALL)[:SMALL] + "\0")
-            if seconds(run, small, 1) > 0.001 and (short := seconds(run, small)) > 0.001:
+            if seconds(run, small, 1) > 0.0005 and (short := seconds(run, small)) > 0.0005:
                 large = as_given(begin + (again * 4 * SMALL)[: 4 * SMALL] + "\0")
                 assert seconds(run, large) < 9 * short, (begin, again)

@@ -6,6 +6,8 @@ Read next: tree.py.
 
 import importlib
 import re
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -117,6 +119,14 @@ def within(section: str) -> Iterator[None]:
         yield
     except (ConfigError, ShapeError) as error:
         raise ConfigError(f"{section}: {str(error).removeprefix(f'{section}.')}") from error
+
+
+def caution(text: str) -> None:
+    """Give a DataWarning at the line of the program that called Weft; commands print its text."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(("weft.", "contextlib")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, DataWarning, stacklevel=level)
 
 
 def _clean(text: str) -> str:

@@ -8,7 +8,6 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +21,7 @@ from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
 from weft.data.frames import GivenData, as_file, by_time, given_as_file, in_python, is_frame, named, zone_of
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, DataWarning, given_path
+from weft.errors import CheckpointError, ConfigError, DataError, caution, given_path
 from weft.run.loading import load
 from weft.run.train import train_run
 from weft.run.training import DATA, CheckedRecipe
@@ -173,8 +172,13 @@ def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
         raise ConfigError(f"expected the name of a task or a recipe, got {kind_of(task)}; {first}")
     if task in (known := rooms.folders(weft.tasks, Init)):
         return rooms.find(weft.tasks, Init, str(task))()  # type: ignore[no-any-return]
-    if (near := close_name(str(task), known)) and not Path(task).exists():
-        raise ConfigError(f"{task}: no such task and no such recipe; did you mean {near}?")
+    if str(task).isidentifier() and not Path(task).exists():
+        near = close_name(str(task), known)
+        hint = f"did you mean {near}?" if near else f"the tasks are {', '.join(sorted(known))}"
+        try:
+            find_recipe(str(task))
+        except ConfigError:
+            raise ConfigError(f"{task}: no such task and no such recipe; {hint}") from None
     if not plugins or "." not in str(task) or Path(task).exists():
         return None
     kind: Any = named_part("fit", str(task), Task, plugins)
@@ -331,6 +335,7 @@ def _trained(run: Path, recipe: Table, plugins: Collection[str], progress: bool)
             f"{run}: stopped before a first validation; weft.resume({str(run)!r}) continues"
         )
     if outcome.exit_code:
-        text = f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
-        warnings.warn(text, DataWarning, stacklevel=3)
+        caution(
+            f"{run}: stopped early; this is the best model so far, and weft.resume({str(run)!r}) continues"
+        )
     return load(run, plugins=plugins)

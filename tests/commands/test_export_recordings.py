@@ -16,6 +16,7 @@ from tests.shared import shared_run
 from weft.data.audio import Sound, read_sound
 from weft.export.formats.onnx import program
 from weft.export.programs.recordings import samples_of
+from weft.tasks.predictor import Place
 
 pytestmark = pytest.mark.slow  # each export takes seconds; test_export_onnx.py has the leading one
 
@@ -102,7 +103,7 @@ def test_frames_equal_those_of_weft(run: Path, out: Path, tmp_path: Path) -> Non
         sound = read_sound(file)
         samples, rate = samples_of(file)
         assert np.array_equal(samples, sound.samples) and rate == sound.rate
-        assert np.abs(model.frames(samples, rate) - ours.sound.of(Sound(samples, rate))).max() < 1e-4
+        assert np.abs(model.frames(samples, rate) - ours.parse(Sound(samples, rate), Place("x"))).max() < 1e-4
 
 
 def test_a_bad_file_does_not_stop_the_others(run: Path, out: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
-from weft.data.audio import read_sound
 from weft.tasks.speech.predictor import rates
 
 
@@ -99,7 +98,7 @@ def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_pa
     transcriber = package.load(run)
     test = run.parent / "toy" / "test.tsv"
     names = [line.split("\t")[0] for line in test.read_text().splitlines()]
-    sounds = [transcriber.sound.of(read_sound(test.parent / name)) for name in names]
+    sounds = [test.parent / name for name in names]
     found = [each[0] for each in transcriber.transcribe(sounds)]
     scored_alike(run, found, tmp_path)
     shutil.copytree(run, tmp_path / "copy")

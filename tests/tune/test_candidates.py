@@ -60,13 +60,14 @@ def test_the_table_names_what_is_kept_and_the_baselines() -> None:
     assert "CPU" not in "".join(ModelChoice(both, both[0]).table())
 
 
-def texts(path: Path, count: int) -> Path:
-    """Labelled texts: each has one word that tells its class among others that do not."""
+def texts(path: Path, count: int, wrong: int = 7) -> Path:
+    """Labelled texts: one word of each tells its class; one text of `wrong` has another label."""
     draw, words = random.Random(1), [f"w{number}" for number in range(40)]
     rows = ["label\ttext"]
     for number in range(count):
         told = f"{'good' if number % 2 else 'bad'}{draw.randrange(3)}"
-        rows.append(f"{number % 2}\t{' '.join([*draw.choices(words, k=4), told, *draw.choices(words, k=3)])}")
+        label = (number + (wrong > 0 and number % wrong == 0)) % 2
+        rows.append(f"{label}\t{' '.join([*draw.choices(words, k=4), told, *draw.choices(words, k=3)])}")
     path.write_text("\n".join(rows) + "\n")
     return path
 
@@ -115,6 +116,13 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
     changes = "training.monitors=true", "training.refit=false"  # else the validation texts are given back
     assert weft("train", "classify.yaml", "--run", "run", *changes).code == 0
     assert same_weights(Path("run"), found.kept.run)
+
+
+def test_nothing_is_tried_after_a_model_without_a_mistake(kept: Kept) -> None:
+    answer = weft("init", "classify", texts(Path("t.tsv"), 120, wrong=0), code=0)
+    (found,) = kept
+    assert [(one.name, one.score.value) for one in found.tried] == [("linear", 1.0)]
+    assert "network: not tried, as linear makes no mistake on the validation part" in answer.out + answer.err
 
 
 def test_training_the_written_recipe_gives_the_forecaster_of_the_trial(kept: Kept) -> None:

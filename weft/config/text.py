@@ -8,7 +8,8 @@ and `1e-3` is a number. Read next: recipe.py.
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -68,6 +69,20 @@ def scalar(text: str) -> Scalar:
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
+def _read(text: str) -> Iterable[Any]:
+    """The events of a text. A command reads its recipe several times, so those of short ones are kept."""
+    return _kept(text) if len(text) < 20_000 else _parsed(text)
+
+
+@lru_cache(16)
+def _kept(text: str) -> tuple[Any, ...]:
+    return tuple(_parsed(text))
+
+
+def _parsed(text: str) -> Iterator[Any]:
+    return YAML(typ="safe", pure=True).parse(text)
+
+
 class _Reader:
     """Processes the events with an explicit stack instead of recursion."""
 
@@ -80,7 +95,7 @@ class _Reader:
 
     def document(self, text: str, name: str) -> Entry:
         try:
-            return self._document(YAML(typ="safe", pure=True).parse(text), name)
+            return self._document(_read(text), name)
         except PlacedError:
             raise
         except MarkedYAMLError as error:
@@ -93,7 +108,7 @@ class _Reader:
             # ruamel.yaml raises built-in errors for unusual escapes and directives
             raise self._not_yaml(0, " ".join(str(error).split())[:120]) from error
 
-    def _document(self, events: Iterator[Any], name: str) -> Entry:
+    def _document(self, events: Iterable[Any], name: str) -> Entry:
         whole: Entry | None = None
         open_parts: list[Entry] = []  # open lists and tables, the innermost last
         keys: list[Entry | None] = []  # the key of each that is waiting for its value

@@ -6,7 +6,6 @@ Read next: tables.py, which reads tables; ../fitting.py, which trains on them.
 import csv
 import io
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError, DataWarning
+from weft.errors import ConfigError, DataError, caution
 from weft.wording import kind_of
 
 
@@ -78,12 +77,13 @@ def by_time(data: Any) -> Any:
     times = [one for one in every if one.dtype.kind == "M"]
     if len(times) != 1:
         return data
-    others = [one for one in levels.values() if one is not times[0]]
-    ids = columns.get("unique_id", others[0] if others else np.zeros(len(data)))
+    ids = [one for name, one in levels.items() if name is not None and one is not times[0]]
+    ids += [one for name, one in columns.items() if name == "unique_id" or one.dtype.kind == "O"]
+    several = [np.asarray(one) for one in ids if one.nunique() < len(data)] or [np.zeros(len(data))]
     found = times[0].to_series(range(len(data))) if hasattr(times[0], "to_series") else times[0]
-    if all(own.is_monotonic_increasing for _, own in found.groupby(np.asarray(ids))):
+    if all(own.is_monotonic_increasing for _, own in found.groupby(several)):
         return data
-    warnings.warn("the rows were sorted by time", DataWarning, stacklevel=3)
+    caution("the rows were sorted by time")
     return data.iloc[np.argsort(found.to_numpy(), kind="stable")]
 
 

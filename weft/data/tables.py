@@ -41,6 +41,9 @@ ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 NULL = "\\N"
 """A cell without a value, as MySQL and PostgreSQL write it."""
 
+YEAR = re.compile(r"(19|20)\d\d")
+"""A number that may name a column."""
+
 HEAD = 20
 """Rows in which the header is looked for."""
 
@@ -134,11 +137,17 @@ class TableFile:
         """The number of rows above the header, which are left out; each has one cell at most."""
         rows = [row for row in begin if isinstance(row, Row)]
         filled = [[cell for cell in row.cells if cell.strip()] for row in rows]
-        place = next((n for n, cells in enumerate(filled) if len(cells) > 1), 0)
+        widest = max((len(row.cells) for row in rows), default=0)
+        few = [
+            len(cells) < 2 or (len(cells) == 2 and 2 * len(row.cells) < widest)
+            for row, cells in zip(rows, filled, strict=True)
+        ]
+        place = few.index(False) if False in few else 0
         if not 0 < place < len(rows) - 1 or self.kind in (".tsv", *NAMED) or len(rows) < len(begin):
             return 0
         index = any(len(row.cells) == 2 and not row.cells[0].strip() and row.cells[1] for row in rows[:place])
-        if index or any(map(is_number, filled[place])):
+        numbers = [cell for cell in filled[place] if is_number(cell) and not YEAR.fullmatch(cell)]
+        if index or numbers:
             return 0  # such as pandas' name of one column, and then the numbers of rows
         self._begin = rows[place].number - 1
         unit = "rows" if self._held else "lines"

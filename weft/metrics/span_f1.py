@@ -107,6 +107,7 @@ class SpanF1(Metric):
     """
 
     name = "span F1"
+    perfect = 1.0
     reads = ("tags",)
 
     def statistics(

@@ -19,6 +19,7 @@ class TagAccuracy(Metric):
     """
 
     name = "tag accuracy"
+    perfect = 1.0
     reads = ("tags",)
 
     def statistics(

@@ -10,7 +10,6 @@ import importlib
 import json
 import shutil
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ import torch
 from weft.data.frames import given_as_file
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
-from weft.errors import ConfigError, DataError, DataWarning, ShapeError, library
+from weft.errors import ConfigError, DataError, ShapeError, caution, library
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
 from weft.wording import kind_of, plural
@@ -213,6 +212,7 @@ class Predictor(ABC, Generic[In]):
         linewise: whether each line of a text file is an input with one answer that no other line affects.
         lines: number of lines of an answer's text; a failed input gets as many empty lines.
         window: number of inputs of a file that are answered together.
+        most: maximum number of series of one table, known before they are read; 0 for any number.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
         columns: of a table, which have the inputs; none if every line of a file is one.
         beside: further columns of its training tables, such as the classes, by which a table is known.
@@ -241,6 +241,7 @@ class Predictor(ABC, Generic[In]):
     lines: int = 1
     window: int = WINDOW
     piped: int = 1
+    most: int = 0
     unread: ClassVar[str] = "the model reads them as unknown"
     lacked: str = unread
     """What becomes of characters that the vocabulary lacks, for a message."""
@@ -395,7 +396,8 @@ class Predictor(ABC, Generic[In]):
         remarks, value = Remarks(), self.parse(raw, Place("input"))
         (answer,) = succeeded(self.fresh().attempts([value]))
         self._see(remarks, Place("input"), value, answer)
-        _warn(remarks.lines())
+        for line in remarks.lines():
+            caution(line)
         return self.value(answer)
 
     def predict_all(self, raws: Iterable[Any]) -> AnswerList[Any]:
@@ -442,8 +444,9 @@ class Predictor(ABC, Generic[In]):
         yield from (None for _ in absent)
         if wrong:
             shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-            _warn([f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}"])
-        _warn(remarks.lines())
+            caution(f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}")
+        for line in remarks.lines():
+            caution(line)
 
     def _see(self, remarks: "Remarks", place: Place, value: In, answer: Answer) -> None:
         """Note what an answer lacks of its input."""
@@ -483,7 +486,8 @@ class Predictor(ABC, Generic[In]):
         run = self._run("evaluate")
         with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
             found = run.evaluate(split=split, data=file)
-        _warn(found.cautions())
+        for line in found.cautions():
+            caution(line)
         self._evaluated = found.frame()
         return self._evaluated
 
@@ -667,12 +671,6 @@ def predicted(
     seconds = time.perf_counter() - begun
     wrong = [one.wrong for one in found if one.wrong]
     return PredictedAnswers([one if isinstance(one, kind) else None for one in found], wrong, seconds)
-
-
-def _warn(lines: Iterable[str]) -> None:
-    """Say in Python what the command says on standard error."""
-    for line in lines:
-        warnings.warn(line, DataWarning, stacklevel=4)
 
 
 def as_text(raw: Raw, place: Place, columns: Sequence[str] = (), border: str = NO_BORDER) -> str:

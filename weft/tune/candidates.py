@@ -2,8 +2,9 @@
 
 Each candidate is the recipe that `weft init` writes for it, trained as `weft train` does, and scored on the
 validation part. A later candidate takes the place of a simpler one only if the 95 % interval of their paired
-difference excludes 0. The test part is not read, and nothing depends on a clock: a long training is shortened
-by its updates. Read next: ../tasks/init.py, `Trial`, which tasks declare; ../metrics/intervals.py.
+difference excludes 0, and is not tried after one that makes no mistake. The test part is not read, and
+nothing depends on a clock: a long training is shortened by its updates. Read next: ../tasks/init.py,
+`Trial`, which tasks declare; ../metrics/intervals.py.
 """
 
 import math
@@ -51,6 +52,11 @@ class CandidateScore(NamedTuple):
         ):
             return value, -math.inf, math.inf
         return value, *difference_interval(own.metric, other.statistics, own.statistics)
+
+    @property
+    def is_perfect(self) -> bool:
+        """Whether no other candidate can be better."""
+        return self.score.metric is not None and self.score.value == self.score.metric.perfect
 
     def beats(self, simpler: "CandidateScore") -> bool:
         """Whether it is better, and not by chance."""
@@ -158,6 +164,8 @@ def choose(
             cut, trained = same.cut if same else "", same is not None
             if trained:
                 begin_run(run, begin, plugins=plugins)
+            elif best := next((one for one in tried if one.is_perfect), None):
+                say(f"{candidate.name}: not tried, as {best.name} makes no mistake on the validation part")
             elif not stopped:
                 say(f"trying {candidate.name}: {candidate.about}; Ctrl-C ends the trial")
                 outcome = train_run(run, begin, report, plugins=plugins).outcome

@@ -9,7 +9,6 @@ import csv
 import io
 import math
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
 from weft.data.values import readable
-from weft.errors import ConfigError, DataError, DataWarning
+from weft.errors import ConfigError, DataError, caution
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
@@ -227,7 +226,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
             with held(content, str(place), ending_of(content)) as path:
-                table = forecaster.data.table(path, forecaster.about)
+                table = forecaster.data.table(path, forecaster.about, self.most)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
@@ -239,7 +238,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         elif given is not None and self.forecaster.about.get("base") == "":
             text = f"times of {given} were read as those of the training, which had no zone"
         if text:
-            warnings.warn(text, DataWarning, stacklevel=4)
+            caution(text)
         return by_time(data)
 
     def plot(self, raw: Any = None, *, series: str | Sequence[str] = ()) -> "Figure":
@@ -385,7 +384,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             values = [one.value for one in given if isinstance(one.value, SeriesInput)]
             for one in given:
                 if not isinstance(one.value, SeriesInput):
-                    warnings.warn(one.place.why(one.value), stacklevel=3)
+                    caution(one.place.why(one.value))
         else:
             values = [self.parse(raw, Place("input"))]
         answers = self.fresh().answers(values)
@@ -468,6 +467,11 @@ class BestForecast(nn.Module):
 
 def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> ModelExport:
     """A forecaster as one graph: the newest values of series to the next ones."""
+    for name in ("static", "categories", "gaps", "transform"):
+        if getattr(data, name):
+            raise ConfigError(
+                f"data: {name}: the exported program reads numbers as they are; serve the run with weft serve"
+            )
     channels = (about.get("channels") or {}).get("names", [])
     sizes = len(about["names"]), about["known"], len(channels)
     two, three = (_inputs(data, *sizes, rows=rows) for rows in (2, 3))
