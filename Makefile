@@ -161,15 +161,16 @@ docs-run: $(VENV)/ready-docs
 
 # Notebooks with pictures inside and folded solutions; those that are there already may hold a student's work.
 COURSE ?= course-notebooks
+COURSE_LANGUAGE ?= en
 course: $(VENV)/ready-course
-	@test -e $(COURSE) || $(RUN) docs/_ext/notebooks.py $(COURSE)
+	@test -e $(COURSE) || $(RUN) docs/_ext/notebooks.py $(COURSE) --language $(COURSE_LANGUAGE)
 	@cd $(COURSE) && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(CURDIR)/$(RUN) -m jupyter lab index.ipynb
 
 homework: $(VENV)/ready-course
-	@$(RUN) docs/_ext/notebooks.py build/homework --homework
+	@$(RUN) docs/_ext/notebooks.py build/homework --homework --language $(COURSE_LANGUAGE)
 
 slides: $(VENV)/ready-docs
-	@$(RUN) docs/_ext/slides.py build/slides
+	@$(RUN) docs/_ext/slides.py build/slides $(COURSE_LANGUAGE)
 
 docs-gettext: $(VENV)/ready-docs
 	@$(SPHINX) -d build/doctrees-gettext -b gettext -t course -D suppress_warnings=myst.xref_missing docs build/gettext
