@@ -70,7 +70,7 @@ class KeptSource:
         return reads and not any(map(str.isalpha, "".join(rest)))
 
     def lost_codes(self, text: str, answer: str) -> list[str]:
-        """The codes and keys of a text that its answer lacks; not amounts, which languages write otherwise."""
+        """The codes and keys of a text that its answer lacks; not amounts, which differ between languages."""
         names = [one.group().split("+")[-1].strip() for one in self.codes.finditer(self.forms.sub(" ", text))]
         known = [one for one in names if re.fullmatch(r"[A-Za-z](\S*\d\S*)?", one)]
         return [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", answer, re.ASCII)]

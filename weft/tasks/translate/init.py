@@ -11,7 +11,7 @@ from weft.data.guess import columns_of, sides_of
 from weft.data.language_guess import SIDES, code_of
 from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
-from weft.data.several import inside
+from weft.data.several import inside, is_folder
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.data.tables import TableFile, is_table
@@ -221,6 +221,8 @@ def _domains(train: Train) -> str:
 def _meaning(train: Train, source: str, target: str) -> str:
     if not isinstance(train, Path):
         return f"their pairs in {source} and {target}; data.mixed weighs files"
+    if is_folder(train):
+        return f"all files in it, {source} and {target}"
     if is_table(train):
         table = TableFile(train)
         named = pair_columns(table, source, target).header or len(table.names()) > 2
