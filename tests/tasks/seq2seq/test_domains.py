@@ -82,6 +82,19 @@ def test_a_search_names_a_domain_of_the_model(tmp_path: Path) -> None:
     plain = weft("predict", run, "--scores", stdin=b"alpha\n\n12\n", code=0)
     named = weft("predict", run, "--scores", "--domain", "legal", stdin=b"alpha\n\n12\n", code=0)
     assert len(named.lines) == 3 and named.lines[0] != plain.lines[0] and named.lines[1:] == plain.lines[1:]
+    (tmp_path / "a.txt").write_text("alpha\n")
+    weft(
+        "predict",
+        run,
+        "--domain",
+        "legal",
+        "--document",
+        tmp_path / "a.txt",
+        "-o",
+        tmp_path / "b.txt",
+        code=0,
+    )
+    assert (tmp_path / "b.txt").read_text().strip() == named.lines[0].partition("\t")[2].strip()
     said = refused(weft("predict", run, "--domain", "help", stdin=b"alpha\n"))
     assert "--domain: expected one of legal, got help" in said
     assert "domain legal" in weft("evaluate", run, "--domain", "legal", code=0).out
