@@ -85,7 +85,7 @@ def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
     more = trained(folder / "more", "data.lookback=30", "data.split=[0.9, 0.05, 0.05]")
     assert "it has other training rows" in refused(weft("evaluate", run, "--ensemble", more))
     calendar = trained(folder / "calendar", "data.lookback=30", "data.calendar=true")
-    assert "it has other covariates" in refused(weft("evaluate", run, "--ensemble", calendar))
+    assert "it has another data.calendar" in refused(weft("evaluate", run, "--ensemble", calendar))
 
 
 def test_covariates_and_parts_of_members_are_the_same(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_covariates_and_parts_of_members_are_the_same(folder: Path) -> None:
     data = (f"data.file={table}", "data.generated=null", "data.targets=[y]", "data.lookback=12")
     first = trained(folder / "known-one", *data, "data.known=[one]")
     other = trained(folder / "known-two", *data, "data.known=[two]")
-    assert "it has other covariates" in refused(weft("evaluate", first, "--ensemble", other))
+    assert "it has another data.known" in refused(weft("evaluate", first, "--ensemble", other))
     parts = trained(folder / "parts", *data, "data.known=[one]", "data.split=[0.7, 0.2, 0.1]")
     said = refused(weft("evaluate", first, "--ensemble", parts))
     assert "its data.split is [0.7, 0.2, 0.1], here [0.7, 0.1, 0.2]" in said and str(parts) in said

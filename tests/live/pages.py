@@ -1,5 +1,7 @@
 """A small site with the live parts of the chapters, and the functions of a part in Node."""
 
+import base64
+import gzip
 import itertools
 import json
 import re
@@ -9,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from weft.export.page import joined
 
@@ -93,6 +97,25 @@ def in_node(part: str, script: str, folder: Path, *models: str) -> Any:
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(given.read_text("utf-8"))
+
+
+def exported(name: str, graph: str = "step") -> tuple[dict[str, torch.Tensor], list[Any]]:
+    """The constants and nodes of a model's graph, read from its file; graph.js describes the layout."""
+    line = (STATIC / "models" / f"{name}.js").read_text("utf-8").splitlines()[1]
+    packed = gzip.decompress(base64.b64decode(line.split('"')[3]))
+    size = int.from_bytes(packed[4:8], "little")
+    header, data = json.loads(packed[8 : 8 + size]), packed[8 + size :]
+    about_graph, found = header["graphs"][graph], {}
+    for own, place in about_graph["constants"].items():
+        about = header["tensors"][place]
+        count = int(np.prod(about["dims"]))
+        if "scales" in about:  # 8 bits in blocks of 32
+            scales = np.frombuffer(data, "<f4", -(-count // 32), about["scales"])
+            values = np.frombuffer(data, "i1", count, about["at"]) * np.repeat(scales, 32)[:count]
+        else:
+            values = np.frombuffer(data, about["type"], count, about["at"])
+        found[own] = torch.tensor(values.reshape(about["dims"]).astype("float64"))
+    return found, about_graph["nodes"]
 
 
 def expected(name: str) -> list[list[str]]:

@@ -94,5 +94,5 @@ def test_a_part_speaks_the_language_of_its_page(tmp_path: Path, chromium: Browse
     shown = chromium.run(
         "[...document.querySelectorAll('.live-title, .live-stage')].map((one) => one.textContent).join()"
     )
-    assert "Pažnja: ručni izračun" in shown and "podijeljen s √d: energije od oko" in shown
+    assert "Pažnja: ručni izračun" in shown and "podijeljen s √d: sličnosti od oko" in shown
     assert "divided by" not in shown and "query" not in shown

@@ -5,6 +5,7 @@ import pytest
 
 from weft.errors import DataError
 from weft.metrics.intervals import compare, compare_repeated
+from weft.metrics.nats import Bits, Perplexity
 from weft.metrics.numbers import (
     R2,
     Crps,
@@ -20,6 +21,7 @@ from weft.metrics.numbers import (
     Wape,
 )
 from weft.metrics.scored import ComparedOutputs
+from weft.metrics.spearman import Spearman
 
 TRUE = np.array([[3.0, 5.0], [2.0, np.nan]])
 BEST = np.array([[4.0, 3.0], [2.0, 9.0]])  # errors 1, 2, 0; the last value was not measured
@@ -67,8 +69,10 @@ def test_series_that_never_changed_have_no_scaled_error() -> None:
 
 
 def test_a_forecast_that_is_no_number_makes_the_score_none() -> None:
-    for metric in (Mae(), Mse(), Smape(), Crps()):
+    for metric in (Mae(), Mse(), Smape(), Crps(), Spearman()):
         assert np.isnan(metric([np.nan, 1.0], [2.0, 1.0]).value), metric
+    for metric in (Perplexity(), Bits()):  # of no tokens
+        assert np.isnan(metric([1.0, 2.0], [0, 0]).value), metric
 
 
 def test_they_are_those_of_other_libraries() -> None:

@@ -16,6 +16,7 @@ from weft.metrics import (
     Metric,
     Rouge,
     SentenceBleu,
+    Ter,
     Wer,
     compare,
     confidence,
@@ -101,7 +102,9 @@ LANGUAGES = {
     ),
 }
 each = pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
-quietly = pytest.mark.filterwarnings("ignore:the references are Japanese", "ignore:WER counts")
+quietly = pytest.mark.filterwarnings(
+    "ignore:the references are Japanese", "ignore:WER counts", "ignore:TER counts"
+)
 
 
 @quietly
@@ -233,3 +236,18 @@ def test_wer_warns_where_words_have_no_spaces_and_names_cer() -> None:
             assert said == "" and "note" not in scored(Wer(), *lines).json()
             with warnings.catch_warnings(action="error"):
                 assert 0 < Wer().score(*lines).value < 40
+
+
+def test_ter_splits_chinese_and_japanese_as_sacrebleu_can_and_warns_of_other_scripts() -> None:
+    for name, language in LANGUAGES.items():
+        lines = language.near, language.references
+        asian = name in ("zh", "ja")
+        theirs = sacrebleu.TER(normalized=asian, asian_support=asian)
+        found = scored(Ter(), *lines)
+        assert found.value == pytest.approx(theirs.corpus_score(lines[0], [lines[1]]).score, abs=1e-10)
+        assert f"asian:{'yes' if asian else 'no'}" in found.score.signature
+        assert ("TER counts what is between spaces" in found.note) == (name in ("th", "km"))
+        assert found.value < 60 or name in ("th", "km")
+    zh = LANGUAGES["zh"]
+    with pytest.warns(UserWarning, match="TER counts"):
+        assert Ter(asian_support=False).score(zh.near, zh.references).value == 100  # as it is told

@@ -69,6 +69,8 @@ x = torch.randn(3, 5, 6)
         ((x, x.double(), x), r"key of torch.float32, as the weights are, got torch.float64"),
         ((x, x, x.to("meta")), "expected value on cpu, .* got meta"),
         ((x, x.tolist(), x), "expected key as a tensor .*, got a list"),
+        ((x, x, x, PADDING.tolist()), "expected key_padding_mask of shape .*, got a list"),
+        ((x, x, x, PADDING.numpy()), "expected key_padding_mask of shape .*, got an? ndarray"),
         ((x, x, x, PADDING[1:]), r"key_padding_mask of shape \[3, 5\], .* got \[2, 5\]"),
         ((x, x, x, PADDING.long()), "True = ignored, as in torch"),
         ((x, x, x, PADDING.to("meta")), "expected key_padding_mask on cpu"),

@@ -51,6 +51,8 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
         (lambda: LSTM(READ, SIZE)(X[:0]), ShapeError, r"leave empty sequences out: .*\[0, 7, 3\]"),
         (lambda: LSTM(READ, SIZE)(X, h(1, 7, 5)), ShapeError, r"state .*got 1"),
         (lambda: GRU(READ, SIZE)(X, (h(1, 7, 5),) * 2), ShapeError, "2 tensors"),
+        (lambda: GRU(READ, SIZE)(X, [1]), ShapeError, "state h, got an int: .*input"),
+        (lambda: LSTM(READ, SIZE)(X, (None, None)), ShapeError, r"state \(h, c\), got None, None: .*input"),
         (
             lambda: GRU(READ, SIZE, 2)(X, h(3, 7, 5)),  # layers
             ShapeError,

@@ -31,6 +31,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "words": ({"max_length": "3"}, LIMIT + "'3'"),
     "nothing": ({"max_length": None}, LIMIT + "None"),
     "half an end": ({"eos": 2.5}, "^eos: expected a token of the model's vocabulary, 0 to 2, got 2.5"),
+    "a word for an end": ({"eos": "a"}, "^eos: expected a token of the model's vocabulary, .*got '?a"),
+    "no step": ({"step": None}, "^step: expected a function .*, got nothing"),
+    "a step without a state": ({"step": lambda token, state: BIGRAM[token]}, "^step: .*, got Tensor"),
+    "a step of three": ({"step": lambda token, state: (BIGRAM[token], state, 1)}, "^step: .*, got tuple"),
+    "a step of lists": ({"step": lambda token, state: ([[0.1]], state)}, "^step: expected a function"),
+    "a step of whole numbers": ({"step": lambda t, s: (BIGRAM[t].long(), s)}, "^step: expected a function"),
     "other rows": (
         {"state": (torch.zeros(3, 1), None)},
         "^state: expected one of 2 rows, as first has, got 3",
@@ -46,9 +52,9 @@ def step(token: Tensor, state: Any) -> tuple[Tensor, Any]:
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_call_is_one_sentence(search: str, case: str) -> None:
     given, words = WRONG[case]
-    call = {"state": None, "first": FIRST, "max_length": 3, "eos": 2, **given}
+    call = {"step": step, "state": None, "first": FIRST, "max_length": 3, "eos": 2, **given}
     with pytest.raises(WeftError, match=words):
-        SEARCHES[search](step, call["state"], call["first"], eos=call["eos"], max_length=call["max_length"])
+        SEARCHES[search](*[call.pop(name) for name in ("step", "state", "first")], **call)
 
 
 def test_without_a_generator_samples_follow_torchs_seed() -> None:

@@ -42,6 +42,7 @@ def test_translate_and_the_page_answer_as_predict_and_a_changed_file_is_read_aga
         asked = {"run": "toy", "text": "alpha beta"}
         done = events(post(f"{address}/api/watch", asked).body)[-1]
         assert (done["text"], done["terms"], done["tree"]) == (first[0], ["nove"], [])
+        assert done["words"] == first[0].split()
         plain = events(post(f"{address}/api/watch", asked | {"text": "gamma"}).body)[-1]
         assert (plain["text"], plain["terms"]) == ("tre", []) and plain["tree"]
 

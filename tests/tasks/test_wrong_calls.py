@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import weft
 from tests.shared import shared_run
@@ -40,6 +41,12 @@ def test_a_sentence_is_a_text_or_a_list_of_words(wrong: Any) -> None:
     tagger = weft.load(shared_run("tag"))
     with pytest.warns(UserWarning, match="expected a text, or a list of words"):
         assert tagger.tag([wrong]) == [None]
+
+
+def test_a_tensor_is_no_sentence() -> None:
+    tagger = weft.load(shared_run("tag"))
+    with pytest.warns(UserWarning, match="expected a text, or a list of words"):
+        assert tagger.predict(torch.ones(2)) == [None, None]
 
 
 @pytest.mark.parametrize("wrong", ["the dog", {"the dog": 1}, None, 3])

@@ -84,6 +84,12 @@ def command() -> None:
 @click.option("--known", metavar="COLUMN", multiple=True, help="Series: columns known in advance, a,b.")
 @click.option("--past", metavar="COLUMN", multiple=True, help="Series: columns known only for the past, a,b.")
 @click.option(
+    "--static", metavar="COLUMN", multiple=True, help="Series: columns with one value for each, a,b."
+)
+@click.option(
+    "--category", metavar="COLUMN", multiple=True, help="Series: columns of classes, not numbers, a,b."
+)
+@click.option(
     "--dates", type=click.Choice(["day", "month"]), help="Series: the first part of dates such as 1/2/2024."
 )
 @click.option("--zone", metavar="NAME", help="Series: time zone of times without offsets from UTC.")

@@ -233,7 +233,6 @@ def aligned(place: str, times: Any, frequency: str | None = None, *, trained: bo
     """Align the times of a series with its frequency.
 
     Args:
-        times: [T] increasing.
         trained: the frequency is that of a training table; rows that fit another one better are refused.
     """
     most = (1 + FREE_HOLES) * len(times) + 100

@@ -79,7 +79,7 @@ def series_in_rows(
     def groups() -> Iterator[Group]:
         for line, row in rows:
             name = "/".join(row[n].strip() for n in ids)
-            cells = [_FLAG.sub("", row[n].strip()) for n in places]
+            cells = [_FLAG.sub("", row[n].strip()) if " " in row[n] else row[n] for n in places]
             yield Group(name, [(line, [cell]) for cell in cells], column.times)
 
     return groups(), column.zone, f"{said}are its times"

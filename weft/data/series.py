@@ -62,47 +62,29 @@ class TimeSeries(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The roles of a table's columns, and the frequency of its rows.
+    """The roles of a table's columns, and the frequency of its rows."""
 
-    Args:
-        time: the column of times, or several that make a time together; if none, it is found by name.
-        targets: columns to forecast; if empty, all other columns of a wide table.
-        known: covariates that are known ahead, such as holidays.
-        past: covariates with unknown future, such as the weather.
-        static: covariates with one value for each series.
-        categories: those of the covariates that hold classes instead of numbers.
-        classes: of each of them, in a run; those of a training table are found.
-        frequency: a pandas alias; None infers one for all series, EACH one for each series.
-        resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
-            regular rows.
-        id: the columns that together name a row's series, if one column has the values of several series.
-        dates: whether dates begin with the day or the month; None infers it.
-        zone: the time zone of times without an offset from UTC; None if they have none.
-        base: the run's base of times (times.py); None if the table decides it.
-        trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
-        inferred: whether the frequency is that of a training table, which no one has named.
-        absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
-            sums; "older" is missing, with the incomplete last period, for runs that were trained so.
-        most: maximum number of series; 0 for any number.
-    """
-
-    time: Sequence[str] = ()
-    targets: Sequence[str] = ()
-    known: Sequence[str] = ()
-    past: Sequence[str] = ()
-    static: Sequence[str] = ()
-    categories: Sequence[str] = ()
-    classes: Mapping[str, Sequence[str]] = {}
-    frequency: str | None = None
-    resample: str | None = None
-    id: Sequence[str] = ()
-    dates: Order | None = None
-    zone: str | None = None
-    base: str | None = None
-    trained: Sequence[str] = ()
-    inferred: bool = False
+    time: Sequence[str] = ()  # several make a time together; if none, it is found by name
+    targets: Sequence[str] = ()  # to forecast; if empty, all other columns of a wide table
+    known: Sequence[str] = ()  # covariates that are known ahead, such as holidays
+    past: Sequence[str] = ()  # covariates with unknown future, such as the weather
+    static: Sequence[str] = ()  # covariates with one value for each series
+    categories: Sequence[str] = ()  # those of the covariates that hold classes instead of numbers
+    classes: Mapping[str, Sequence[str]] = {}  # of each of them, in a run; a training table tells its own
+    frequency: str | None = None  # a pandas alias; None infers one for all series, EACH one for each series
+    resample: str | None = None  # mean, sum, first, last, min or max of a period's rows; None: regular rows
+    id: Sequence[str] = ()  # columns that together name a row's series, in a table with one column of values
+    dates: Order | None = None  # whether dates begin with the day or the month; None infers it
+    zone: str | None = None  # of times without an offset from UTC; None if they have none
+    base: str | None = None  # the run's base of times (times.py); None if the table decides it
+    trained: Sequence[str] = ()  # columns that the run forecasts in a wide table; if empty, all
+    inferred: bool = False  # whether the frequency is that of a training table, which no one has named
+    most: int = 0  # maximum number of series; 0 for any number
     absent: str | None = None
-    most: int = 0
+    """Periods without a row when rows are aggregated: "zero", "missing" or None, zero for sums.
+
+    "older" is missing, and keeps an incomplete last period, as runs of before were trained.
+    """
 
     @property
     def ahead(self) -> tuple[str, ...]:
@@ -172,37 +154,32 @@ def _in_columns(
     path: Path, header: list[str], rows: periods.Rows, chosen: Sequence[str], which: Columns
 ) -> SeriesTable:
     """The series of a wide or a long table."""
-    lower = [name.lower() for name in header]
-    named = not which.id and all(name in lower for name in LONG) and not which.targets
-    long = named or bool(which.id)
-    ids = columns_of(path, header, which.id or LONG[:1]) if long else []
-    if named:
-        place = lower.index("ds")
-        columns: tuple[str, ...] = ("y",)
-    else:
-        place = time_column(path, header, which.time, rows)
-        inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
-        others = tuple(name for n, name in enumerate(header) if n not in inputs)
-        columns = tuple(which.targets) or _trained(path, others, which.trained) or others
-    if not named and not others:
+    if not which.id and not which.targets and {name.lower() for name in header} >= set(LONG):
+        which = which._replace(id=LONG[:1], time=LONG[1:2], targets=LONG[2:])
+    ids = columns_of(path, header, which.id)
+    place = time_column(path, header, which.time, rows)
+    inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
+    others = tuple(name for n, name in enumerate(header) if n not in inputs)
+    columns = tuple(which.targets) or _trained(path, others, which.trained) or others
+    if not others:
         raise _nothing(path, header, which, columns)
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
-    _check_roles(path, columns, which, one=long)
+    _check_roles(path, columns, which)
     classes = coded_rows(path, header, rows, which)
     _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
     assumed += [ends.note] if ends.note else []
-    if not named and which.trained and (unused := [one for one in others if one not in columns]):
+    if which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
     groups = (
         Group(name, [rows[n] for n in at], None if times is None else times.times[at])
         for name, at in groups_of(rows, ids).items()
     )
-    table = SeriesTable([], columns, which.ahead, tuple(which.past), long, classes=classes)
+    table = SeriesTable([], columns, which.ahead, tuple(which.past), bool(ids), classes=classes)
     table = table._replace(base=None if times is None else times.zone, assumed=tuple(assumed))
     return _gathered(path, groups, table, kinds, header, which, ends)
 
@@ -248,9 +225,9 @@ def _gathered(
     ends: "SumEnds",
 ) -> SeriesTable:
     """The table with the series of the groups."""
-    series, notes, assumed, groups = [], list[str](), list(table.assumed), list(groups)
-    if 0 < which.most < len(groups):
-        raise DataError(f"expected at most {which.most} series, got {len(groups):,}; send fewer", path=path)
+    series, notes, assumed = [], list[str](), list(table.assumed)
+    if which.most and (count := len(groups := list(groups))) > which.most:
+        raise DataError(f"expected at most {which.most} series, got {count:,}; send fewer", path=path)
     for group in groups:
         one, note, said = _series(path, group, kinds, header, which, ends)
         series.append(one)
@@ -495,9 +472,9 @@ def unknown_class(name: str, cell: str, classes: Sequence[str]) -> str:
     return f"{why}; correct it, or train again with it"
 
 
-def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
+def _check_roles(path: Path, columns: Sequence[str], which: Columns) -> None:
     """Check that a long table has one column of values, and that no column has two roles."""
-    if one and len(columns) != 1:
+    if which.id and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"

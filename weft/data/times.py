@@ -170,12 +170,7 @@ def count_times(texts: Sequence[str]) -> bool:
 def in_order(
     path: Path, name: str, lines: Sequence[int], times: Any, *, zone: str | None, again: bool
 ) -> tuple[Any, np.ndarray]:
-    """The times of one series in order, and the place of each of them in the table.
-
-    Args:
-        lines: [T] of the table.
-        times: [T] as read.
-    """
+    """The times [T] of one series in order, and the place of each of them in the table."""
     if zone is not None and times.dtype.kind == "M" and times.tz is None:
         times = _local(path, lines, times, zone)
     order = np.argsort(np.asarray(times), kind="stable")

@@ -57,16 +57,11 @@ class SeriesWindows:
     """Values of all series, and their scaled windows.
 
     Args:
-        split: three fractions or three numbers of rows: training, validation, test; None if every window is
-            a test.
-        lookback, horizon: rows of the past and of the future.
+        split: three fractions or three numbers of rows; None if every window is a test.
         calendar: add hour, weekday, day and month to the known covariates.
-        targets: columns to forecast; all if empty.
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
-        positive: no value is below 0, and no forecast shall be.
         gaps: add whether a value of the past is missing, and each extra input, to the known covariates.
-        transform: of all values; see data/values.py.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 

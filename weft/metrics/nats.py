@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.metrics.metric import Metric, MetricScore
+from weft.metrics.numbers import quotient
 
 
 class NatsMetric(Metric):
@@ -39,7 +40,7 @@ class Perplexity(NatsMetric):
     name = "perplexity"
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        return np.exp(np.minimum(totals[..., 0] / np.maximum(totals[..., 1], 1), 700.0))  # type: ignore[no-any-return]
+        return np.exp(np.minimum(quotient(totals[..., 0], totals[..., 1]), 700.0))  # type: ignore[no-any-return]
 
 
 class Bits(NatsMetric):
@@ -53,4 +54,4 @@ class Bits(NatsMetric):
     name = "bits a token"
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        return totals[..., 0] / np.maximum(totals[..., 1], 1) / np.log(2)  # type: ignore[no-any-return]
+        return quotient(totals[..., 0], totals[..., 1]) / np.log(2)  # type: ignore[no-any-return]

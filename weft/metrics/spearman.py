@@ -50,6 +50,8 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 def _pseudo_values(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """[N] whose mean is the correlation; a weight moves its own term, and the ranks of all others."""
+    if np.isnan(first).any():  # what is no number has no rank
+        return np.full(len(first), np.nan)
     a, b = (ranks(values) - (len(values) + 1) / 2 for values in (first, second))
     length = float(np.sqrt((a @ a) * (b @ b)))
     if not length:

@@ -37,6 +37,16 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> WordEdits:
     return row[-1]
 
 
+def unspaced_note(name: str, references: Sequence[str]) -> str:
+    """The warning of a score of words where references have no spaces between words, else nothing."""
+    if spaced(references):
+        return ""
+    return (
+        f"{name} counts what is between spaces, but the references have no spaces between words, so a "
+        "wrong sign counts like a wrong sentence; read CER (metric cer), which counts characters"
+    )
+
+
 class ErrorRate(Metric):
     """100 (S + D + I) / N over all lines, where N counts the units of the references."""
 
@@ -81,12 +91,7 @@ class Wer(ErrorRate):
     unit = "word"
 
     def note(self, references: Sequence[str]) -> str:
-        if spaced(references):
-            return ""
-        return (
-            "WER counts what is between spaces, but the references have no spaces between words, so a "
-            "wrong sign counts like a wrong sentence; read CER (metric cer), which counts characters"
-        )
+        return unspaced_note(self.name, references)
 
     def cut(self, line: str) -> Sequence[str]:
         return line.split()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.border import check_device, check_tensor
+from weft.nn.border import called, check_device, check_tensor
 from weft.nn.drop_in_input import InputShapeError
 from weft.nn.padding import inspectable
 from weft.probe import record, traced, watching
@@ -151,11 +151,13 @@ class MultiheadAttention(nn.MultiheadAttention):
         for what, mask, shapes in given:
             if mask is None:
                 continue
-            if tuple(mask.shape) not in shapes or not (mask.dtype == torch.bool or mask.is_floating_point()):
+            known = isinstance(mask, Tensor) and (mask.dtype == torch.bool or mask.is_floating_point())
+            if not known or tuple(mask.shape) not in shapes:
                 form = " or ".join(str(list(shape)) for shape in shapes)
+                found = f"{list(mask.shape)} of {mask.dtype}" if isinstance(mask, Tensor) else called(mask)
                 raise InputShapeError(
                     f"MultiheadAttention: expected {what} of shape {form}, of bool (True = ignored, as in "
-                    f"torch) or floating point, got {list(mask.shape)} of {mask.dtype}"
+                    f"torch) or floating point, got {found}"
                 )
             check_device("MultiheadAttention", what, mask, query.device)
         masks = [mask for mask in (padding, allowed) if mask is not None]

@@ -158,9 +158,10 @@ def _read_state(
     if hx is None:
         return tuple(x.new_zeros(count, rows, width) for width in widths)
     parts = (hx,) if isinstance(hx, Tensor) else tuple(hx) if isinstance(hx, tuple | list) else ()
-    if len(parts) != len(widths) or isinstance(hx, Tensor) != (len(widths) == 1):
+    tensors = all(isinstance(part, Tensor) for part in parts)
+    if not tensors or len(parts) != len(widths) or isinstance(hx, Tensor) != (len(widths) == 1):
         form = "(h, c)" if len(widths) == 2 else "h"
-        got = f"{len(parts)} tensors" if parts else called(hx)
+        got = f"{len(parts)} tensors" if parts and tensors else ", ".join(map(called, parts)) or called(hx)
         raise RuntimeError(f"Expected a state {form}, got {got}")
     for index, (part, width) in enumerate(zip(parts, widths, strict=True)):
         name = f"hidden[{index}]" if len(widths) == 2 else "hidden"
@@ -189,7 +190,8 @@ def _sentence(module: nn.RNNBase, refusal: RuntimeError, given: Tensor | PackedS
 def state_found(hx: Any) -> str:
     """The shapes of a state, for the end of an error: " and a state [1, 7, 5]", or "" without one."""
     parts = (hx,) if isinstance(hx, Tensor) else tuple(hx) if isinstance(hx, tuple | list) else ()
-    return f" and a state {', '.join(str(list(part.shape)) for part in parts)}" if parts else ""
+    shapes = [str(list(part.shape)) for part in parts if isinstance(part, Tensor)]
+    return f" and a state {', '.join(shapes)}" if shapes else ""
 
 
 def _state(finals: tuple[Tensor, ...]) -> Any:

@@ -4,10 +4,12 @@ Sources leave the batch when all their rows have ended. Read next: greedy.py, sa
 """
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
 
+from weft.errors import ConfigError
 from weft.search.hypotheses import Hypotheses
 from weft.search.step import COMPACT_SHARE, Step, checked_step, source_limits
 from weft.tree import State, fan, keep_sources
@@ -33,6 +35,8 @@ def rollout(
         first: [B] int64, the token fed first.
         max_length: maximum number of tokens, eos counted; one number or [B].
     """
+    if not isinstance(eos, Real):
+        raise ConfigError(f"eos: expected a token of the model's vocabulary, got {eos!r}")
     limits = source_limits(max_length, first).repeat_interleave(count)
     longest = int(limits.max()) if len(limits) else 0
     rows = torch.arange(len(limits), device=first.device)

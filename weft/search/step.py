@@ -7,7 +7,7 @@ B * W. Read next: greedy.py, then beam.py.
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from torch import Tensor
 from weft.errors import ConfigError, ShapeError
 from weft.shapes import check_shape
 from weft.tree import State, leaves
+from weft.wording import kind_of
 
 
 class Step(Protocol):
@@ -69,7 +70,14 @@ def checked_step(
     step: Step, token: Tensor, state: State, eos: int, banned: Sequence[int] = ()
 ) -> tuple[Tensor, State]:
     """One call of `step`, its result checked: one row per token, eos and banned tokens below V."""
-    logp, state = step(token, state)
+    found: Any = step(token, state) if callable(step) else step
+    pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Tensor)
+    if not pair or not found[0].is_floating_point():
+        raise ConfigError(
+            "step: expected a function of a token and a state that returns log-probabilities [N, V] and the "
+            f"next state, got {kind_of(found)}"
+        )
+    logp, state = found
     check_shape("log-probabilities of a search step", logp, len(token), None)
     for name, symbol in (("eos", eos), *(("banned token", symbol) for symbol in banned)):
         if not isinstance(symbol, Integral) or not 0 <= symbol < logp.shape[1]:

@@ -32,6 +32,9 @@ from weft.tasks.seq2seq.glossary import Glossary
 
 FILES = {"index.html": "text/html", "training.html": "text/html", "page.css": "text/css"}
 SCRIPTS = "common.js page.js key.js draw.js translators.js edits.js curves.js training.js"
+SAME = {"training.html": "index.html"}
+"""Addresses of one document, which shows one of its two parts."""
+
 FILES |= dict.fromkeys(SCRIPTS.split(), "text/javascript")
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; base-uri 'none'; "
@@ -50,7 +53,7 @@ class Pages:
     def __init__(self, backend: Backend) -> None:
         self.runs, self.batcher, self.streams, self.limits = backend
         folder = importlib.resources.files("weft.serve") / "page"
-        self._files = {name: (folder / name).read_bytes() for name in FILES}
+        self._files = {name: (folder / SAME.get(name, name)).read_bytes() for name in FILES}
 
     def file(self, name: str) -> Callable[[], Response]:
         """The handler of a file of the page: HTML, style or script."""

@@ -37,7 +37,7 @@ from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.segments import WrittenSentence
 from weft.text.sentences import DocumentPlan
-from weft.text.vocabulary import EOS, SOS, Word
+from weft.text.vocabulary import EOS, SOS, UNK, Word
 
 STEPS = 1000  # of a search, whose attention can be moved
 SHOWN = 1200  # maximum number of candidates in the tree
@@ -224,6 +224,8 @@ def _translate(
     best = to_lists(hypotheses, EOS)[0]
     rows, notes = _finished(found, given["text"], best, hypotheses.score[0].tolist(), finished=finished)
     written = rows[0].tokens or best[0]
+    if terms and UNK not in (placed := found.target.encode(rows[0].text)):
+        written = placed
     tree = _tree(trace, _path(trace, written), found) if written == best[0] else []
     emit(
         {

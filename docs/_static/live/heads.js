@@ -2,13 +2,10 @@
 live.part('heads', (() => {
   const { make, shape, number, say } = live, HEADS = 4, LONGEST = 32;
 
-  // Signs stand by themselves, as in training.
-  const spaced = (text) => text.replace(/[^\w\s'-]/g, ' $& ').replace(/\s+/g, ' ').trim();
-
   // Weights of every head for a text, and what the model expects after each piece: { pieces, weights: [layer][head][row][column],
   // next: [row] -> [[piece, probability]] }. Softmaxes inside the graph are read out, piece by piece.
   function look(net, text) {
-    const { step, vocabulary, banned } = net, row = net.row(spaced(text)).slice(0, LONGEST), own = step.outputs, name = (token) => vocabulary.piece(token).replace(/▁/g, '');
+    const { step, vocabulary, banned } = net, row = net.row(live.spaced(text)).slice(0, LONGEST), own = step.outputs, name = (token) => vocabulary.piece(token).replace(/▁/g, '');
     const inside = step.steps.filter(({ operator }) => operator === 'Softmax').map(({ outputs }) => outputs[0]), weights = inside.map(() => Array.from({ length: HEADS }, () => [])), next = [];
     let state = net.state(1);
     step.outputs = [...own, ...inside];

@@ -101,6 +101,77 @@ globalThis.live = (() => {
     })));
   }
 
+  // Walks through groups of steps, [[title, [step]]], by buttons or arrow keys; `change` gets the places of the group and the step.
+  function walk(groups, change) {
+    const places = groups.flatMap(([, steps], group) => steps.map((_, step) => [group, step])), titles = make('div', { className: 'live-row' }), steps = make('div', { className: 'live-row' });
+    let at = 0;
+    const go = (to) => {
+      at = Math.max(0, Math.min(places.length - 1, to));
+      const [group, step] = places[at], focused = [titles, steps].map((row) => row.contains(document.activeElement));
+      const row = (node, names, current, press) => node.replaceChildren(...names.map((name, n) => Object.assign(button(name, () => press(n)), { ariaCurrent: n === current ? 'step' : null })));
+      row(titles, groups.map(([title]) => title), group, (n) => go(places.findIndex(([one]) => one === n) + (groups[n][1].length === groups[group][1].length ? step : 0)));
+      row(steps, groups[group][1], step, (n) => go(at + n - step));
+      [group, step].forEach((n, line) => { if (focused[line]) [titles, steps][line].children[n].focus(); });
+      steps.scrollLeft = steps.children[step].offsetLeft - steps.offsetLeft - 60;
+      told.textContent = say('step {0} of {1}', at + 1, places.length);
+      back.disabled = !at;
+      next.disabled = at === places.length - 1;
+      change(group, step);
+    };
+    const back = button(say('◀ Back'), () => go(at - 1)), next = button(say('Next ▶'), () => go(at + 1)), told = make('span', { className: 'live-quiet' });
+    const node = make('div', { className: 'live-walk', role: 'group', ariaLabel: say('Steps') }, titles, steps, make('div', { className: 'live-row' }, back, next, told));
+    node.addEventListener('keydown', (event) => {
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (way) { event.preventDefault(); go(at + way); }
+    });
+    return Object.assign(node, { begin: () => go(0) });
+  }
+
+  // A matrix as colours, with a name for each row; with `columns`, names of columns, its numbers too. A cell is picked by a pointer or
+  // by arrow keys: `pick` gets its row and column. `mark` shows which one is picked.
+  function matrix({ label, rows, columns, values, digits = 2, most = Math.max(...values.flat().filter(Number.isFinite).map(Math.abs)) || 1 }, pick) {
+    const wide = values[0].length, shown = (value) => (value === -Infinity ? '−∞' : number(value, digits));
+    const cells = make('div', { className: 'live-cells', role: 'slider', tabIndex: 0, ariaLabel: label, ariaValueNow: 0 }), marker = make('i'), now = [0, 0];
+    if (columns) {
+      cells.append(...values.flat().map((value) => { const one = make('span', { textContent: shown(value) }); tint(one, Number.isFinite(value) ? value / most : 0); return one; }));
+    } else {
+      const canvas = make('canvas', { width: wide, height: values.length, ariaLabel: label }), image = new ImageData(wide, values.length);
+      values.flat().forEach((value, n) => image.data.set([...signed(value / most), 255], 4 * n));
+      canvas.getContext('2d').putImageData(image, 0, 0);
+      cells.append(canvas);
+    }
+    cells.append(marker);
+    cells.style.setProperty('--columns', wide);
+    const choose = (row, column) => pick(Math.max(0, Math.min(values.length - 1, row)), Math.max(0, Math.min(wide - 1, column)));
+    const point = ({ clientX, clientY }) => { const box = cells.getBoundingClientRect(); choose(Math.floor((clientY - box.top) / box.height * values.length), Math.floor((clientX - box.left) / box.width * wide)); };
+    cells.addEventListener('click', point);
+    cells.addEventListener('pointermove', (event) => { if (event.pointerType === 'mouse') point(event); });
+    cells.addEventListener('keydown', (event) => {
+      const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+      if (way) { event.preventDefault(); choose(now[0] + way[0], now[1] + way[1]); }
+    });
+    const names = (list, kind) => make('div', { className: kind }, ...list.map((textContent) => make('span', { textContent, title: textContent })));
+    const node = make('div', { className: `live-matrix ${columns ? 'live-numbers' : wide <= 24 ? 'live-small' : ''}` }, make('b', { textContent: label }), make('div', { className: 'live-scroll' }, ...(columns?.some(Boolean) ? [names(columns, 'live-top')] : []), names(rows, 'live-side'), cells));
+    return Object.assign(node, {
+      mark(row, column, active) {
+        now.splice(0, 2, Math.min(values.length - 1, row), Math.min(wide - 1, column));
+        marker.style.cssText = `left:${100 * now[1] / wide}%;top:${100 * now[0] / values.length}%;width:${100 / wide}%;height:${100 / values.length}%`;
+        node.classList.toggle('live-active', active);
+        [...node.querySelector('.live-side').children].forEach((one, n) => one.classList.toggle('live-at', n === now[0]));
+        cells.setAttribute('aria-valuenow', now[1] + 1);
+        cells.setAttribute('aria-valuetext', `${rows[now[0]]}, ${columns?.[now[1]] ?? now[1] + 1}: ${shown(values[now[0]][now[1]])}`);
+      },
+    });
+  }
+
+  // A sum of products as one can follow it: the largest, the rest as one number, and all of them on demand.
+  // `pairs` are two factors and their name; `plus` is added, with its name.
+  function products(pairs, plus = []) {
+    const own = (value) => (value < 0 ? `(${number(value, 3)})` : number(value, 3)), times = ([a, b]) => `${own(a)} · ${own(b)}`, order = [...pairs].sort((a, b) => Math.abs(b[0] * b[1]) - Math.abs(a[0] * a[1]));
+    const top = order.slice(0, order.length > 5 ? 4 : 5), rest = order.slice(top.length), all = [...top.map(times), ...(rest.length ? [say('{0} (the other {1} products)', own(rest.reduce((sum, [a, b]) => sum + a * b, 0)), rest.length)] : []), ...plus.map(([value, name]) => `${own(value)} (${name})`)];
+    return { text: all.join(' + '), more: rest.length ? pairs.map(([a, b, name], n) => `${name ?? n + 1}: ${times([a, b])} = ${number(a * b, 3)}`) : [] };
+  }
+
   // A chart of lines with a legend. Points outside the range of y are cut.
   function lines({ label, x, y, ticks, axes, series, shown = local }) {
     const narrow = innerWidth < 600, [width, height, left, right, top, bottom] = narrow ? [350, 320, 58, 12, 18 * series.length + 8, 42] : [560, 300, 58, 12, 26, 42];
@@ -117,6 +188,9 @@ globalThis.live = (() => {
     });
     return svg;
   }
+
+  // Signs stand by themselves, as in training.
+  const spaced = (text) => text.replace(/[^\w\s'-]/g, ' $& ').replace(/\s+/g, ' ').trim();
 
   // ---------------------------------------------------------------- colours
   const ANCHORS = { // weft/figures/colours.py
@@ -155,6 +229,60 @@ globalThis.live = (() => {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 
+  // ---------------------------------------------------------------- a model that opens
+  const dot = (a, b) => a.reduce((sum, one, n) => sum + one * b[n], 0);
+  const table = ({ data, dims }) => Array.from({ length: dims.at(-2) }, (_, row) => [...data.subarray(row * dims.at(-1), (row + 1) * dims.at(-1))]);
+
+  // A linear map: `from` has a row of weights for each feature that comes out.
+  const linear = (rows, { from, bias }) => rows.map((row) => from.map((weights, n) => dot(weights, row) + (bias?.[n] ?? 0)));
+
+  // Views for `opened`: a matrix of which `explain(row, column)` says how a number is computed; `keys` name the place that is picked.
+  const signs = (value) => (value < 0 ? `(${number(value, 3)})` : number(value, 3));
+  const view = (label, values, explain, about = {}) => ({ label, values, explain, keys: ['word', about.columns ? 'read' : `f${values[0].length}`], ...about });
+  const plain = (label, values, about) => view(label, values, () => ({ text: '' }), about);
+  const summed = (row, from, plus) => products(row.map((one, n) => [one, from[n]]), plus);
+  const mapping = (label, rows, values, { from, bias }, { first = 0, ...about } = {}) => view(label, values, (at, n) => summed(rows[at], from[first + n], bias && [[bias[first + n], 'b']]), about);
+
+  // Buttons of which one is chosen: `press` gets its place.
+  function chips(node, texts, press) {
+    node.replaceChildren(...texts.map((textContent, at) => { const one = make('button', { type: 'button', textContent }); one.addEventListener('click', () => press(at)); return one; }));
+  }
+
+  // A model step by step: `groups` as in `walk`, each step [name, (content) => [sentence, views]], and what `content()` gives them, with
+  // `rows`, the names of rows. `now` holds the picked places; `begin(group)` is called where a group begins, `marked` after a choice.
+  function opened(groups, now, content, begin, marked) {
+    const hint = make('p'), views = make('div', { className: 'live-views' }), told = make('div', { 'aria-live': 'polite', className: 'live-sum' });
+    let shown, active, found, chosen = [0, 0];
+
+    function mark() {
+      for (const one of shown) one.node.mark(now[one.keys[0]] ??= 0, now[one.keys[1]] ??= 0, one === active);
+      const [row, column] = active.keys.map((key, n) => Math.min(now[key], (n ? active.values[0] : active.values).length - 1)), { text, more = [] } = active.explain(row, column), value = active.values[row][column];
+      const name = `${(active.rows ?? found.rows)[row]}${active.columns?.[column] ? ` → ${active.columns[column]}` : ''}`, place = active.columns ? '' : `[${column + 1}]`;
+      const all = more.length ? [make('details', {}, make('summary', { textContent: say('All {0} products', more.length) }), make('p', { textContent: more.join('; ') }))] : [];
+      told.replaceChildren(make('p', {}, make('b', { textContent: `${name}: ` }), `${active.label.split(' = ')[0]}${place} = ${[text, value === -Infinity ? '−∞' : number(value, active.digits ?? 3)].filter(Boolean).join(' = ')}`), ...all);
+      marked();
+    }
+
+    function draw() {
+      found = content();
+      if (!found) return;
+      [hint.textContent, shown] = groups[chosen[0]][1][chosen[1]][1](found);
+      for (const one of shown) one.node = matrix({ rows: found.rows, ...one }, (row, column) => { active = one; now[one.keys[0]] = row; now[one.keys[1]] = column; mark(); });
+      active = shown.at(-1);
+      views.replaceChildren(...shown.map(({ node }) => node));
+      mark();
+    }
+
+    const steps = walk(groups.map(([title, all]) => [title, all.map(([name]) => name)]), (group, step) => {
+      const other = group !== chosen[0];
+      chosen = [group, step];
+      if (other) begin(group);
+      draw();
+    });
+    onTheme(draw);
+    return { steps, shown: [hint, views, told, make('p', { className: 'live-quiet', textContent: say('Point at a cell, touch it, or use Tab and the arrow keys: the calculation of its number is shown below the matrices.') })], draw };
+  }
+
   // ---------------------------------------------------------------- parts
   async function begin(place) {
     const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
@@ -177,5 +305,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();

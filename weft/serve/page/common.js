@@ -1,5 +1,5 @@
 "use strict";
-// What both pages use: elements, the line of status, names of languages. Read next: page.js; training.js.
+// What both views of the page use: elements, the line of status, names of languages. Read next: page.js; training.js.
 
 const at = (id) => document.getElementById(id);
 const make = (name, from = {}, ...inside) => {
@@ -9,6 +9,9 @@ const make = (name, from = {}, ...inside) => {
   node.append(...inside);
   return node;
 };
+
+const button = (textContent, onclick, more = {}) => make("button", { type: "button", textContent, onclick, ...more });
+const hint = (textContent) => make("p", { className: "hint", textContent });
 
 const say = (text, bad = false) => {
   at("status").textContent = text;

@@ -8,7 +8,7 @@ const DRAW = {
   translate(panel, shown, done, one) {
     if (done.sentences) {
       sentences(panel, done.sentences);
-      for (const note of done.notes) panel.append(make("p", { className: "hint", textContent: note }));
+      panel.append(...done.notes.map(hint));
       return;
     }
     shown.hidden = true;
@@ -16,24 +16,22 @@ const DRAW = {
       ...done.source.map((word) => make("span", { className: "word", textContent: word })));
     const words = make("div", { className: "words target", dir: "auto" });
     done.words.forEach((word, number) => {
-      const button = make("button", { type: "button", className: "word", textContent: word });
+      const node = button(word, () => force(panel, words, one, done.words.slice(0, number).join(" "), word, " ", lookers(done, number)), { className: "word" });
       if (done.copied && done.copied[number] > 0.5) {
-        button.classList.add("copied");
-        button.title = `${percent(done.copied[number])} of its probability was copied from the source`;
+        node.classList.add("copied");
+        node.title = `${percent(done.copied[number])} of its probability was copied from the source`;
       }
       const look = (on) => {
-        button.classList.toggle("on", on);
-        [...source.children].forEach((node, place) => {
+        node.classList.toggle("on", on);
+        [...source.children].forEach((other, place) => {
           const weight = on && done.weights.length ? done.weights[number][place] : 0;
-          tint(node, weight);
-          node.title = on && done.weights.length ? percent(weight) : "";
+          tint(other, weight);
+          other.title = on && done.weights.length ? percent(weight) : "";
         });
       };
-      for (const name of ["mouseenter", "focus"]) button.addEventListener(name, () => look(true));
-      for (const name of ["mouseleave", "blur"]) button.addEventListener(name, () => look(false));
-      button.addEventListener("click", () =>
-        force(panel, words, one, done.words.slice(0, number).join(" "), word, " ", lookers(done, number)));
-      words.append(button);
+      node.onmouseenter = node.onfocus = () => look(true);
+      node.onmouseleave = node.onblur = () => look(false);
+      words.append(node);
     });
     const [looks, click] = matchMedia("(hover: none)").matches ? ["Tap a word to see its attention", "Tap"]
       : ["Hover over a word to see its attention", "Click"];
@@ -41,27 +39,26 @@ const DRAW = {
       : `This model has no attention to show. ${click} a word to replace it.`;
     const copies = done.copied ? " Words with a dotted line were copied from the source." : "";
     words.addEventListener("keydown", walk);
-    panel.append(words, source, make("p", { className: "hint", textContent: note + copies }));
+    panel.append(words, source, hint(note + copies));
     const others = make("ol", { className: "others" }, ...done.others.map((other) =>
       make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
     panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best answers` }), others));
     if (done.text !== done.words.join(" ")) panel.append(make("p", { dir: "auto", textContent: `With what is kept of the text: ${done.text}` }));
-    for (const note of done.notes) panel.append(make("p", { className: "hint", textContent: note }));
-    if (done.terms.length) panel.append(make("p", { className: "hint", textContent: `Required terms: ${done.terms.join(", ")}.` }));
+    panel.append(...done.notes.map(hint));
+    if (done.terms.length) panel.append(hint(`Required terms: ${done.terms.join(", ")}.`));
     if (done.tree.length) panel.append(tree(done));
   },
   language(panel, shown, done, one) {
     shown.hidden = true;
     const words = make("div", { className: "words prose target", dir: "auto" });
     whole_words(done.steps).forEach((word) => {
-      const button = make("button", { type: "button", className: "word", textContent: word.text.replaceAll("\n", "⏎"), title: percent(word.prob) });
-      tint(button, (1 - word.prob) * 0.5);
-      button.addEventListener("click", () => force(panel, words, one, word.before, word.text, ""));
-      words.append(button, ...(word.text.includes("\n") ? [make("br")] : []));
+      const node = button(word.text.replaceAll("\n", "⏎"), () => force(panel, words, one, word.before, word.text, ""), { className: "word", title: percent(word.prob) });
+      tint(node, (1 - word.prob) * 0.5);
+      words.append(node, ...(word.text.includes("\n") ? [make("br")] : []));
     });
     words.addEventListener("keydown", walk);
     if (!done.steps.length) words.append("(the line ends here)");
-    panel.append(words, make("p", { className: "hint", textContent: "Darker words were less expected. Click a word to see the alternatives." }));
+    panel.append(words, hint("Darker words were less expected. Click a word to see the alternatives."));
   },
   classify(panel, shown, done, one) {
     const most = Math.max(...done.weights[0], 1e-9);
@@ -71,7 +68,7 @@ const DRAW = {
       tint(node, (0.7 * done.weights[0][number]) / most);
       return node;
     }));
-    panel.append(words, make("p", { className: "hint", textContent: `Weight of each word: ${done.shown}.` }));
+    panel.append(words, hint(`Weight of each word: ${done.shown}.`));
     bars(panel, Object.entries(done.probs));
   },
   tag(panel, shown, found) {
@@ -129,12 +126,9 @@ const DRAW = {
 DRAW.multilingual = DRAW.summarise = DRAW.translate;
 
 function sentences(panel, pairs) {
-  const list = make("ol", { className: "others sentences" }, ...pairs.map(([source, text]) => {
-    const button = make("button", { type: "button", className: "word", textContent: text || "(empty)", title: source, dir: "auto" });
-    button.addEventListener("click", () => { at("text").value = source; ask(); });
-    return make("li", {}, button);
-  }));
-  panel.append(make("p", { className: "hint", textContent: "Each sentence was translated by itself. Click one to see its attention and its search." }), list);
+  const list = make("ol", { className: "others sentences" }, ...pairs.map(([source, text]) => make("li", {},
+    button(text || "(empty)", () => { at("text").value = source; ask(); }, { className: "word", title: source, dir: "auto" }))));
+  panel.append(hint("Each sentence was translated by itself. Click one to see its attention and its search."), list);
 }
 
 function bars(panel, rows, said = percent) {
@@ -165,8 +159,7 @@ function whole_words(pieces) {
 }
 
 async function alternatives(one, prefix) {
-  const came = await request("/api/words", { method: "POST", headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ ...await question(one), ...wanted(one), prefix }) });
+  const came = await request("/api/words", json({ ...await question(one), ...wanted(one), prefix }));
   const found = await came.json();
   say(found.error || "", !came.ok);
   return found.words || [];
@@ -183,19 +176,11 @@ async function force(panel, words, one, before, word, between = " ", looks = [])
   own.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && own.value) { event.preventDefault(); go((between ? "" : " ") + own.value.trim()); }
   });
-  const likely = found.filter((each) => each.text.trim() !== word.trim()).map((each) => {
-    const button = make("button", { type: "button", textContent: `${each.text.trim()} ${percent(each.prob)}` });
-    button.addEventListener("click", () => go(each.text));
-    return button;
-  });
-  const box = make("div", { className: "force" }, make("p", { className: "hint", textContent: `Instead of “${word.trim()}”:` }),
-    make("div", { className: "row" }, ...likely, own));
-  if (looks.length) box.append(make("p", { className: "hint", textContent: "or move its attention to:" }),
-    make("div", { className: "row looks" }, ...looks.map(({ name, steps }) => {
-      const button = make("button", { type: "button", textContent: name });
-      button.addEventListener("click", () => look_at(one, word, name, steps, before));
-      return button;
-    })));
+  const likely = found.filter((each) => each.text.trim() !== word.trim())
+    .map((each) => button(`${each.text.trim()} ${percent(each.prob)}`, () => go(each.text)));
+  const box = make("div", { className: "force" }, hint(`Instead of “${word.trim()}”:`), make("div", { className: "row" }, ...likely, own));
+  if (looks.length) box.append(hint("or move its attention to:"), make("div", { className: "row looks" },
+    ...looks.map(({ name, steps }) => button(name, () => look_at(one, word, name, steps, before)))));
   box.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { event.stopPropagation(); box.remove(); words.querySelector("button")?.focus(); }
   });
@@ -212,7 +197,7 @@ function tree(done) {
         className: `candidate ${one.fate}${one.best ? " best" : ""}`,
         textContent: one.piece, title: `rank ${one.rank + 1}, ${one.fate}, log-probability ${one.logp}, score ${one.score}, from ${one.parent + 1}` }))));
   return make("details", {}, make("summary", { textContent: "Search tree" }),
-    make("p", { className: "hint", textContent: "Each column is a step, with the best candidate on top. Faint ones were pruned, green ones are finished, bold ones are in the answer." }), box);
+    hint("Each column is a step, with the best candidate on top. Faint ones were pruned, green ones are finished, bold ones are in the answer."), box);
 }
 
 // The page of `weft inspect` for this input: a link for a text, a form for a file.

@@ -55,32 +55,26 @@ function workshop(one, asked, words) {
     layer.append(...cells.map((cell, n) => new Option(`${cell.name}, ${cell.size} units`, n)));
     const unit = make("input", { type: "number", min: 0, max: cells[0].size - 1, value: 0, ariaLabel: "Unit" });
     layer.addEventListener("change", () => { unit.max = cells[layer.value].size - 1; });
-    const drop = make("button", { type: "button", className: "drop", textContent: "Drop this unit" });
     const go = () => {
       const number = Math.round(Number(unit.value)), size = cells[layer.value].size;
       if (!(number >= 0 && number < size)) { say(`expected a unit from 0 to ${size - 1}`, true); return; }
       const others = of(one).drop.filter(([cell, other]) => cell !== Number(layer.value) || other !== number);
       change(one, asked, { drop: [...others, [Number(layer.value), number]] });
     };
-    drop.addEventListener("click", go);
     unit.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); go(); } });
-    box.append(make("div", { className: "row" }, layer, unit, drop));
+    box.append(make("div", { className: "row" }, layer, unit, button("Drop this unit", go, { className: "drop" })));
   }
   const list = make("div", { className: "row changes" });
   now.drop.forEach(([cell, number], place) => list.append(undo(`${cells[cell].name}: unit ${number} dropped`, () =>
     change(one, asked, { drop: of(one).drop.filter((_, n) => n !== place) }))));
   if (now.looks.length) list.append(undo(now.told.join(", "), () => change(one, asked, { looks: [], told: [], prefix: "" })));
   if (!cells.length && !list.children.length && !one.targets.length) return make("span");
-  const hint = words && (one.targets.length || one.task === "summarise") ? "Click a word of the answer to move its attention. " : "";
-  box.append(list, make("p", { className: "hint", textContent: `${hint}Changes apply to this page only; the run does not change.` }));
+  const click = words && (one.targets.length || one.task === "summarise") ? "Click a word of the answer to move its attention. " : "";
+  box.append(list, hint(`${click}Changes apply to this page only; the run does not change.`));
   return box;
 }
 
-function undo(text, done) {
-  const button = make("button", { type: "button", className: "change", textContent: `${text} ×`, title: "Undo" });
-  button.addEventListener("click", done);
-  return button;
-}
+const undo = (text, done) => button(`${text} ×`, done, { className: "change", title: "Undo" });
 
 // The words of an answer, to compare with those of another one.
 const gist = (one, found) => ({

@@ -3,6 +3,9 @@
 
 let asked_for_key = null; // a promise, so that several requests ask once
 
+const json = (content, more = {}) =>
+  ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content), ...more });
+
 async function request(address, how = {}) {
   for (;;) {
     const came = await fetch(address, how);
@@ -13,20 +16,18 @@ async function request(address, how = {}) {
 }
 
 function key_given() {
-  const form = document.getElementById("key-form"), box = document.getElementById("key");
-  const status = document.getElementById("status");
+  const form = at("key-form"), box = at("key");
   form.hidden = false;
   box.focus();
-  status.textContent = "an API key is required";
+  say("an API key is required");
   return new Promise((done) => {
     form.onsubmit = async (event) => {
       event.preventDefault();
-      const came = await fetch("/api/key", { method: "POST", headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ key: box.value.trim() }) });
-      if (!came.ok) { status.textContent = (await came.json()).error; status.classList.add("error"); return; }
+      const came = await fetch("/api/key", json({ key: box.value.trim() }));
+      if (!came.ok) { say((await came.json()).error, true); return; }
       box.value = "";
       form.hidden = true;
-      status.classList.remove("error");
+      say("");
       done();
     };
   });

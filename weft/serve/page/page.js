@@ -65,14 +65,11 @@ function linked() {
 
 function example(text) {
   const shown = text.length > 60 ? `${text.slice(0, 59)}…` : text;
-  const button = make("button", { type: "button", className: "example", textContent: shown, title: text, dir: "auto" });
-  button.addEventListener("click", () => { at("text").value = text; ask(); });
-  return button;
+  return button(shown, () => { at("text").value = text; ask(); }, { className: "example", title: text, dir: "auto" });
 }
 
 function copier(text) {
-  const button = make("button", { type: "button", className: "copy", textContent: "Copy" });
-  button.addEventListener("click", async () => {
+  return button("Copy", async ({ target }) => {
     try {
       await navigator.clipboard.writeText(text);
     } catch { // the clipboard API needs https or localhost
@@ -82,10 +79,9 @@ function copier(text) {
       document.execCommand("copy");
       box.remove();
     }
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-  return button;
+    target.textContent = "Copied";
+    setTimeout(() => { target.textContent = "Copy"; }, 1500);
+  }, { className: "copy" });
 }
 
 function opened() {
@@ -176,8 +172,7 @@ async function question(one) {
 
 async function reply(one, body, signal, told) {
   const watched = WATCHED.includes(one.task);
-  const came = await request(watched ? "/api/watch" : "/predict", { method: "POST", signal,
-    headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const came = await request(watched ? "/api/watch" : "/predict", json(body, { signal }));
   if (!came.ok) throw new Refused((await came.json()).error);
   if (!watched) return (await came.json()).outputs[0];
   let last = null;
@@ -212,10 +207,15 @@ at("first").addEventListener("change", choose);
 at("second").addEventListener("change", choose);
 at("open").addEventListener("click", () => at("file").click());
 at("file").addEventListener("change", opened);
-setInterval(() => { if (chosen().some((one) => !one.ready)) list(); }, 5000);
-listen_for_files();
-list().then(() => {
-  say(`${runs.length} run${runs.length === 1 ? "" : "s"}`);
-  const text = linked();
-  if (text) { at("text").value = text; ask(); }
-}, () => say("the server does not answer", true));
+
+function begin() {
+  at("ask").hidden = false;
+  at("text").focus();
+  setInterval(() => { if (chosen().some((one) => !one.ready)) list(); }, 5000);
+  listen_for_files();
+  return list().then(() => {
+    const text = linked();
+    if (text) { at("text").value = text; ask(); }
+    return runs;
+  });
+}

@@ -79,7 +79,7 @@ async function translate_document(file, one) {
   if (!came.ok) return;
   const dot = file.name.lastIndexOf("."), name = `${file.name.slice(0, dot)}.${target}${file.name.slice(dot)}`;
   told.append(make("a", { href: new URL(found.translatedFileUrl, location.href).pathname, download: name, textContent: `Download ${name}` }));
-  for (const note of found.notes || []) panel.append(make("p", { className: "hint", textContent: note }));
+  panel.append(...(found.notes || []).map(hint));
   told.firstChild.focus();
 }
 

@@ -162,21 +162,10 @@ class SeriesData:
     @property
     def columns(self) -> Columns:
         """The roles of a table's columns."""
+        same = ("known", "past", "static", "categories", "frequency", "resample", "absent", "dates", "zone")
+        given: dict[str, Any] = {name: getattr(self, name) for name in same}
         targets = self.targets if self.inputs == "own" else ()
-        return Columns(
-            time=_names(self.time),
-            targets=targets,
-            known=self.known,
-            past=self.past,
-            static=self.static,
-            categories=self.categories,
-            frequency=self.frequency,
-            resample=self.resample,
-            absent=self.absent,
-            id=_names(self.id),
-            dates=self.dates,
-            zone=self.zone,
-        )
+        return Columns(time=_names(self.time), id=_names(self.id), targets=targets, **given)
 
     def windows(
         self, table: SeriesTable, about: Mapping[str, Any] = {}, *, whole: bool = False

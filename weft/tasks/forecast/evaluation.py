@@ -109,31 +109,20 @@ class _Coverage(NumberMetric):
 
 
 class WantedScore(NamedTuple):
-    """A score of forecasts.
-
-    Fields:
-        scaled: of values that the training part scales, or in units of the data.
-        about: how it was computed, for its signature.
-    """
+    """A score of forecasts."""
 
     name: str
     metric: NumberMetric
-    scaled: bool
-    about: str = ""
+    scaled: bool  # of values that the training part scales, or in units of the data
+    about: str = ""  # how it was computed, for its signature
 
 
 class ForecastSums(NamedTuple):
-    """Statistics of forecasts, by the name of who forecasts: MODEL or a baseline.
+    """Statistics of forecasts, by the name of who forecasts: MODEL or a baseline."""
 
-    Fields:
-        rows: [N, K] of each wanted score.
-        by_step: [H, 2] sum of the scaled squared errors of each step ahead, and their number.
-        truth: [N] sums of the true values, which identify windows.
-    """
-
-    rows: Sequence[Mapping[str, np.ndarray]]
-    by_step: Mapping[str, np.ndarray]
-    truth: np.ndarray
+    rows: Sequence[Mapping[str, np.ndarray]]  # [N, K] of each wanted score
+    by_step: Mapping[str, np.ndarray]  # [H, 2] sum of the scaled squared errors of each step, and number
+    truth: np.ndarray  # [N] sums of the true values, which identify windows
 
 
 HOW = "scaled by the training part"
@@ -142,22 +131,13 @@ SCALED = WantedScore("MSE", Mse(), True, HOW), WantedScore("MAE", Mae(), True, H
 
 @dataclass(frozen=True)
 class ScoredWindows:
-    """Windows to forecast with a model and without one, some at a time: all at once may take gigabytes.
+    """Windows to forecast with a model and without one, some at a time: all at once may take gigabytes."""
 
-    Args:
-        model: in evaluation mode.
-        windows: of the series.
-        chosen: [N, 2].
-        season: rows per season, for the naive errors.
-        trained: of the run, whose training parts have the naive errors; a new series has its own rows.
-        baselines: forecasts without a model.
-    """
-
-    model: AnyForecaster
+    model: AnyForecaster  # in evaluation mode
     windows: SeriesWindows
-    chosen: np.ndarray
-    season: int
-    trained: SeriesWindows | None = None
+    chosen: np.ndarray  # [N, 2]
+    season: int  # rows per season, for the naive errors
+    trained: SeriesWindows | None = None  # of the run, for the naive errors; a new series has its own rows
     baselines: Baselines = field(default_factory=dict)
 
     @property

@@ -28,10 +28,6 @@ from weft.wording import kind_of, plural
 class ForecastEnsemble(nn.Module):
     """The mean of several forecasts, and the mean of each quantile (unlike the quantiles of a mixture).
 
-    Args:
-        members: in evaluation mode, of the same series and horizon.
-        lookbacks: rows that each member reads; no member may read more than the first one.
-
     Source: Lichtendahl, Grushka-Cockayne and Winkler 2013 (averaging quantiles).
     """
 
@@ -87,6 +83,7 @@ def check_joins(
         ("names", "series"),
         ("columns", "columns"),
         ("known", "covariates"),
+        ("classes", "classes in data.categories"),
         ("covariates", "scales of the covariates known ahead"),
         ("channels", "input columns (data.inputs)"),
         ("mean", "training rows, to tell by their mean"),
@@ -102,10 +99,6 @@ class CalibratedForecast(nn.Module):
     At each step ahead, each quantile is shifted so that its share of the validation values lies below it. For
     a point forecaster, the forecast is shifted for each level. The shares are right as far as the future
     resembles the validation part.
-
-    Args:
-        model: in evaluation mode; one, or several together.
-        windows: of the training series, with a validation part.
 
     Source: Romano, Patterson and Candès 2019, "Conformalized quantile regression", here for each level alone.
     """
@@ -184,14 +177,7 @@ class SeriesColumn(NamedTuple):
 
 
 class SeriesForecaster:
-    """Forecasts what follows a series.
-
-    Args:
-        model: in evaluation mode; one, or several together.
-        data: the recipe's section `data`, for lookback, horizon and columns.
-        about: names and scales of the training series.
-        levels: of the quantiles, between 0 and 1.
-    """
+    """Forecasts what follows a series, with quantiles of some levels."""
 
     def __init__(
         self,

@@ -290,12 +290,7 @@ def moments(
     most: int = 0,
     steps: Steps = ALL,
 ) -> Moments:
-    """The sums of some windows.
-
-    Args:
-        chosen: [N, 2] as `windows.of` gives them.
-        steps: ahead, of those of the horizon.
-    """
+    """The sums of some windows [N, 2], for some steps ahead."""
     size, horizon = windows.lookback + 1 + level, len(np.arange(windows.horizon)[steps])
     gapped = int(windows.with_gaps(chosen).sum())
     share = max(
@@ -420,11 +415,7 @@ def better(errors: np.ndarray, others: np.ndarray) -> bool:
 def judge(
     windows: SeriesWindows, lookbacks: Sequence[int], *, most: int = 0, steps: Steps = ALL
 ) -> FormErrors:
-    """The errors of every form.
-
-    Args:
-        lookbacks: numbers of rows that a form may read, at most the windows' own.
-    """
+    """The errors of every form that reads one of the lookbacks, at most the windows' own."""
     pieces = _pieces(windows, most, steps)
     valid = moments(windows, windows.of(1), level=True, most=most, steps=steps)
     fits, stretches = [], []

@@ -318,13 +318,7 @@ UNSEEN = (
 
 
 class ForecastTask(Task):
-    """Series to forecasts.
-
-    Args:
-        data: series and windows.
-        model: forecaster and head.
-        decoding: the quantiles to write.
-    """
+    """Series to forecasts."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     evaluation: ClassVar = ForecastEvaluation

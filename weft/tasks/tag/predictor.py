@@ -187,7 +187,8 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         Raises:
             DataError: it has no words.
         """
-        listed = isinstance(raw, Iterable) and not isinstance(raw, dict | set)
+        axes = getattr(raw, "ndim", 1)
+        listed = axes > 0 and isinstance(raw, Iterable) and not isinstance(raw, dict | set)
         if not isinstance(raw, str) and not (listed and all(isinstance(one, str) for one in raw)):
             raise place.refuse(f"expected a text, or a list of words, got {kind_of(raw)}")
         words = raw.split() if isinstance(raw, str) else list(raw)
