@@ -189,7 +189,7 @@ def test_a_model_trained_with_a_glossary_follows_what_its_sources_say(updates: i
     report = weft("evaluate", run, *options, "--beam", 1).out
     assert "greedy, glossary" in report and "terms annotate" in report and "terms of the glossary" in report
     answer = weft("predict", run, *options, "--alignments", tmp_path / "a", stdin=text)
-    assert "count the annotations" in refused(answer)
+    assert "count the words that they write" in refused(answer)
 
 
 def test_only_a_model_of_annotated_sources_takes_annotations(trained: Path, terms: Path) -> None:

@@ -96,3 +96,18 @@ def test_texts_classes_and_tags_of_several_files_are_read_in_order(tmp_path: Pat
 def test_python_takes_the_same_list(memories: Path) -> None:
     found = weft.check([str(memories / "a.tsv"), memories / "b.tmx"], "translate")
     assert found.lines == {str(memories / "a.tsv"): 2, str(memories / "b.tmx"): 2}
+
+
+def test_init_counts_what_is_in_files_before_too(tmp_path: Path) -> None:
+    files = {
+        "language": [[f"a line of words {n}\n" for n in (*range(12), *range(2 * part))] for part in (0, 1)],
+        "tag": [[f"word{n}\tNOUN\n\n" for n in range(part, 7 + part)] for part in (0, 5)],
+    }
+    told = {"language": "14 of 14 are in the files before it", "tag": "2 of 7 are in the files before it"}
+    for task, parts in files.items():
+        named = [tmp_path / f"{task}{number}.txt" for number in range(2)]
+        for name, lines in zip(named, parts, strict=True):
+            name.write_text("".join(lines))
+        out = tmp_path / f"{task}.yaml"
+        found = run("init", task, *named, "--no-trial", "--output", out, code=0)
+        assert f"{named[1]}: {told[task]}" in found.out, task

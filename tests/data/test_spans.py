@@ -69,6 +69,9 @@ def test_what_a_record_lacks_is_named_with_its_line(tmp_path: Path) -> None:
         assert str(error.value).startswith(f"{path}:2:"), told
     path.write_text(json.dumps({"tokens": ["\ud83d"], "ner_tags": ["O"]}) + "\n")
     assert "a.jsonl:1: expected whole characters" in refused(weft("init", "tag", path))
+    listed = {"classes": ["X"], "annotations": [None, ["Ann ran.", {"entities": [[0, 3, "X"]]}]]}
+    (tmp_path / "page.json").write_text(json.dumps(listed))
+    assert [one.tags for one in read_sentences(tmp_path / "page.json")] == [["B-X", "O", "O"]]
     rejected = {**RECORDS["prodigy.jsonl"], "answer": "reject"}  # type: ignore[dict-item]
     path.write_text(json.dumps(rejected) + "\n" + json.dumps(RECORDS["prodigy.jsonl"]) + "\n")
     assert [one.first for one in read_sentences(path)] == [2]

@@ -224,6 +224,13 @@ def test_a_setting_that_a_program_lacks_is_refused_by_name(
         check_search(given.opened, to, own)
 
 
+def test_a_program_names_a_code_that_became_part_of_a_word(translator: Exported) -> None:
+    kept = translator.program.kept
+    assert kept.lost_codes("alpha F5, Cmd+Q, 19.99 EUR", "uno5, Cmd+., 19,99 €") == ["F5", "Q"]
+    assert kept.lost_codes("alpha F5, Cmd+Q", "uno F5 (Cmd+Q)") == []
+    assert "lacks F5 " in kept.lacking("alpha F5", "uno5")
+
+
 @pytest.mark.parametrize("to", ["onnx", "web"])
 @pytest.mark.parametrize("name", ["diverse", "shortlist"])
 def test_a_program_asks_before_it_is_written(to: str, name: str, translator: Exported) -> None:

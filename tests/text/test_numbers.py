@@ -74,6 +74,10 @@ def test_wrong_numbers_become_those_that_their_words_look_at() -> None:
     assert replaced(source, found, ENGLISH_SPANISH) == "250 páginas, la 14"
     weights[:] = 1 / len(read)  # looks everywhere: the only number that is wrong
     assert replaced(source, found, ENGLISH_SPANISH) == "250 páginas, la 14"
+    source, target = "Press F5 to go.", "Presione5 para ir."
+    assert replaced(source, WrittenSentence(target, proportional(source, target)), ENGLISH_SPANISH) == (
+        "Presione F5 para ir."
+    )
 
 
 def test_what_makes_it_worse_is_left_out() -> None:

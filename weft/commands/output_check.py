@@ -38,6 +38,12 @@ class OutputPath(click.Path):
         super().__init__(path_type=Path)
         self.folder, self.drawn = folder, drawn
 
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The path; no file is called -, which elsewhere is standard output."""
+        if value == "-":
+            self.fail("expected the name of a file, got -; standard output is /dev/stdout", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 def output_option(*names: str, folder: bool = False, **about: Any) -> Callable[..., Any]:
     """An option that names a file to write, or a folder of such files."""

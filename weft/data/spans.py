@@ -64,6 +64,8 @@ def _records(path: Path) -> Iterator[tuple[int, Any, str]]:
         text = "\n".join(read_lines(path))
         with suppress(ValueError, RecursionError):  # else a record on each line, in spite of the name
             found = json.loads(text)
+            if isinstance(found, dict) and isinstance(found.get("annotations"), list) and "classes" in found:
+                found = [one for one in found["annotations"] if one]  # of an annotation page for spaCy
             records = found if isinstance(found, list) else [found]
             yield from ((number, one, json.dumps(one)) for number, one in enumerate(records, 1))
             return

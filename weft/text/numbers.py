@@ -144,7 +144,8 @@ def _exchanged(text: str, links: Links, lacking: list[Number], added: list[Numbe
         places.append((added[row], lacking[column]))
         shares[row], shares[:, column] = -1, -1
     for one, other in sorted(places, reverse=True):
-        text = text[: one.begin] + other.text + text[one.end :]
+        within = text[: one.begin][-1:].isalnum()  # "Presione5" in place of "Presione F5"
+        text = text[: one.begin] + " " * within + other.text + text[one.end :]
     return text
 
 

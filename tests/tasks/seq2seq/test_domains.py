@@ -1,12 +1,15 @@
 """Domains and weights of training files: sources name the domain of their file, and a search may name one."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
+from weft.config.recipe import read_recipe
 from weft.errors import ConfigError
+from weft.run.training import check_recipe
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.domains import in_domain
 
@@ -79,6 +82,19 @@ def test_a_search_names_a_domain_of_the_model(tmp_path: Path) -> None:
     plain = weft("predict", run, "--scores", stdin=b"alpha\n\n12\n", code=0)
     named = weft("predict", run, "--scores", "--domain", "legal", stdin=b"alpha\n\n12\n", code=0)
     assert len(named.lines) == 3 and named.lines[0] != plain.lines[0] and named.lines[1:] == plain.lines[1:]
+    (tmp_path / "a.txt").write_text("alpha\n")
+    weft(
+        "predict",
+        run,
+        "--domain",
+        "legal",
+        "--document",
+        tmp_path / "a.txt",
+        "-o",
+        tmp_path / "b.txt",
+        code=0,
+    )
+    assert (tmp_path / "b.txt").read_text().strip() == named.lines[0].partition("\t")[2].strip()
     said = refused(weft("predict", run, "--domain", "help", stdin=b"alpha\n"))
     assert "--domain: expected one of legal, got help" in said
     assert "domain legal" in weft("evaluate", run, "--domain", "legal", code=0).out
@@ -91,5 +107,10 @@ def test_init_writes_a_domain_for_each_file(memories: Path, monkeypatch: pytest.
     weft("init", "translate", "legal.tsv", "help.tsv", "--domains", code=0)
     said = (memories / "en-es.yaml").read_text()
     assert "domains: {legal.tsv: legal, help.tsv: help} " in said
+    quick = shlex.split(next(line for line in said.split("\n") if "weft train help-demo" in line)[1:])
+    assert quick[:4] == ["weft", "train", "help-demo", "data.corpus=null"]
+    task = check_recipe(read_recipe(quick[2], quick[3:])).task
+    assert task.data.train == ["legal.tsv", "help.tsv"] and task.data.hold_out == 20  # type: ignore[attr-defined]
+    assert "expected the name of a file, got -" in refused(weft("init", "translate", "help.tsv", "-o", "-"))
     said = refused(weft("init", "translate", "legal.tsv", "--domains", "--output", "other.yaml"))
     assert "--domains: expected two training files or more, got 1" in said

@@ -42,7 +42,14 @@ export class Kept {
     if (!this.parts) return [];
     const found = (one, all) => all.includes(one) && all.splice(all.indexOf(one), 1), given = answer.match(this.forms) ?? [];
     const lost = (text.match(this.forms) ?? []).filter((one) => !found(one, given));
-    return [...lost, ...this.numbers(text, answer), ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
+    const codes = this.lostCodes(text, answer), groups = this.numbers(text, answer).filter((one) => !codes.some((code) => code.includes(one)));
+    return [...lost, ...codes, ...groups, ...[...this.unknown(text)].filter((one) => !answer.includes(one))];
+  }
+
+  // The codes and keys of a text that its answer lacks, beside amounts, which languages write otherwise.
+  lostCodes(text, answer) {
+    const names = (this.without(text).match(this.codes) ?? []).map((one) => one.split('+').at(-1).trim()).filter((one) => /^[A-Za-z](\S*\d\S*)?$/.test(one));
+    return names.filter((one) => !new RegExp(`(?<!\\w)${one.replace(/[.$-]/g, '\\$&')}(?!\\w)`).test(answer));
   }
 
   // The groups of digits that one of two texts has and the other lacks.

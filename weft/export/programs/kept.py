@@ -69,6 +69,12 @@ class KeptSource:
         reads = self.order is not None or any(map(str.isalpha, self.known))
         return reads and not any(map(str.isalpha, "".join(rest)))
 
+    def lost_codes(self, text: str, answer: str) -> list[str]:
+        """The codes and keys of a text that its answer lacks; not amounts, which differ between languages."""
+        names = [one.group().split("+")[-1].strip() for one in self.codes.finditer(self.forms.sub(" ", text))]
+        known = [one for one in names if re.fullmatch(r"[A-Za-z](\S*\d\S*)?", one)]
+        return [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", answer, re.ASCII)]
+
     def lacking(self, text: str, answer: str) -> str:
         """What an answer lacks of its text, as a sentence; empty if it lacks nothing."""
         if not self.parts:
@@ -77,7 +83,9 @@ class KeptSource:
         unknown = [mark for mark in dict.fromkeys(self.unknown(text)) if mark not in answer]
         # groups of digits: their separators differ between languages
         digits = [Counter(re.findall(r"\d+", self.forms.sub(" ", each))) for each in (text, answer)]
-        lost = [*(wanted - given).elements(), *(digits[0] - digits[1]).elements(), *unknown]
+        codes = self.lost_codes(text, answer)
+        groups = [one for one in (digits[0] - digits[1]).elements() if not any(one in code for code in codes)]
+        lost = [*(wanted - given).elements(), *codes, *groups, *unknown]
         if lost:
             return f"the answer lacks {' '.join(lost[:10])} of the text; correct it"
         added = [*(digits[1] - digits[0]).elements()]

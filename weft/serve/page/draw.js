@@ -33,8 +33,10 @@ const DRAW = {
       node.onmouseleave = node.onblur = () => look(false);
       words.append(node);
     });
-    const note = done.weights.length ? `Hover over a word to see its attention (${done.shown}); click it to replace it.`
-      : "This model has no attention to show. Click a word to replace it.";
+    const [looks, click] = matchMedia("(hover: none)").matches ? ["Tap a word to see its attention", "Tap"]
+      : ["Hover over a word to see its attention", "Click"];
+    const note = done.weights.length ? `${looks} (${done.shown}); ${click.toLowerCase()} it to replace it.`
+      : `This model has no attention to show. ${click} a word to replace it.`;
     const copies = done.copied ? " Words with a dotted line were copied from the source." : "";
     words.addEventListener("keydown", walk);
     panel.append(words, source, hint(note + copies));

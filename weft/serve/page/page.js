@@ -46,7 +46,7 @@ function choose() {
   }[task] || "Your text";
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
   at("open").textContent = files ? "Choose a file" : translates(some[0]) ? "Open a text or a document" : "Open a text file";
-  at("open").hidden = !some.length || task === "forecast";
+  at("open").hidden = at("drop").hidden = !some.length || task === "forecast";
   at("file").accept = files || (translates(some[0]) ? "" : "text/*,.txt,.md,.csv,.tsv");
   const examples = (some[0] && some[0].examples) || [];
   at("examples").replaceChildren(...examples.map(example));
@@ -54,6 +54,13 @@ function choose() {
   at("text-label").hidden = Boolean(files) && some.every((one) => READS_FILES[one.task]);
   show_languages(some);
   terms_of_language();
+}
+
+// The text of a link to this page, such as /#text=Open%20the%20file.
+function linked() {
+  try {
+    return location.hash.startsWith("#text=") ? decodeURIComponent(location.hash.slice(6)) : "";
+  } catch { return ""; } // not encoded as a link is
 }
 
 function example(text) {
@@ -206,5 +213,9 @@ function begin() {
   at("text").focus();
   setInterval(() => { if (chosen().some((one) => !one.ready)) list(); }, 5000);
   listen_for_files();
-  return list().then(() => runs);
+  return list().then(() => {
+    const text = linked();
+    if (text) { at("text").value = text; ask(); }
+    return runs;
+  });
 }

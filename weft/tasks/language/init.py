@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import regex
 
 from weft.data.plain import PlainText, no_words
-from weft.data.several import called
+from weft.data.several import called, repeats
 from weft.errors import DataError
 from weft.tasks.init import (
     TEST,
@@ -76,7 +76,8 @@ class LanguageInit(TemplateInit):
         kind: Kind | None = given["kind"]
         lines = _Lines(train)
         seen = lines.survey()
-        for note in lines.text.notes:
+        texts = [(str(file), filter(str.strip, PlainText(file))) for file in each(train)]
+        for note in [*lines.text.notes, *(repeats(texts) if texts[1:] else ())]:
             say(note)
         for path in (valid, test):
             if path is not None:

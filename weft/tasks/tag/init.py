@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from weft.data.conll import form_of
 from weft.data.conllu import Column, read_sentences
+from weft.data.several import repeats
 from weft.errors import DataError
 from weft.metrics.span_f1 import are_spans
 from weft.tasks.init import (
@@ -69,6 +70,12 @@ class TagInit(TemplateInit):
             which = "the column behind the words" if form.word else "the last of its columns"
             others = "" if form.word else "; --column pos and chunk name others"
             say(f"{read[0]}: {which} is learnt (ner){others}")
+        texts = [(str(path), read_sentences(path, column=column)) for path in read]
+        again = (
+            (name, ((*one.forms, *(one.tags or ())) for one in text if one.forms)) for name, text in texts
+        )
+        for note in repeats(again) if read[1:] else ():
+            say(note)
         sentences = words = documents = 0
         tags: set[str] = set()
         for file, one in ((path, one) for path in read for one in read_sentences(path, column=column)):

@@ -1,6 +1,7 @@
 """`weft init translate`: a recipe for a user's parallel text."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -10,7 +11,7 @@ from weft.data.guess import columns_of, sides_of
 from weft.data.language_guess import SIDES, code_of
 from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
-from weft.data.several import inside
+from weft.data.several import inside, is_folder
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.data.tables import TableFile, is_table
@@ -173,6 +174,7 @@ def recipe(
             "pairs": f"{seen.texts:,}",
             "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
+            "quick": _quick(train, valid, source, target, examples_held_out(seen.texts)),
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
@@ -191,6 +193,20 @@ def recipe(
     )
 
 
+def _quick(train: Train, valid: Path | None, source: str, target: str, every: int) -> str:
+    """The command that trains the demo's model on this text, which takes minutes."""
+    listed = quoted(train) if isinstance(train, Path) else f"[{', '.join(map(quoted, train))}]"
+    held = f"hold_out={every}" if valid is None else f"valid={quoted(valid)}"
+    settings = (
+        "corpus=null",
+        f"source={quoted(source)}",
+        f"target={quoted(target)}",
+        f"train={listed}",
+        held,
+    )
+    return shlex.join(["weft", "train", "help-demo", *(f"data.{one}" for one in settings)])
+
+
 def _domains(train: Train) -> str:
     """The domains of training files, called after these."""
     assert not isinstance(train, Path)
@@ -205,6 +221,8 @@ def _domains(train: Train) -> str:
 def _meaning(train: Train, source: str, target: str) -> str:
     if not isinstance(train, Path):
         return f"their pairs in {source} and {target}; data.mixed weighs files"
+    if is_folder(train):
+        return f"all files in it, {source} and {target}"
     if is_table(train):
         table = TableFile(train)
         named = pair_columns(table, source, target).header or len(table.names()) > 2
