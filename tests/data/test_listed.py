@@ -189,3 +189,21 @@ def test_two_files_of_one_name_are_not_guessed(tmp_path: Path) -> None:
         read_captions(tmp_path / "z.csv")
     (tmp_path / "x.csv").write_text("image,caption\na.png,dark\n")
     assert read_captions(tmp_path / "x.csv")[0].path == tmp_path / "x" / "a.png"
+
+
+def test_a_folder_of_kaldi_and_annotations_of_coco_are_checked(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", np.ones(80) / 9, 8000)
+    (tmp_path / "text").write_text("u1 go now\n")
+    (tmp_path / "wav.scp").write_text("u1 a.wav\n")
+    found = check_recordings([tmp_path])
+    assert (found.counts, found.lines) == ({}, {str(tmp_path): 1})
+    for folder in ("annotations", "val2014"):
+        (tmp_path / folder).mkdir()
+    Image.new("RGB", (5, 5)).save(tmp_path / "val2014" / "a.jpg")
+    whole = {
+        "images": [{"id": 7, "file_name": "a.jpg"}],
+        "annotations": [{"image_id": 7, "caption": "dark"}],
+    }
+    (tmp_path / "annotations" / "captions.json").write_text(json.dumps(whole))
+    (one,) = read_captions(tmp_path / "annotations" / "captions.json")
+    assert (one.path, one.number) == (tmp_path / "val2014" / "a.jpg", 7)

@@ -71,5 +71,6 @@ def read_captions(
 def folders(path: Path, images: Path | None = None) -> list[Path]:
     """Folders to search for the images that a file names; see `read_captions`."""
     if images is None:
-        return [path.parent, *archive.folders(path.parent / "images.zip")]
+        above = [path.parent.parent] if path.parent.name == "annotations" else []  # as COCO is unpacked
+        return [path.parent, *archive.folders(path.parent / "images.zip"), *above]
     return archive.folders(images) or [images]

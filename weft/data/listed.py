@@ -141,7 +141,7 @@ def listed(
         language: which text to take of records with texts in several languages.
         textless: whether rows may have a file alone.
     """
-    path = path / "text" if (path / "wav.scp").is_file() else path
+    path = _in_folder(path)
     finder = FileFinder(path, [path.parent] if where is None else where, form.endings)
     if (whole := _nested(path, form)) is not None:
         rows = _of_files(path, whole, form)
@@ -163,6 +163,11 @@ def listed(
             name = _NUMBERED.sub(r"\1", _ROOT.sub("", files.get(row.file, row.file).strip()))
             text = " ".join(row.text.split())
             yield row._replace(file=name, text=text, path=finder.find(name))
+
+
+def _in_folder(path: Path) -> Path:
+    """The list in a folder of Kaldi; any other path as it is."""
+    return path / "text" if (path / "wav.scp").is_file() else path
 
 
 def _line_form(path: Path, form: ListForm, finder: FileFinder) -> Callable[[str], list[str]] | None:
@@ -310,6 +315,7 @@ def columns(table: TableFile, form: ListForm, language: str = "") -> tuple[int, 
 
 def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
+    path = _in_folder(path)
     if _nested(path, form) or _line_form(path, form, FileFinder(path, [path.parent], form.endings)):
         return ()
     table = TableFile(path)
