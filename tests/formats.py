@@ -8,7 +8,9 @@ docs/reference/formats.md.
 import csv
 import io
 import json
-from collections.abc import Callable
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,18 @@ from odf.text import P
 from PIL import Image
 
 from weft.data.audio import read_paths, read_sound, read_spoken
+from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
-from weft.data.images import read_picture
+from weft.data.images import read_folders, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText
 from weft.data.tables import TableFile
 from weft.data.vectors import read_vectors
+from weft.errors import DataWarning
+from weft.tasks.caption.task import CaptionTask
+from weft.tasks.images.task import ImagesTask
+from weft.tasks.speech.task import SpeechTask
 
 Pair = tuple[Any, Any]
 """What is read, and what was written."""
@@ -110,6 +117,16 @@ def picture(name: str, write: Callable[[Path], Any], want: list[list[int]]) -> C
     return run
 
 
+def guessed(said: str, run: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
+    """A file of which a warning says what is guessed."""
+
+    def run_warned(folder: Path) -> Pair:
+        with pytest.warns(DataWarning, match=said):
+            return run(folder)
+
+    return run_warned
+
+
 def turned(path: Path) -> None:
     """A grey picture that a phone stored upside down, with the note that it is."""
     exif = Image.Exif()
@@ -121,6 +138,19 @@ def plain(path: Path) -> None:
     """A grey picture, without loss."""
     how = {".webp": {"lossless": True}, ".jp2": {"irreversible": False}}.get(path.suffix, {})
     Image.fromarray(np.array([[10, 200], [30, 40]], np.uint8)).convert("RGB").save(path, **how)
+
+
+def twelve_bits(path: Path) -> None:
+    """A grey picture of a camera of 12 bits that does not say so."""
+    Image.fromarray(np.array([[0, 16], [2040, 4095]], np.uint16)).save(path)
+
+
+def named_bits(path: Path) -> None:
+    """A PNG whose chunk sBIT names 12 bits; its largest value would fit 11."""
+    Image.fromarray(np.array([[0, 16], [257, 2040]], np.uint16)).save(path)
+    content, chunk = path.read_bytes(), b"sBIT\x0c"
+    chunk = struct.pack(">I", 1) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    path.write_bytes(content[:33] + chunk + content[33:])
 
 
 def recording(
@@ -139,12 +169,54 @@ def recording(
     return run
 
 
-def librispeech(folder: Path) -> Pair:
-    soundfile.write(folder / "84-1-0000.flac", np.zeros(80), 8000)
-    (folder / "84-1.trans.txt").write_text("84-1-0000 GO  DO YOU HEAR\n")
-    found = [(one.file.name, one.text) for one in read_spoken(folder / "84-1.trans.txt")]
-    paths = [path.name for _, path in read_paths(folder / "84-1.trans.txt")]
-    return (found, paths), ([("84-1-0000.flac", "GO DO YOU HEAR")], ["84-1-0000.flac"])
+def spoken(
+    name: str, content: str, *files: str, others: Mapping[str, str] | None = None
+) -> Callable[[Path], Pair]:
+    """A list of recordings: the files and transcripts that are read, for training and for transcription."""
+
+    def run(folder: Path) -> Pair:
+        for each in files:
+            (folder / each).parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(folder / each, np.zeros(80), 8000)
+        for other, text in {**(others or {}), name: content}.items():
+            (folder / other).write_text(text)
+        found = [(one.file.relative_to(folder).as_posix(), one.text) for one in read_spoken(folder / name)]
+        paths = [path.relative_to(folder).as_posix() for _, path in read_paths(folder / name)]
+        assert SpeechTask.knows(folder / name)
+        return (found, paths), ([*zip(files, ("go now", "stop"), strict=True)], [*files])
+
+    return run
+
+
+def captioned(name: str, content: Any, folder_of: str = "") -> Callable[[Path], Pair]:
+    """A list of two captions of a picture and one of another."""
+
+    def run(folder: Path) -> Pair:
+        (folder / folder_of).mkdir(exist_ok=True)
+        for each in ("a.jpg", "b.jpg"):
+            Image.new("L", (2, 2)).save(folder / folder_of / each)
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+        found = [(one.path.name, one.captions) for one in read_captions(folder / name, split="train")]
+        assert CaptionTask.knows(folder / name)
+        return found, [("a.jpg", ["a dog, asleep", "a dog"]), ("b.jpg", ["two cats"])]
+
+    return run
+
+
+def classified(name: str, content: str, files: Sequence[str]) -> Callable[[Path], Pair]:
+    """A list, or folders, of a picture of a dog and one of a cat."""
+
+    def run(folder: Path) -> Pair:
+        for each in files:
+            (folder / each).parent.mkdir(parents=True, exist_ok=True)
+            Image.new("L", (2, 2)).save(folder / each)
+        if content:
+            (folder / name).write_text(content)
+            assert ImagesTask.knows(folder / name)
+        found = [(one.path.stem, one.label) for one in read_folders(folder / name)]
+        return sorted(found), [("1", "dog"), ("2", "cat")]
+
+    return run
 
 
 def each(*runs: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
@@ -334,6 +406,11 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             lambda path: Image.fromarray(np.array([[0, 257], [32639, 65535]], np.uint16)).save(path),
             [[0, 1], [127, 255]],
         ),
+        "12 bits in 16, `.png`, `.tif`": each(
+            guessed("read as 12 bits", picture("x.png", twelve_bits, [[0, 1], [127, 255]])),
+            guessed("read as 12 bits", picture("x.tif", twelve_bits, [[0, 1], [127, 255]])),
+            picture("named.png", named_bits, [[0, 1], [16, 127]]),
+        ),
         "palettes, `.gif`": picture(
             "x.png",
             lambda path: Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).convert("P").save(path),
@@ -351,8 +428,134 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "`.wav`, A-law, µ-law": each(recording("x.wav", "ULAW"), recording("y.wav", "ALAW")),
         "`.aiff`, `.caf`, `.au`": each(recording("x.aiff", "FLOAT"), recording("x.caf"), recording("x.au")),
         "`.flac`": recording("x.flac"),
-        "`.trans.txt`": librispeech,
         "`.ogg`, `.opus`": recording("x.ogg"),
         "`.mp3`": recording("x.mp3", shifted=True),
+    },
+    "Lists of recordings": {
+        "`FILE TAB TRANSCRIPT`": spoken("x.txt", "a.wav\tgo now\nb.wav\tstop\n", "a.wav", "b.wav"),
+        "`.csv` with `wav_filename`, `transcript`": spoken(
+            "x.csv",
+            "wav_filename,wav_filesize,transcript\nw/a.wav,204,go now\nw/b.wav,204,stop\n",
+            *("w/a.wav", "w/b.wav"),
+        ),
+        "`.tsv` with `path`, `sentence`": spoken(
+            "train.tsv",
+            "client_id\tpath\tsentence\tup_votes\nx\ta.mp3\tgo now\t2\ny\tb.mp3\tstop\t2\n",
+            *("clips/a.mp3", "clips/b.mp3"),
+        ),
+        "`.csv` with `ID`, `duration`, `wav`, `wrd`": spoken(
+            "x.csv",
+            "ID,duration,wav,spk_id,wrd\na,1,$data_root/w/a.wav,1,go now\nb,1,{data_root}/w/b.wav,1,stop\n",
+            *("w/a.wav", "w/b.wav"),
+        ),
+        "`.json` with a record for each `ID`": spoken(
+            "x.json",
+            json.dumps(
+                {
+                    "a": {"wav": "{data_root}/a.wav", "length": 1.0, "words": "go now"},
+                    "b": {"wav": "{data_root}/b.wav", "length": 1.0, "words": "stop"},
+                }
+            ),
+            *("a.wav", "b.wav"),
+        ),
+        "`.json`, `.jsonl` with `audio_filepath`, `text`": spoken(
+            "x.json",
+            '{"audio_filepath": "/their/w/a.wav", "duration": 1, "text": "go now"}\n'
+            '{"audio_filepath": "/their/w/b.wav", "duration": 1, "text": "stop"}\n',
+            *("w/a.wav", "w/b.wav"),
+        ),
+        "`metadata.csv`, `.jsonl` with `file_name`": spoken(
+            "metadata.csv", "file_name,transcription\na.wav,go now\nb.wav,stop\n", "a.wav", "b.wav"
+        ),
+        "`text` with `wav.scp`": spoken(
+            "text",
+            "a go now\nb stop\n",
+            *("s/a.wav", "s/b.flac"),
+            others={"wav.scp": "a s/a.wav\nb flac -c -d -s s/b.flac |\n"},
+        ),
+        "`.lst`": spoken("x.lst", "a w/a.wav 9.5 go now\nb w/b.wav 9 stop\n", "w/a.wav", "w/b.wav"),
+        "`.trans.txt`": spoken("84-1.trans.txt", "84-0 go  now\n84-1 stop\n", "84-0.flac", "84-1.flac"),
+        "`metadata.csv` with bars": spoken(
+            "metadata.csv", "a|1|go now\nb|2|stop\n", "wavs/a.wav", "wavs/b.wav"
+        ),
+        "`ID TAB TRANSCRIPT`": spoken(
+            "transcripts.txt", "9_1_0\tgo now\n9_1_1\tstop\n", "audio/9/9_1_0.flac", "audio/9/9_1_1.flac"
+        ),
+    },
+    "Lists of captions": {
+        "`IMAGE TAB CAPTION`": captioned("x.txt", "a.jpg\ta dog, asleep\na.jpg\ta dog\nb.jpg\ttwo cats\n"),
+        "`captions.txt` with `image`, `caption`": captioned(
+            "captions.txt", 'image,caption\na.jpg,"a dog, asleep"\na.jpg,a dog\nb.jpg,two cats\n', "Images"
+        ),
+        "`results.csv` with bars": captioned(
+            "results.csv",
+            "image_name| comment_number| comment\n"
+            "a.jpg| 0| a dog, asleep\na.jpg| 1| a dog\nb.jpg| 0| two cats\n",
+        ),
+        "`a.jpg#0 TAB CAPTION`": captioned(
+            "x.token.txt", "a.jpg#0\ta dog, asleep\na.jpg#1\ta dog\nb.jpg#0\ttwo cats\n"
+        ),
+        "`.json` with `images`, `annotations`": captioned(
+            "x.json",
+            {
+                "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
+                "annotations": [
+                    {"image_id": number, "caption": text}
+                    for number, text in ((1, "a dog, asleep"), (1, "a dog"), (2, "two cats"))
+                ],
+            },
+            "train2014",
+        ),
+        "`.json` with `images`, `sentences`": captioned(
+            "x.json",
+            {
+                "dataset": "flickr8k",
+                "images": [
+                    {
+                        "filename": name,
+                        "imgid": number,
+                        "split": split,
+                        "sentences": [{"raw": text, "tokens": text.split()} for text in texts],
+                    }
+                    for number, (name, split, texts) in enumerate(
+                        [
+                            ("a.jpg", "train", ["a dog, asleep", "a dog"]),
+                            ("b.jpg", "restval", ["two cats"]),
+                            ("a.jpg", "test", ["a dog at night"]),
+                        ]
+                    )
+                ],
+            },
+        ),
+        "`.json`, a list with `image`, `caption`": captioned(
+            "x.json",
+            [
+                {"image": "train/a.jpg", "caption": ["a dog, asleep", "a dog"], "image_id": "i1"},
+                {"image": "train/b.jpg", "caption": "two cats", "image_id": "i2"},
+            ],
+            "train",
+        ),
+        "`metadata.jsonl` with `file_name`, `text`": captioned(
+            "metadata.jsonl",
+            '{"file_name": "a.jpg", "text": "a dog, asleep"}\n{"file_name": "a.jpg", "text": "a dog"}\n'
+            '{"file_name": "b.jpg", "text": "two cats"}\n',
+        ),
+    },
+    "Pictures with classes": {
+        "a folder for each class": classified("x", "", ("x/dog/old/1.tga", "x/cat/2.jp2")),
+        "a folder with `train` and `test`": classified(
+            "x", "", ("x/train/dog/1.png", "x/train/cat/2.png", "x/test/cat/3.png")
+        ),
+        "`.csv` with `image`, `label`": classified(
+            "x.csv", "image,label\n1.jpg,dog\n2.jpg,cat\n", ["1.jpg", "2.jpg"]
+        ),
+        "`.csv` with `id`, `label`": classified(
+            "trainLabels.csv", "id,label\n1,dog\n2,cat\n", ("train/1.png", "train/2.png", "test/1.png")
+        ),
+        "`metadata.csv` with `file_name`, `label`": classified(
+            "metadata.csv",
+            "file_name,label\ntrain/1.png,dog\ntrain/2.png,cat\n",
+            ("train/1.png", "train/2.png"),
+        ),
     },
 }

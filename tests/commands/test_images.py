@@ -11,6 +11,8 @@ import weft as package
 from tests import toys
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
+from weft.errors import DataError, DataWarning
+from weft.tasks.images.data import ClassData
 
 
 def train(recipe: Path, *changes: str):
@@ -86,3 +88,73 @@ def test_init_lets_one_place_see_the_whole_picture(tmp_path: Path) -> None:
             Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(folder / "1.png")
         text = weft("init", "images", "--train", tmp_path / str(side), "-o", tmp_path / f"{side}.yaml").out
         assert f"sizes: {[32, 64, 128, 128, 128][:stages]}, non_local" in text
+
+
+def drawn(path: Path, *levels: int, how: str = "RGB", **options: object) -> None:
+    """A picture of 8 x 8 pixels, or a clip of several."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    first, *others = (
+        Image.fromarray(np.random.default_rng(level).integers(0, 256, (8, 8, 3), np.uint8))
+        for level in levels
+    )
+    first.convert(how).save(
+        path, **({"save_all": True, "append_images": others} if others else {}), **options
+    )
+
+
+def test_pictures_in_training_and_test_and_unknown_classes_are_named(tmp_path: Path) -> None:
+    for number in range(12):
+        drawn(tmp_path / "photos/train/cat" / f"{number}.png", number)
+        drawn(tmp_path / "photos/train/dog/old" / f"{number}.tga", number + 50)
+        drawn(tmp_path / "photos/test/Cat" / f"copy{number}.bmp", number)
+        drawn(tmp_path / "photos/test/dog" / f"{number}.png", number + 90)
+    train, test = tmp_path / "photos/train", tmp_path / "photos/test"
+    found = weft("data", "check", tmp_path / "photos", code=0).out
+    assert f"{train}: 24 pictures\n{test}: 24 pictures\n" in found
+    assert "warning: pictures that are also in an earlier folder or list: 12" in found
+    assert f"{test}/Cat/copy0.bmp: the same picture as {train}/cat/0.png" in found
+    assert (
+        f"{test}: 12 pictures of 'Cat', a class that {train} lacks, so their answers are wrong; is it 'cat'?"
+        in found
+    )
+    assert found.count("the same picture") == 3 and "and 9 more" in found
+    assert weft("data", "check", train, test, "--all", code=0).out.count("the same picture") == 12
+    answer = weft("init", "images", tmp_path / "photos", "-o", tmp_path / "x.yaml", code=0)
+    written = (tmp_path / "x.yaml").read_text()
+    assert (
+        f"train: {train}" in written and f"test: {test}" in written and "2 classes, 24 pictures" in answer.out
+    )
+    assert f"data check {train} {test} --task images" in answer.out
+
+
+def test_a_gif_among_pictures_is_a_picture_and_short_clips_are_named(tmp_path: Path) -> None:
+    for number in range(6):
+        drawn(tmp_path / "mixed/a" / f"{number}.jpg", number)
+        drawn(tmp_path / "mixed/b" / f"{number}.gif", number, how="P")
+        drawn(tmp_path / "clips/a" / f"{number}.gif", *range(3 + number, 6 + number))
+        drawn(tmp_path / "clips/b" / f"{number}.gif", *range(20 + number, 23 + number))
+    assert "no problems found" in weft("data", "check", tmp_path / "mixed", code=0).out
+    assert ClassData(train="mixed", folder=tmp_path).load("train").pixels.shape[1:] == (8, 8, 3)
+    drawn(tmp_path / "clips/b/short.gif", 3, 5)
+    (tmp_path / "clips/b/c d.mp4").write_bytes(b"video")
+    found = weft("data", "check", tmp_path / "clips", code=0).out
+    assert "short.gif: 2 x 8 x 8 x 3, but" in found and "set data.frames" in found
+    assert f"convert it: ffmpeg -i '{tmp_path}/clips/b/c d.mp4' -r 8 '{tmp_path}/clips/b/c d.gif'" in found
+    with pytest.warns(DataWarning, match="left out 1 file that"), pytest.raises(DataError, match="frames"):
+        ClassData(train="clips", folder=tmp_path).load("train")
+
+
+def test_a_list_of_pictures_with_classes_trains_and_is_evaluated(tmp_path: Path) -> None:
+    rows = []
+    for number in range(20):
+        drawn(tmp_path / "train" / f"{number}.png", number)
+        rows.append(f"{number},{'dog' if number % 2 else 'cat'}\n")
+    (tmp_path / "train.csv").write_text("id,breed\n" + "".join(rows))
+    checked = weft("data", "check", tmp_path / "train.csv", code=0).out
+    assert "columns 'id' and 'breed' are read as image and label" in checked and "20 pictures" in checked
+    weft("init", "images", tmp_path / "train.csv", "-o", tmp_path / "x.yaml", code=0)
+    data = ClassData(train=str(tmp_path / "train.csv"), hold_out=10)
+    assert (len(data.load("train").labels), len(data.load("valid").labels)) == (18, 2)
+    (tmp_path / "several.csv").write_text("image,cat,dog\n0.png,1,0\n")
+    answer = weft("data", "check", tmp_path / "several.csv", "--task", "images", code=1)
+    assert "expected 2 columns (IMAGE TAB LABEL), or a header with image and label, got 3" in answer.out

@@ -17,6 +17,8 @@ from weft.data.audio import SPOKEN, read_paths, read_spoken
 from weft.data.captions import read_captions
 from weft.data.listed import columns_note
 from weft.errors import DataError, DataWarning
+from weft.tasks.pictures.data import check_captions
+from weft.tasks.speech.data import check_recordings
 
 ROWS = [("a.png", 'a "red" dog, asleep'), ("b c.png", "two\ncats"), ("a.png", "a dog")]
 
@@ -114,8 +116,8 @@ def test_a_zip_from_macos_holds_only_its_pictures(tmp_path: Path) -> None:
 
 def test_recordings_of_common_voice_and_captions_of_flickr_are_found(tmp_path: Path) -> None:
     (tmp_path / "clips").mkdir()
-    for name in ("a.wav", "b.wav"):
-        soundfile.write(tmp_path / "clips" / name, np.ones(800) / 9, 8000)
+    for number, name in enumerate(("a.wav", "b.wav")):
+        soundfile.write(tmp_path / "clips" / name, np.ones(800 + number) / 9, 8000)
     table = tmp_path / "train.tsv"
     table.write_text("client_id\tpath\tsentence\tup_votes\nx\ta.wav\tthe dog\t2\nx\tb.wav\tthe house\t2\n")
     assert [one.file for one in read_spoken(table)] == [
@@ -145,3 +147,63 @@ def test_a_report_names_the_columns_of_a_list(name: str, text: str, said: str, t
     (tmp_path / name).write_text(text)
     wanted = (f"{tmp_path / name}: {said} are read as file and transcript",) if said else ()
     assert columns_note(tmp_path / name, SPOKEN) == wanted
+
+
+def test_equal_recordings_and_pictures_in_two_lists_are_named(tmp_path: Path) -> None:
+    tone = (9000 * np.sin(np.arange(800))).astype(np.int16)
+    for name in ("a.wav", "b.flac"):
+        soundfile.write(tmp_path / name, tone, 8000)
+    (tmp_path / "train.txt").write_text("a.wav\tone\n")
+    (tmp_path / "test.txt").write_text("b.flac\tone\n")
+    found = check_recordings([tmp_path / "train.txt", tmp_path / "test.txt"])
+    assert [str(one) for one in found.findings] == [
+        f"{tmp_path}/test.txt:1: b.flac is also at {tmp_path}/train.txt:1"
+    ]
+    for name in ("p.png", "q.bmp"):
+        Image.new("RGB", (5, 5), "red").save(tmp_path / name)
+    (tmp_path / "train.csv").write_text("image,caption\np.png,red\np.png,all red\n")
+    (tmp_path / "test.csv").write_text("image,caption\nq.bmp,red\n")
+    said = check_captions([tmp_path / "train.csv", tmp_path / "test.csv"])
+    assert [str(one) for one in said.findings] == [f"{tmp_path}/q.bmp: the same picture as {tmp_path}/p.png"]
+    (tmp_path / "valid.csv").write_text("image,caption\np.png,crimson\n")
+    again = check_captions([tmp_path / "train.csv", tmp_path / "valid.csv"])
+    assert [str(one) for one in again.findings] == [f"{tmp_path}/p.png: is in {tmp_path}/valid.csv too"]
+
+
+def test_what_kaldi_does_not_read_itself_is_refused_with_a_way(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("u1 go now\nu2 stop\n")
+    (tmp_path / "wav.scp").write_text("u1 sph2pipe -f wav u1.sph |\nr a.wav\n")
+    with pytest.raises(DataError, match=r"text:1: expected u1 in wav\.scp with a file or a command of cat, "):
+        list(read_spoken(tmp_path))
+    (tmp_path / "segments").write_text("u1 r 0 1\n")
+    with pytest.raises(DataError, match="cut them with Kaldi's extract-segments"):
+        list(read_spoken(tmp_path / "text"))
+
+
+def test_two_files_of_one_name_are_not_guessed(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        Image.new("RGB", (5, 5)).save(tmp_path / folder / "a.png")
+    (tmp_path / "z.csv").write_text("image,caption\na.png,dark\n")
+    with pytest.raises(DataError, match=r"no such picture .*a\.png"):
+        read_captions(tmp_path / "z.csv")
+    (tmp_path / "x.csv").write_text("image,caption\na.png,dark\n")
+    assert read_captions(tmp_path / "x.csv")[0].path == tmp_path / "x" / "a.png"
+
+
+def test_a_folder_of_kaldi_and_annotations_of_coco_are_checked(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", np.ones(80) / 9, 8000)
+    (tmp_path / "text").write_text("u1 go now\n")
+    (tmp_path / "wav.scp").write_text("u1 a.wav\n")
+    found = check_recordings([tmp_path])
+    assert (found.counts, found.lines) == ({}, {str(tmp_path): 1})
+    for folder in ("annotations", "val2014"):
+        (tmp_path / folder).mkdir()
+    Image.new("RGB", (5, 5)).save(tmp_path / "val2014" / "a.jpg")
+    whole = {
+        "images": [{"id": 7, "file_name": "a.jpg"}],
+        "annotations": [{"image_id": 7, "caption": "dark"}],
+    }
+    (tmp_path / "annotations" / "captions.json").write_text(json.dumps(whole))
+    (one,) = read_captions(tmp_path / "annotations" / "captions.json")
+    assert (one.path, one.number) == (tmp_path / "val2014" / "a.jpg", 7)

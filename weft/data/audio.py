@@ -10,7 +10,6 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,10 +18,9 @@ import numpy as np
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.held import folder_of
 from weft.data.lines import read_lines
-from weft.data.listed import columns, inside, is_librispeech, is_ljspeech, listed
+from weft.data.listed import ListForm, listed
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.data.report import Finding
-from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError, DataError, DataWarning
 from weft.store.digests import note
 
@@ -32,8 +30,8 @@ SOUNDS = (
 )
 """Extensions of recordings; any other file is a list of them."""
 
-SPOKEN = "FILE TAB TRANSCRIPT"
-"""A line of a list of recordings."""
+SPOKEN = ListForm("file", "transcript", SOUNDS)
+"""A list of recordings."""
 
 BLOCK = 2**16  # samples read at a time
 
@@ -193,7 +191,7 @@ def _broken(path: Path, start: bytes, why: str) -> DataError:
 
 
 def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
-    """Read a list FILE TAB TRANSCRIPT, see listed.py; file names are relative to the list's folder."""
+    """Read a list of recordings with transcripts, see listed.py; names are relative to the list's folder."""
     source = Path(path)
     for row in listed(source, SPOKEN):
         if isinstance(row, Finding):
@@ -201,32 +199,26 @@ def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
         if not row.text:
             why = f"no transcript of {row.file}; write what is said, or remove the line"
             raise DataError(why, path=path, line=row.number)
-        yield ListedRecording(source.parent / row.file, row.text, source, row.number)
+        yield ListedRecording(row.path or source.parent / row.file, row.text, source, row.number)
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
     """The recordings of an input with their line numbers: one recording, or a list with a file per line.
 
-    Of a list, only the column of the files is read: see listed.py; without a header it is the first.
+    Of a list, only the files are read: see listed.py; without a header they are the first column.
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        kind = kind_of_file(path)
-        if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
-            yield 1, path
-            return
-        if is_ljspeech(path) or is_librispeech(path):
-            yield from ((row.line, row.file) for row in read_spoken(path))
-            return
-        if is_table(path):
-            table = TableFile(path)
-            file, _, header = columns(table, SPOKEN)
-            rows = islice(table, header, None)
-            names = ((row.number, row.cells[file].strip()) for row in rows)
-            folder = folder_of(path)
-            yield from ((number, folder / inside(folder, name)) for number, name in names)
-            return
-    folder = Path(source).parent if isinstance(source, str | Path) else Path()
-    for number, line in enumerate(read_lines(source), 1):
-        if line.strip():
-            yield number, folder / line.split("\t")[0].strip()
+    if not isinstance(source, str | Path):
+        for number, line in enumerate(read_lines(source), 1):
+            if line.strip():
+                yield number, Path(line.split("\t")[0].strip())
+        return
+    path = Path(source)
+    kind = kind_of_file(path)
+    if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
+        yield 1, path
+        return
+    folder = folder_of(path)
+    for row in listed(path, SPOKEN, where=[folder], textless=True):
+        if isinstance(row, Finding):
+            raise row.error()
+        yield row.number, row.path or folder / row.file

@@ -1,12 +1,13 @@
 """Read images and video clips from files, with or without classes.
 
 Pillow reads them. Every image becomes upright, [height, width, 3] uint8, on white where it is transparent.
-With classes, a folder has one subfolder per class.
+With classes, a folder has one subfolder per class, or a list names them.
 Read next: pixels.py; captions.py; shapes.py, generated images.
 """
 
 import base64
 import io
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,17 +19,28 @@ from PIL import Image, UnidentifiedImageError
 
 from weft.data import archive
 from weft.data.files import unreadable
+from weft.data.guess import LABELS
+from weft.data.listed import SPLITS, ListForm, listed
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
+from weft.data.report import Finding
 from weft.errors import DataError, DataWarning
 from weft.store.digests import note
+from weft.wording import plural
 
 PICTURES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".webp", ".tif", ".tiff", ".avif"),
-    *(".ppm", ".pgm", ".pbm", ".pnm"),
+    *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".jp2", ".j2k", ".dib", ".apng"),
     *(".heic", ".heif"),  # which Pillow cannot read: the error says what to type
 )
 CLIPS = (".gif", ".npy")
+VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".m4v", ".wmv")
+
+LABELLED = ListForm(
+    *("image", "label", (*PICTURES, *CLIPS)),
+    others=(*LABELS, "species", "breed", "labels", "class_name", "category_name", "diagnosis"),
+)
+"""A list of pictures or clips with their classes."""
 
 
 class LabelledImage(NamedTuple):
@@ -41,7 +53,8 @@ class LabelledImage(NamedTuple):
 def read_picture(path: Path, size: int | None = None) -> np.ndarray:
     """Read an image as [height, width, 3] uint8, upright as its EXIF says, on white if it is transparent.
 
-    16-bit grey values are divided by 257. Floats are grey values from 0 to 1 or, if one is above 1, to 255.
+    Grey values of 16 bits are scaled by the bits that the file names, else by the 8, 10, 12, 14 or 16 bits
+    that the largest needs, with a warning. Floats are grey values from 0 to 1 or, if one is above 1, to 255.
 
     Args:
         path: any format that Pillow reads, also inside a .zip (photos.zip/cat.png).
@@ -61,17 +74,15 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
         ((5, 7, 3), (3, 3, 3))
     """
     with _opened(path) as file:
-        found = pixels(file, size, path)
+        found = pixels(file, size, path, notes := [])
         several = 1
         if file.format != "MPO":  # a photo with a second view or a depth map
             with suppress(*BROKEN):
                 several = int(getattr(file, "n_frames", 1))
     if several > 1:
-        warnings.warn(
-            f"{path}: has {several} frames or pages; of such files only the first is read",
-            DataWarning,
-            stacklevel=1,
-        )
+        notes.append(f"has {several} frames or pages; of such files only the first is read")
+    for each in notes:
+        warnings.warn(f"{path}: {each}", DataWarning, stacklevel=1)
     return found
 
 
@@ -129,21 +140,85 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
     return np.stack(arrays)
 
 
-def read_folders(path: Path) -> list[LabelledImage]:
-    """The images or clips of a folder with one subfolder per class, sorted by name."""
+def parts_in(path: Path) -> dict[str, Path]:
+    """The folders for training, validation and test in a folder that holds them; none if it holds classes."""
+    inside = _folders(path) if path.is_dir() else []
+    found = {SPLITS[one.name.lower()]: one for one in inside if one.name.lower() in SPLITS}
+    whole = "train" in found and (len(found) > 1 or len(inside) == 1) and _folders(found["train"])
+    return {part: found[part] for part in ("train", "valid", "test") if part in found} if whole else {}
+
+
+def labelled_images(path: Path) -> Iterator[LabelledImage | Finding]:
+    """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong."""
+    if path.is_file():
+        yield from _listed_images(path)
+        return
     if not path.is_dir():
-        raise DataError("no such folder; give one with a subfolder for each class", path=path)
-    found = []
-    for folder in sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != "."):
-        seen = (each for each in sorted(folder.iterdir()) if each.name[0] != ".")
-        files = [each for each in seen if each.suffix.lower() in PICTURES + CLIPS]
-        if not files:
-            raise DataError(
-                "expected pictures or clips, got none; add some or remove the folder", path=folder
-            )
-        found += [LabelledImage(file, folder.name) for file in files]
-    if not found:
-        raise DataError("expected a subfolder for each class, got none", path=path)
+        yield Finding(
+            str(path), 0, "file", "no such folder; give one with a folder for each class, or a list"
+        )
+        return
+    folders = _folders(path)
+    if not folders:
+        yield Finding(str(path), 0, "single", "expected a subfolder for each class, got none")
+    for folder in folders:
+        every = sorted(each for each in folder.rglob("*") if each.is_file() and _visible(each, folder))
+        known = [each for each in every if each.suffix.lower() in LABELLED.endings]
+        yield from (LabelledImage(file, folder.name) for file in known)
+        for other in every:
+            if other.suffix.lower() in VIDEOS:
+                clip = shlex.quote(str(other.with_suffix(".gif")))
+                what = f"a video; it is left out: convert it: ffmpeg -i {shlex.quote(str(other))} -r 8 {clip}"
+                yield Finding(str(other), 0, "nothing", what)
+            elif other not in known:
+                what = "not a picture or clip by its extension; it is left out"
+                yield Finding(str(other), 0, "nothing", what)
+        if not known:
+            what = "expected pictures or clips, got none; add some or remove the folder"
+            yield Finding(str(folder), 0, "unlabelled", what)
+
+
+def _listed_images(path: Path) -> Iterator[LabelledImage | Finding]:
+    for row in listed(path, LABELLED):
+        if isinstance(row, Finding):
+            yield row
+        elif row.path is None:
+            what = f"no picture {path.parent / row.file}; correct the name or remove the line"
+            yield Finding(str(path), row.number, "file", what)
+        elif not row.text:
+            yield Finding(str(path), row.number, "unlabelled", "the label is empty; write it")
+        else:
+            yield LabelledImage(row.path, row.text)
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
+
+
+def _visible(file: Path, folder: Path) -> bool:
+    return not any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def read_folders(path: Path, part: str = "train") -> list[LabelledImage]:
+    """The images or clips of a folder with one subfolder per class, sorted by name, or of a list.
+
+    Args:
+        part: which folder to read of one that holds train, valid or test.
+    """
+    path = parts_in(path).get(part, path)
+    found, left = [], []
+    for one in labelled_images(path):
+        if isinstance(one, LabelledImage):
+            found.append(one)
+        elif one.kind == "nothing":
+            left.append(one.file)
+        else:
+            raise one.error()
+    if left:
+        what = (
+            f"left out {plural(len(left), 'file')} that are no pictures by their endings, such as {left[0]}"
+        )
+        warnings.warn(f"{path}: {what}", DataWarning, stacklevel=1)
     return found
 
 

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
-from PIL.TiffImagePlugin import PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPLEFORMAT, TiffImageFile
 
 from weft.errors import DataError
 
 MOST_GREY = 65535
 """White of a greyscale image of 16 bits."""
+
+DEPTHS = (8, 10, 12, 14, 16)
+"""Bits of grey values that cameras write into 16."""
 
 WHITE_IS_0, SIGNED = 0, 2
 """Values of the TIFF tags PhotometricInterpretation and SampleFormat."""
@@ -44,13 +48,16 @@ BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
 """What NumPy raises for damaged files."""
 
 
-def pixels(picture: Image.Image, size: int | None, path: Path | None = None) -> np.ndarray:
-    """[height, width, 3] uint8 of an open image, upright and on white."""
+def pixels(
+    picture: Image.Image, size: int | None, path: Path | None = None, notes: list[str] | None = None
+) -> np.ndarray:
+    """[height, width, 3] uint8 of an open image, upright and on white; notes gets what was a guess."""
+    bits = _named_bits(picture)
     picture.load()
     white_is_0 = isinstance(picture, TiffImageFile) and _white_is_0(picture, path)
     with suppress(*BROKEN):  # damaged metadata of an intact image
         picture = ImageOps.exif_transpose(picture)
-    eight = _eight_bits(picture, path)
+    eight = _eight_bits(picture, path, bits, [] if notes is None else notes)
     whole = (ImageOps.invert(eight) if white_is_0 else eight).convert("RGBA")
     on_white = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
     if size is not None and on_white.size != (size, size):
@@ -66,7 +73,20 @@ def _white_is_0(picture: TiffImageFile, path: Path | None) -> bool:
     return inverted and (picture.mode == "F" or picture.mode.startswith("I"))
 
 
-def _eight_bits(picture: Image.Image, path: Path | None) -> Image.Image:
+def _named_bits(picture: Image.Image) -> int:
+    """The bits of grey values that a file names: the chunk sBIT of a PNG, BitsPerSample of a TIFF."""
+    if isinstance(picture, TiffImageFile):
+        return int(picture.tag_v2.get(BITSPERSAMPLE, (16,))[0])
+    if not isinstance(picture, PngImageFile) or not picture.mode.startswith("I") or picture.fp is None:
+        return 16
+    place = picture.fp.tell()
+    picture.fp.seek(0)
+    head = picture.fp.read(2**12).partition(b"IDAT")[0]
+    picture.fp.seek(place)
+    return next(iter(head.partition(b"\0\0\0\x01sBIT")[2]), 16)
+
+
+def _eight_bits(picture: Image.Image, path: Path | None, bits: int, notes: list[str]) -> Image.Image:
     """Grey values of more bits as 8 bits, where Pillow would cut them at 255; others as they are."""
     if picture.mode == "LAB":
         raise DataError("colours in LAB, which are not read; save it as RGB", path=path)
@@ -80,8 +100,13 @@ def _eight_bits(picture: Image.Image, path: Path | None) -> Image.Image:
                 f"expected floats from 0 to 1 or to 255, got {least:g} to {most:g}; scale them", path=path
             )
         white = 1 if most <= 1 else 255
+    elif 0 <= least <= most < 2**bits and bits < 16:
+        white = 2**bits - 1
     elif 0 <= least <= most <= MOST_GREY:
-        white = MOST_GREY
+        bits = next(each for each in DEPTHS if most < 2**each) if most else 16
+        white = 2**bits - 1
+        if bits < 16:
+            notes.append(f"grey values to {most:,.0f} in 16 bits, read as {bits} bits: {white:,} is white")
     else:
         raise DataError(
             f"expected grey values from 0 to {MOST_GREY:,}, got {least:,.0f} to {most:,.0f}; scale them",

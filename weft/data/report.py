@@ -6,6 +6,7 @@ Each task describes its kinds of findings in its own terms. Read next: check.py,
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import NamedTuple
 
 from weft.errors import DataError
@@ -67,6 +68,21 @@ def other_form(file: str, texts: Iterable[tuple[int, str]]) -> list[Finding]:
     return [Finding(file, lines[0], "form", f"{what}, so references count as wrong: convert the file")]
 
 
+class SeenContent:
+    """Where pictures or recordings were seen first, to find those that come again under another name."""
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, tuple[str, str]] = {}
+
+    def again(self, content: bytes, place: str, source: str) -> tuple[str, str] | None:
+        """The kind of finding, "overlap" if it was in another source, and the first place; None if new."""
+        key = blake2b(content, digest_size=16).digest()
+        first, origin = self._first.setdefault(key, (place, source))
+        if (first, origin) == (place, source):
+            return None
+        return "duplicate" if origin == source else "overlap", first
+
+
 class FindingList:
     """Findings as they are made: all are counted, and MOST of each kind are kept.
 
@@ -107,6 +123,9 @@ class Report(NamedTuple):
 
     notes: tuple[str, ...] = ()
     """How the files were interpreted, where that was a guess."""
+
+    each: int = MOST
+    """Findings of each kind in a short listing."""
 
     def with_too_few(self, least: int = 1) -> "Report":
         """The report with an error for each text that has no item, or fewer than `least` if it is alone."""
@@ -161,7 +180,12 @@ class Report(NamedTuple):
     def listing(self, most: int | None = SHOWN, how: str = "findings has all") -> str:
         """The first findings, a line each; None for all."""
         found = self.ordered()
-        lines = [str(one) for one in found[:most]]
+        shown: Counter[str] = Counter()
+        few = []
+        for one in found:
+            shown[one.kind] += 1
+            few += [one] if shown[one.kind] <= self.each else []
+        lines = [str(one) for one in (found if most is None else few[:most])]
         if len(found) > len(lines):
             lines.append(f"... and {len(found) - len(lines):,} more ({how})")
         return "\n".join(lines)

@@ -495,6 +495,8 @@ def _listed(text: str) -> list[dict[str, Any]] | None:
         keys = list(next(iter(found.values())))
         if keys and all(list(column) == keys for column in found.values()) and all(map(str.isdecimal, keys)):
             found = [{name: column[key] for name, column in found.items()} for key in keys]
+        elif not any(map(str.isdecimal, found)):  # a record for each name, as SpeechBrain writes them
+            found = [{"id": name, **record} for name, record in found.items()]
     whole = isinstance(found, list) and found and all(isinstance(one, dict) and one for one in found)
     return found if whole else None
 

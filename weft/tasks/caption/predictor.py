@@ -20,7 +20,6 @@ from torch import Tensor
 
 from weft.data.captions import CAPTIONED, read_captions
 from weft.data.held import STREAM, name_of
-from weft.data.listed import names_file
 from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
@@ -187,7 +186,7 @@ class Captioner(predictor.Predictor[Picture]):
                 yield ParsedInput(place, UnreadablePicture(error, number))
 
     def is_header(self, cells: Sequence[str]) -> bool:
-        return names_file(cells, CAPTIONED)
+        return CAPTIONED.names(cells)
 
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
         device = next(self.model.parameters()).device

@@ -14,9 +14,9 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import CAPTIONED
-from weft.data.images import PICTURES
 from weft.data.listed import lists_files
 from weft.data.report import Report
+from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
@@ -280,7 +280,9 @@ class CaptionTask(Seq2SeqTask):
     @classmethod
     def knows(cls, file: Path) -> bool:
         """A list whose first column names pictures."""
-        return lists_files(file, CAPTIONED, PICTURES)
+        cells = header_of(file) if is_table(file) else ()
+        labels = CAPTIONED.names(cells) and not CAPTIONED.names_text(cells)  # which may be classes
+        return not labels and lists_files(file, CAPTIONED)
 
     @classmethod
     def check(cls, files: Sequence[Path], images: str | None = None) -> Report:

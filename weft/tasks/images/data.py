@@ -38,8 +38,9 @@ class ClassData:
         generated: made-up data instead of files: "shapes" (which of four shapes does a picture show?) or
             "moving" (clips with two moving shapes and a still one: where does the one with the still one's
             colour go?).
-        train, valid, test: folders with a folder for each class: pictures, or clips as .gif or .npy
-            ([time, height, width] or [time, height, width, 3], 0 to 255 or 0 to 1).
+        train, valid, test: folders with a folder for each class, or lists of files with their classes:
+            pictures, or clips as .gif or .npy ([time, height, width] or [time, height, width, 3], 0 to 255
+            or 0 to 1); a .gif among pictures is a picture.
         folder: parent of these folders; by default the current one.
         hold_out: without `valid`, 10 holds out a tenth of the training pictures to choose the checkpoint.
         split_seed: shuffles before hold_out splits, every class in proportion. null, as in older recipes,
@@ -83,7 +84,7 @@ class ClassData:
             return []
         path = getattr(self, split)
         if path is not None and (split != "train" or self.valid is not None):
-            return read_folders(self.folder / path)
+            return read_folders(self.folder / path, split)
         if split == "test":
             raise ConfigError(
                 "data.test: the recipe names no test folder; give one with --data FOLDER, or score the "
@@ -118,12 +119,13 @@ class ClassData:
         """The pictures or clips of these files."""
         paths = [one.path for one in found]
         remedy = "scale them, for example with data.size: 32, and set data.frames for clips"
-        pixels = stack(paths, [self.one(path) for path in paths], remedy)
+        clips = all(map(is_clip, paths))
+        pixels = stack(paths, [self.one(path, clips) for path in paths], remedy)
         return LabelledPictures(pixels, [one.label for one in found], [path.name for path in paths])
 
-    def one(self, path: Path) -> np.ndarray:
-        """A picture, or a clip, by the file's extension."""
-        return read_clip(path, self.size, self.frames) if is_clip(path) else read_picture(path, self.size)
+    def one(self, path: Path, clip: bool) -> np.ndarray:
+        """A picture, or a clip; a .gif is a picture among pictures."""
+        return read_clip(path, self.size, self.frames) if clip else read_picture(path, self.size)
 
     def likely(self) -> tuple[int, ...]:
         """The shape of pictures or clips, as far as the recipe determines it."""
@@ -131,8 +133,8 @@ class ClassData:
         clips = self.generated == "moving" or self.frames is not None
         if self.generated is None and self.train is not None and not clips:
             try:
-                clips = is_clip(self.find("train")[0].path)
-            except (DataError, IndexError):
+                clips = all(is_clip(one.path) for one in self.find("train"))
+            except DataError:
                 clips = False
         return (self.frames or FRAMES, side, side, 3) if clips else (side, side, 3)
 

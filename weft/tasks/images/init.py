@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.images import is_clip, read_clip, read_folders
+from weft.data.images import is_clip, parts_in, read_clip, read_folders
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, VALID_NAMES, TemplateInit, splits
+from weft.tasks.init import TEST, TRAIN, VALID, VALID_NAMES, NewRecipe, TemplateInit, files_of, splits
 from weft.tasks.pictures.recipe import rounded
 from weft.wording import plural
 
@@ -24,25 +24,29 @@ class ImagesInit(TemplateInit):
     examples: ClassVar = ("photos/train",)
     options: ClassVar = (
         TRAIN._replace(
-            help="Training folder with a folder for each class: pictures, or clips as .gif or .npy."
+            help="Training folder with a folder for each class, or a list: pictures, or clips (.gif, .npy)."
         ),
         VALID._replace(help="Validation folder. Default: valid, val or dev next to the training folder."),
         TEST._replace(help="Test folder. Default: test next to the training folder."),
     )
 
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
+        """All parts are checked, as their pictures and classes are compared."""
+        train, valid, test = _parts(given)
+        parts = [str(one) for one in (train, valid, test) if one is not None]
+        return super().write(given, say)._replace(steps=[self.check(parts)])
+
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         from weft.tasks.pictures.data import read  # loads torch
 
-        train: Path = given["train"]
-        valid = given["valid"] or _folder_beside(train, VALID_NAMES)
-        test = given["test"] or _folder_beside(train, ("test",))
+        train, valid, test = _parts(given)
         found = read_folders(train)
         counts = Counter(one.label for one in found)
         if len(counts) < 2:
             raise DataError(
                 f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train
             )
-        clips = is_clip(found[0].path)
+        clips = all(is_clip(one.path) for one in found)
         shapes = [
             (read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]
         ]
@@ -67,6 +71,14 @@ def _halvings(side: int) -> int:
     four.
     """
     return max(3, math.ceil(math.log2(side)) - 1)
+
+
+def _parts(given: Mapping[str, Any]) -> tuple[Path, Path | None, Path | None]:
+    """Folders or lists for training, validation and test: as given, inside the folder or beside it."""
+    inside = parts_in(given["train"])
+    train, valid, test = files_of({**given, "train": inside.get("train", given["train"])})
+    valid = valid or inside.get("valid") or _folder_beside(train, VALID_NAMES)
+    return train, valid, test or inside.get("test") or _folder_beside(train, ("test",))
 
 
 def _folder_beside(train: Path, names: tuple[str, ...]) -> Path | None:

@@ -6,6 +6,7 @@ Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convol
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -14,8 +15,10 @@ import torch
 from torch import nn
 
 from weft.data.batching import ShuffledBatches
-from weft.data.images import read_folders
+from weft.data.images import LABELLED, read_folders
+from weft.data.listed import lists_files
 from weft.data.report import Report
+from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1
@@ -76,7 +79,8 @@ class ImagesTraining(Training):
         assert isinstance(model, Labeller)
         found, names = self._valid, self._names
         shape = self._train.pixels.shape[1:]
-        probs = ImageClassifier(model, names, shape, self._data.one).probs(found.pixels)
+        read = partial(self._data.one, clip=len(shape) == 4)
+        probs = ImageClassifier(model, names, shape, read).probs(found.pixels)
         outputs = [names[n] for n in probs.argmax(1)]
         labels = ComparedOutputs(outputs, found.labels, reads="labels")
         known = {name: n for n, name in enumerate(names)}
@@ -109,7 +113,8 @@ class ImagesPipeline(Pipeline):
         """The trained model; `predict(file or array)` returns a class."""
         assert isinstance(model, Labeller)
         scores = LabelSettings.of(settings).scores
-        return ImageClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
+        read = partial(self.task.data.one, clip=len(self.shape) == 4)
+        return ImageClassifier(model, self.names, self.shape, read, scores=scores)
 
     def evaluate(
         self,
@@ -121,7 +126,7 @@ class ImagesPipeline(Pipeline):
     ) -> ImageEvaluation:
         """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
         own = self.task.data
-        found = own.load(split) if data is None else own.read(read_folders(data))
+        found = own.load(split) if data is None else own.read(read_folders(data, "test"))
         check_shape(found.pixels.shape[1:], self.shape, data or split)
         usual = None
         with suppress(DataError):
@@ -200,6 +205,12 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     def open(self, run: Path) -> ImagesPipeline:
         """Read the shape and the classes of the run."""
         return ImagesPipeline(self, *read_shape(run))
+
+    @classmethod
+    def knows(cls, file: Path) -> bool:
+        """A list of pictures with a column of classes."""
+        named = is_table(file) and LABELLED.names_text(header_of(file))
+        return named and lists_files(file, LABELLED)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -10,12 +10,21 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from weft.data.captions import CAPTIONED, ImageCaptions, folders, located, read_captions
+from weft.data.captions import CAPTIONED, ImageCaptions, folders, read_captions
 from weft.data.held_out import check_hold_out, is_held_out
-from weft.data.images import CLIPS, PICTURES, is_clip, read_array, read_clip, read_picture, stack
-from weft.data.lines import read_lines
-from weft.data.listed import columns_note, listed
-from weft.data.report import COMMON, Finding, Report, other_form, placed
+from weft.data.images import (
+    LABELLED,
+    LabelledImage,
+    is_clip,
+    labelled_images,
+    parts_in,
+    read_array,
+    read_clip,
+    read_picture,
+    stack,
+)
+from weft.data.listed import ListedText, columns_note, listed
+from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
@@ -24,6 +33,7 @@ from weft.tasks.labels.splits import can_hold_out, few
 from weft.tasks.pictures.pictures import check_shape
 from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
+from weft.wording import plural
 
 SIDE = 24
 """Default side of a generated picture in pixels."""
@@ -48,8 +58,8 @@ class CaptionData:
     Args:
         generated: "shapes" generates pictures instead of reading files: "a red circle at the top left".
         train, valid, test: a table with columns image and caption (.csv, .tsv, .xlsx), .jsonl (records
-            with image and captions) or COCO's .json; a .jsonl whose records have a split may serve as all
-            three. A picture may also be a .npy of features, of regions [S, F] or a grid [H, W, F].
+            with image and captions) or a .json of COCO, Karpathy or BLIP; one with a column split may serve
+            as all three. A picture may also be a .npy of features, of regions [S, F] or a grid [H, W, F].
         hold_out: without `valid`, 20 holds out one training picture of every 20 to choose the checkpoint.
         folder: folder of these files; by default the current one.
         images: folder or .zip of the pictures, within `folder`; by default the folder of the captions, or
@@ -212,17 +222,23 @@ HOLD_OUT = 10
 """`weft init` holds so many of the pictures out, the tenth part."""
 
 SIZES = "pictures of other sizes"
+AGAIN = {
+    "duplicate": "duplicate pictures",
+    "overlap": "pictures that are also in an earlier folder or list",
+}
 CAPTIONS = COMMON | {
     "file": "pictures or files that cannot be read",
     "unlabelled": "pictures without a caption",
+    **AGAIN,
     "ratio": SIZES,
 }
 CLASSES = COMMON | {
     "file": "pictures, clips or folders that cannot be read",
     "single": "folders without two classes",
-    "label": "classes without pictures",
+    "unlabelled": "classes without pictures, or pictures without a class",
     "nothing": "files that are not pictures",
-    "again": "duplicate pictures",
+    "unseen": "classes that the training pictures lack",
+    **AGAIN,
     "ratio": SIZES,
 }
 
@@ -232,113 +248,110 @@ CHECK_OPTIONS = ("images",)
 
 
 def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
-    """Check every line of captions files, and every picture they name."""
-    where = None if images is None else Path(images)
+    """Check every row of lists of captions, and every picture they name."""
     findings: list[Finding] = []
     lines = {}
     notes: list[str] = []
+    seen = SeenContent()
     for path in files:
+        where = folders(path, None if images is None else Path(images))
         try:
-            if path.suffix.lower() in (".json", ".jsonl"):
-                captioned = read_captions(path, where)
-                found = [one.path for one in captioned]
-                wrong = other_form(str(path), ((0, " ".join(one.captions)) for one in captioned))
-                count = len(list(read_lines(path)))
-            else:
-                found, wrong, count = _table(path, where)
-                notes += columns_note(path, CAPTIONED)
+            rows = list(listed(path, CAPTIONED, where=where))
+            notes += columns_note(path, CAPTIONED)
         except DataError as error:
             findings.append(placed(str(path), error))
             lines[str(path)] = 0
             continue
-        findings += wrong
-        lines[str(path)] = count
+        lines[str(path)] = len(rows)
+        texts = [(row.number, row.text) for row in rows if isinstance(row, ListedText)]
+        findings += [*_wrong_rows(path, where[0], rows), *other_form(str(path), texts)]
         sizes: dict[tuple[int, ...], Path] = {}
-        for picture in dict.fromkeys(found):
-            findings += _picture(picture, sizes)
+        pictures = (row.path for row in rows if isinstance(row, ListedText) and row.path is not None)
+        for picture in dict.fromkeys(pictures):
+            findings += _picture(picture, sizes, seen, str(path))
     return _report(findings, lines, CAPTIONS, "lines")._replace(notes=tuple(notes))
 
 
+def _wrong_rows(path: Path, folder: Path, rows: Sequence[ListedText | Finding]) -> Iterator[Finding]:
+    for row in rows:
+        if isinstance(row, Finding):
+            yield row
+        elif not row.text:
+            yield Finding(str(path), row.number, "unlabelled", "the caption is empty; write one")
+        elif row.path is None:
+            what = f"no picture {folder / row.file}; correct the name or remove the line"
+            yield Finding(str(path), row.number, "file", what)
+
+
 def check_classes(files: Sequence[Path]) -> Report:
-    """Check every picture or clip in folders with a folder for each class."""
+    """Check every picture or clip in folders with a folder for each class, or of lists with classes.
+
+    The first is for training: later ones have no other classes, and none of its pictures.
+    """
     findings: list[Finding] = []
     lines = {}
-    for path in files:
-        sizes: dict[tuple[int, ...], Path] = {}
-        seen: dict[bytes, Path] = {}
-        lines[str(path)] = 0
-        labels: list[str] = []
-        if not path.is_dir():
-            what = "no such folder; give one with a folder for each class"
-            findings.append(Finding(str(path), 0, "file", what))
+    notes: list[str] = []
+    seen = SeenContent()
+    trained: set[str] = set()
+    every = [part for path in files for part in (parts_in(path).values() or [path])]
+    for path in every:
+        try:
+            found = list(labelled_images(path))
+            notes += columns_note(path, LABELLED) if path.is_file() else ()
+        except DataError as error:
+            findings.append(placed(str(path), error))
             continue
-        folders = sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
-        if len(folders) < 2:
-            findings.append(
-                Finding(str(path), 0, "single", f"expected two or more folders, got {len(folders)}")
-            )
-        for folder in folders:
-            inside = sorted(each for each in folder.iterdir() if each.name[0] != ".")
-            known = [each for each in inside if each.suffix.lower() in PICTURES + CLIPS]
-            if not known:
-                findings.append(
-                    Finding(str(folder), 0, "label", "expected pictures or clips, got none; add some")
-                )
-            for other in set(inside) - set(known):
-                findings.append(
-                    Finding(
-                        str(other), 0, "nothing", "not a picture or clip by its extension; it is left out"
-                    )
-                )
-            for each in known:
-                lines[str(path)] += 1
-                labels.append(folder.name)
-                findings += _picture(each, sizes, clip=is_clip(each))
-                first = seen.setdefault(each.read_bytes(), each)
-                if first != each:
-                    findings.append(Finding(str(each), 0, "again", f"the same file as {first}"))
-        beside = len(files) > 1 or any(path.with_name(name).is_dir() for name in VALID_NAMES)
+        findings += (one for one in found if isinstance(one, Finding))
+        pictures = [one for one in found if isinstance(one, LabelledImage)]
+        labels = [one.label for one in pictures]
+        lines[str(path)] = len(pictures)
+        if len(set(labels)) < 2 and pictures:
+            what = f"expected two or more classes, got {len(set(labels))}"
+            findings.append(Finding(str(path), 0, "single", what))
+        for label in sorted(set(labels) - trained) if trained else ():
+            alike = next((one for one in trained if one.casefold() == label.casefold()), None)
+            hint = f"; is it {alike!r}?" if alike else ""
+            what = f"{plural(labels.count(label), 'picture')} of {label!r}, a class that {every[0]} lacks"
+            findings.append(Finding(str(path), 0, "unseen", f"{what}, so their answers are wrong{hint}"))
+        trained = trained or set(labels)
+        clips = all(is_clip(one.path) for one in pictures)
+        sizes: dict[tuple[int, ...], Path] = {}
+        for one in pictures:
+            findings += _picture(one.path, sizes, seen, str(path), clip=clips)
+        beside = len(every) > 1 or any(path.with_name(name).is_dir() for name in VALID_NAMES)
         if len(set(labels)) > 1 and not beside and not can_hold_out(labels, HOLD_OUT):
             findings.append(Finding(str(path), 0, "single", few(len(labels), "pictures")))
-    return _report(findings, lines, CLASSES, "pictures")
+    return _report(findings, lines, CLASSES, "pictures")._replace(notes=tuple(notes))
 
 
-def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False) -> Iterator[Finding]:
+def _picture(
+    path: Path,
+    sizes: dict[tuple[int, ...], Path],
+    seen: SeenContent,
+    source: str,
+    clip: bool = False,
+) -> Iterator[Finding]:
     try:
-        shape = (read_clip(path) if clip else read(path, None)).shape
+        pixels = read_clip(path) if clip else read(path, None)
     except DataError as error:
         yield placed(str(path), error)
         return
+    shape = pixels.shape
     first = next(iter(sizes), shape)
     if shape != first and shape not in sizes:
         ours, theirs = (" x ".join(map(str, one)) for one in (shape, first))
-        what = f"{ours}, but {sizes[first]} has {theirs}; set data.size so that all are scaled"
+        setting = "data.frames" if clip and shape[0] != first[0] else "data.size"
+        what = f"{ours}, but {sizes[first]} has {theirs}; set {setting} so that all are scaled"
         yield Finding(str(path), 0, "ratio", what)
     sizes.setdefault(shape, path)
-
-
-def _table(path: Path, images: Path | None) -> tuple[list[Path], list[Finding], int]:
-    """The pictures of a table, what is wrong, and the number of rows; past any error."""
-    found, wrong, texts, count = [], list[Finding](), list[tuple[int, str]](), 0
-    where = folders(path, images)
-    for row in listed(path, CAPTIONED):
-        count += 1
-        if isinstance(row, Finding):
-            wrong.append(row)
-            continue
-        texts.append((row.number, row.text))
-        if not row.text:
-            wrong.append(Finding(str(path), row.number, "unlabelled", "the caption is empty; write one"))
-        elif (picture := located(row.file, where)) is None:
-            what = f"no picture {where[0] / row.file}; correct the name or remove the line"
-            wrong.append(Finding(str(path), row.number, "file", what))
-        else:
-            found.append(picture)
-    return found, wrong + other_form(str(path), texts), count
+    if found := seen.again(pixels.tobytes() + str(shape).encode(), str(path), source):
+        kind, other = found
+        what = f"is in {source} too" if other == str(path) else f"the same picture as {other}"
+        yield Finding(str(path), 0, kind, what)
 
 
 def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:
     counts: dict[str, int] = {}
     for one in findings:
         counts[one.kind] = counts.get(one.kind, 0) + 1
-    return Report(findings, counts, lines, words, item)
+    return Report(findings, counts, lines, words, item, each=3)

@@ -5,8 +5,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.captions import SPLITS, ImageCaptions, read_captions
-from weft.data.lines import read_lines
+from weft.data.captions import CAPTIONED, ImageCaptions, folders, read_captions
+from weft.data.listed import ListedText, listed
 from weft.tasks.init import (
     TEST,
     TRAIN,
@@ -49,7 +49,7 @@ class CaptionsInit(TemplateInit):
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         train, valid, test = files_of(given)
         images: Path | None = given["images"]
-        valid, test = valid or _itself(train, "valid"), test or _itself(train, "test")
+        valid, test = valid or _itself(train, images, "valid"), test or _itself(train, images, "test")
         found = read_captions(train, images, split="train")
         seen = survey((caption,) for one in found for caption in one.captions)
         side = _side(found, self.largest)
@@ -67,12 +67,10 @@ class CaptionsInit(TemplateInit):
         }
 
 
-def _itself(train: Path, split: str) -> Path | None:
-    """The file itself if it is a .jsonl whose records have a split."""
-    if train.suffix.lower() != ".jsonl":
-        return None
-    wanted = tuple(f'"split": "{name}"' for name, known in SPLITS.items() if known == split)
-    return train if any(any(each in line for each in wanted) for line in read_lines(train)) else None
+def _itself(train: Path, images: Path | None, split: str) -> Path | None:
+    """The list itself if its rows have this split."""
+    rows = listed(train, CAPTIONED, where=folders(train, images))
+    return train if any(isinstance(row, ListedText) and row.split == split for row in rows) else None
 
 
 def _side(found: list[ImageCaptions], most: int) -> int | None:

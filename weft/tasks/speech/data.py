@@ -17,7 +17,7 @@ from torch import Tensor
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken
 from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, columns_note, listed
-from weft.data.report import COMMON, Finding, Report, other_form, placed
+from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.resampling import resample
 from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
@@ -76,7 +76,7 @@ def _characters() -> WordSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechData:
-    """Lists of recordings, with lines FILE TAB TRANSCRIPT; files are relative to the list.
+    """Lists of recordings with their transcripts, see the formats page; files are relative to the list.
 
     All frames of the training set are kept in memory, 2 bytes each: 29 MB per hour of sound with 40 bands.
 
@@ -234,23 +234,23 @@ WORDS = COMMON | {
 
 
 def check_recordings(files: Sequence[Path]) -> Report:
-    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single recordings."""
+    """Check lists of recordings and every recording in them, or single recordings."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     notes: list[str] = []
-    seen: dict[Path, str] = {}
+    seen = SeenContent()
     for file in files:
         if file.suffix.lower() in SOUNDS:
-            findings += _sound(file, str(file), 0)
+            findings += _sound(file, str(file), 0, seen)
             lines[str(file)] = 1
             continue
         try:
             rows = list(listed(file, SPOKEN))
+            notes += columns_note(file, SPOKEN)
         except DataError as error:
             findings.append(placed(str(file), error))
             continue
         lines[str(file)] = len(rows)
-        notes += columns_note(file, SPOKEN)
         for row in rows:
             findings += [row] if isinstance(row, Finding) else _row(file, row, seen)
         said = [(row.number, row.text) for row in rows if isinstance(row, ListedText)]
@@ -258,27 +258,23 @@ def check_recordings(files: Sequence[Path]) -> Report:
         if not rows:
             findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
     counts = dict(Counter(one.kind for one in findings))
-    return Report(findings, counts, lines, WORDS, "recordings", notes=tuple(notes))
+    return Report(findings, counts, lines, WORDS, "recordings", notes=tuple(notes), each=3)
 
 
-def _row(file: Path, row: ListedText, seen: dict[Path, str]) -> list[Finding]:
-    found, number = [], row.number
-    path = file.parent / row.file
+def _row(file: Path, row: ListedText, seen: SeenContent) -> Iterator[Finding]:
     if not row.text:
         what = f"no transcript of {row.file}; write what is said, or remove the line"
-        found.append(Finding(str(file), number, "unspoken", what))
-    first = seen.setdefault(path.resolve(), f"{file}:{number}")
-    if first != f"{file}:{number}":
-        kind = "duplicate" if first.rpartition(":")[0] == str(file) else "overlap"
-        return [*found, Finding(str(file), number, kind, f"{row.file} is also at {first}")]
-    return found + _sound(path, str(file), number)
+        yield Finding(str(file), row.number, "unspoken", what)
+    yield from _sound(row.path or file.parent / row.file, str(file), row.number, seen)
 
 
-def _sound(path: Path, file: str, line: int) -> list[Finding]:
+def _sound(path: Path, file: str, line: int, seen: SeenContent) -> Iterator[Finding]:
     try:
         sound = read_sound(path)
     except DataError as error:
-        return [Finding(file, line, "recording", str(error) if line else error.why)]
+        yield Finding(file, line, "recording", str(error) if line else error.why)
+        return
     if not sound.samples.any():
-        return [Finding(file, line, "silent", f"{path} is silent; is it the right file?")]
-    return []
+        yield Finding(file, line, "silent", f"{path} is silent; is it the right file?")
+    elif found := seen.again(sound.samples.tobytes(), f"{file}:{line}" if line else file, file):
+        yield Finding(file, line, found[0], f"{path.name} is also at {found[1]}")

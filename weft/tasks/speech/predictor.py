@@ -20,7 +20,6 @@ from torch import Tensor
 
 from weft.data.audio import SPOKEN, Sound, read_paths, read_sound
 from weft.data.held import held, name_of
-from weft.data.listed import names_file
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
@@ -176,7 +175,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return read_each(source, files, self._read)
 
     def is_header(self, cells: Sequence[str]) -> bool:
-        return names_file(cells, SPOKEN)
+        return SPOKEN.names(cells)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
         texts: dict[int, list[SearchResult]] = {}

@@ -343,7 +343,7 @@ class SpeechTask(Seq2SeqTask):
     @classmethod
     def knows(cls, file: Path) -> bool:
         """A list whose first column names recordings."""
-        return lists_files(file, SPOKEN, SOUNDS)
+        return lists_files(file, SPOKEN)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
