@@ -26,7 +26,7 @@ from weft.export.formats.ctranslate2 import CTranslate2
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx, write_graphs
 from weft.export.formats.web import Web
-from weft.export.network import check_search, network
+from weft.export.network import LINES, check_search, network
 from weft.export.packed import pack
 from weft.export.programs import writers
 from weft.export.programs.continuing import TextContinuer
@@ -214,13 +214,20 @@ def test_a_setting_that_a_program_lacks_is_refused_by_name(
 ) -> None:
     given = given_for(case, request)
     given.with_search(case.settings())
-    own = ("search", "beam", "length_penalty") if to == "argos" else ()
+    own = ("search", "beam", "length_penalty") if to == "argos" else LINES
     if case.honours(to) or case.offer.name in own:
         check_search(given.opened, to, own)
         return
     names = "|".join([case.offer.name, *AROUND.get(case.offer.name, {})])
     with pytest.raises(ConfigError, match=rf"^decoding\.({names}): --to {to} "):
         check_search(given.opened, to, own)
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
+def test_an_engine_that_ends_at_a_line_end_says_so(to: str, writer: Exported) -> None:
+    writer.with_search(LanguageDecoding(max_lines=12))
+    (line,) = check_search(writer.opened, to)
+    assert "max_lines 12 (it ends an answer at the first line end)" in line
 
 
 @pytest.mark.parametrize("to", ["onnx", "web"])
