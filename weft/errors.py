@@ -122,7 +122,7 @@ def within(section: str) -> Iterator[None]:
 
 
 def caution(text: str) -> None:
-    """Warn whoever called Weft, at the line of theirs: a command shows it, Python as a DataWarning."""
+    """Warn the caller of Weft, at their line: a command shows it, Python as a DataWarning."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(("weft.", "contextlib")):
         frame, level = frame.f_back, level + 1

@@ -369,7 +369,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             raw: a DataFrame, a Series or a file, as `weft predict` reads them: columns of series, or
                 `unique_id`, time and value; or the values of one series, at least `lookback`, oldest first.
                 A list of numbers is one series; a list of such lists, of Series or of DataFrames is many.
-                None goes on from the end of the recipe's data.
+                None continues the recipe's own data.
             name: of a series of values, as in training; None uses the scale of the first series.
             known: covariates of values that are known in advance, by name, with `horizon` values more than
                 `raw`.
