@@ -161,12 +161,13 @@ docs-run: $(VENV)/ready-docs
 
 # Notebooks with pictures inside and folded solutions; those that are there already may hold a student's work.
 COURSE ?= course-notebooks
+COURSE_LANGUAGE ?= en
 course: $(VENV)/ready-course
-	@test -e $(COURSE) || $(RUN) docs/_ext/notebooks.py $(COURSE)
+	@test -e $(COURSE) || $(RUN) docs/_ext/notebooks.py $(COURSE) --language $(COURSE_LANGUAGE)
 	@cd $(COURSE) && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(CURDIR)/$(RUN) -m jupyter lab index.ipynb
 
 homework: $(VENV)/ready-course
-	@$(RUN) docs/_ext/notebooks.py build/homework --homework
+	@$(RUN) docs/_ext/notebooks.py build/homework --homework --language $(COURSE_LANGUAGE)
 
 slides: $(VENV)/ready-docs
 	@$(RUN) docs/_ext/slides.py build/slides

@@ -122,7 +122,7 @@ def within(section: str) -> Iterator[None]:
 
 
 def caution(text: str) -> None:
-    """Warn the caller of Weft, at their line: a command shows it, Python as a DataWarning."""
+    """Give a DataWarning at the line of the program that called Weft; commands print its text."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(("weft.", "contextlib")):
         frame, level = frame.f_back, level + 1

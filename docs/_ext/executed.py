@@ -72,7 +72,8 @@ def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
             _, book = cache.merge_match_into_notebook(nbformat.read(made, as_version=4))
             _write(deepcopy(book), folder / f"{name}.ipynb")
             if book.metadata.get("title") != name:  # else it was cleaned in an earlier build
-                nbformat.write(clean(book, Page(name, app.config.html_baseurl)), made)
+                page = Page(name, app.config.html_baseurl, language=app.config.language)
+                nbformat.write(clean(book, page), made)
     for path in sorted(folder.rglob("*.ipynb")):
         page = Path(app.srcdir, path.relative_to(folder)).with_suffix(".md")
         if not (page.exists() and page.read_text("utf-8").startswith(RUNS)):  # not: did not run in this build

@@ -32,9 +32,10 @@ SAID = re.compile(r"\bsay\(\s*'([^']+)'")
 """A text that the program of a live part shows."""
 
 ENGLISH = "The text of this page has not been translated yet; it is in English."
-LISTED = (
-    "In this language: {0}. The text of the other pages is in English. Numbers in text, formulas and code "
-    "have a decimal point (0.5), as in Python; live parts have the comma of this language (0,5)."
+LISTED = "In this language: {0}. The text of the other pages is in English."
+NUMBERS = (
+    "Numbers in text, formulas and code have a decimal point (0.5), as in Python; live parts have the comma "
+    "of this language (0,5)."
 )
 
 TITLE = re.compile(r"^```\{(?:live|vote)\}[^\n]*\n:title: ([^\n]+)$", re.MULTILINE)
@@ -75,7 +76,7 @@ class Words(NullTranslations):
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
-    from outside import Anchors, Cells, OutsideLinks, Progress
+    from outside import Anchors, Cells, Formulas, OutsideLinks, Progress
 
     app.connect("config-inited", _words)
     app.connect("html-page-context", _switch)
@@ -84,6 +85,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("build-finished", _tidy)
     app.add_transform(Cells)
     app.add_transform(Progress)
+    app.add_transform(Formulas)
     app.add_transform(Anchors)
     app.add_post_transform(OutsideLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -121,10 +123,12 @@ def _told(app: "Sphinx", page: str, template: str, context: dict[str, Any], doct
     if app.config.language == "en" or page not in facts:
         return
     if page == app.config.root_doc:
-        up = "../" * page.count("/")
-        ready = [one for one in app.env.toctree_includes[page] if whole(facts[one])]
-        links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
-        text = words[LISTED].format("; ".join(links))
+        up, text = "../" * page.count("/"), words[NUMBERS]
+        every = app.env.toctree_includes[page]
+        ready = [one for one in every if whole(facts[one])]
+        if len(ready) < len(every):
+            links = [f'<a href="{up}{one}.html">{escape(app.env.titles[one].astext())}</a>' for one in ready]
+            text = f"{words[LISTED].format('; '.join(links))} {text}"
     elif not whole(facts[page]):
         text = words[ENGLISH]
     else:

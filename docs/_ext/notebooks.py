@@ -1,10 +1,12 @@
 """Notebooks of the course for JupyterLab: pictures inside, formulas typeset, solutions folded.
 
     python docs/_ext/notebooks.py build/course       every page of docs/course
+    python docs/_ext/notebooks.py build/course --language hr
     python docs/_ext/notebooks.py build/homework --homework
 
-The second writes release/CHAPTER/CHAPTER.ipynb without solutions and source/CHAPTER/CHAPTER.ipynb with them,
-both with the cells that nbgrader marks, and nbgrader_config.py, which gives cells time to train.
+A language is a folder of docs/_locale. The last one writes release/CHAPTER/CHAPTER.ipynb without solutions
+and source/CHAPTER/CHAPTER.ipynb with them, both with the cells that nbgrader marks, and nbgrader_config.py,
+which gives cells time to train.
 `--site ADDRESS` turns links to other pages into links to the site; without it only their words are kept.
 executed.py cleans the site's downloads the same way.
 Read next: weft/testing/exercises.py, the checks of the exercises.
@@ -15,13 +17,18 @@ import base64
 import mimetypes
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
-from named import drawn
+from languages import catalog, messages
+from languages import translated as languages
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from named import drawn, kit
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from weft.testing.exercises import EXERCISES
@@ -41,7 +48,9 @@ c.CourseDirectory.course_id = "weft"
 c.Execute.timeout = 900  # seconds for a cell; some of them train a network, and nbgrader's own limit is 30
 c.Execute.iopub_timeout = 60
 """
+CHECKED = "Define {0} Then type `weft check {1} FILE`, or run the check in a cell:"
 CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals())'
+MARKDOWN = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
 MACROS = {r"\softmax": r"\operatorname{softmax}", r"\R": r"\mathbb{R}"}
 """What conf.py defines for KaTeX."""
 
@@ -63,6 +72,7 @@ class Page:
         site: the address of the built documentation, or "".
         beside: names of pages whose notebooks lie in the same folders.
         homework: None for folded solutions, "release" without any, "source" with cells that nbgrader strips.
+        language: of the text, a folder of docs/_locale; en for English.
     """
 
     name: str
@@ -71,6 +81,32 @@ class Page:
     homework: str | None = None
     pictures: dict[str, dict[str, str]] = field(default_factory=dict)
     solving: bool = False  # between solution-start and solution-end
+    language: str = "en"
+
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """The translations of this page's texts, and of what all notebooks say."""
+        if self.language == "en":
+            return {}
+        books = [catalog(self.language, name) for name in ("live", "sphinx", self.name)]
+        return {" ".join(key.split()): text for book in books for key, text in messages(book).items()}
+
+    def said(self, text: str) -> str:
+        """A text in the language of the notebook."""
+        return self.words.get(text, text)
+
+    def translated(self, text: str) -> str:
+        """Markdown with its paragraphs, headings, cells of tables and formulas in the language."""
+        out, at = list[str](), 0
+        for token in MARKDOWN.parse(text) if self.words else ():
+            words = token.content.split()
+            if token.type not in ("inline", "math_block") or not words:
+                continue
+            found = re.compile(r"\s+".join(map(re.escape, words))).search(text, at)
+            if found and (said := self.words.get(" ".join(words))):
+                out += [text[at : found.start()], said]
+                at = found.end()
+        return "".join([*out, text[at:]])
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -155,7 +191,7 @@ def rendered(text: str, page: Page) -> Iterator[str | nbformat.NotebookNode]:
     for block in blocks(text):
         for one in of_block(block, page):
             if isinstance(one, str) and page.solving:
-                one = "" if page.homework else folded(one)
+                one = "" if page.homework else folded(one, page)
             if one and (not isinstance(one, str) or one.strip()):
                 yield one.strip("\n") if isinstance(one, str) else one
 
@@ -179,28 +215,28 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
     elif block.kind == "exercise":
         yield from exercise(given["label"], block.argument, body, page)
     elif block.kind == "solution" and not page.homework:
-        yield folded("\n\n".join(one for one in rendered(body, page) if isinstance(one, str)))
+        yield folded("\n\n".join(one for one in rendered(body, page) if isinstance(one, str)), page)
     elif block.kind in ("solution-start", "solution-end"):
         page.solving = block.kind == "solution-start"
     elif block.kind in ("admonition", "note", "tip", "warning"):
-        title = block.argument if block.kind == "admonition" else block.kind.capitalize()
+        title = page.said(block.argument if block.kind == "admonition" else block.kind.capitalize())
         inside = "\n\n".join(one for one in rendered(body, page) if isinstance(one, str))
         yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{inside}".split("\n"))
     elif block.kind == "live":  # runs in a browser only
-        path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", given.get("title", "")
+        path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", page.said(given.get("title", ""))
         drawn_part = picture(path.name, path.read_bytes(), title, page) if path.is_file() else ""
-        inside = inline(f"**{title}** (moves on the site)\n\n{body}\n\n{drawn_part}", page)
+        inside = inline(f"**{title}** ({page.said('moves on the site')})\n\n{body}\n\n{drawn_part}", page)
         yield "\n".join(f"> {line}".rstrip() for line in inside.split("\n"))
     elif block.kind in ("grid", "card", "tab-set", "tab-item", "dropdown"):
-        yield f"**{block.argument}**" if block.kind != "grid" and block.argument else ""
+        yield f"**{page.said(block.argument)}**" if block.kind != "grid" and block.argument else ""
         yield from rendered(body, page)
     elif block.kind not in ("toctree", "solution"):
         raise ValueError(f"docs/{page.name}.md: notebooks have no form for the directive {{{block.kind}}}")
 
 
-def folded(text: str) -> str:
+def folded(text: str, page: Page) -> str:
     """Text that a click opens."""
-    return f"<details><summary>Solution</summary>\n\n{text.strip()}\n\n</details>"
+    return f"<details><summary>{page.said('Solution')}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 def picture(name: str, content: bytes, alt: str, page: Page) -> str:
@@ -213,7 +249,8 @@ def picture(name: str, content: bytes, alt: str, page: Page) -> str:
 
 
 def inline(text: str, page: Page) -> str:
-    """Links and pictures of running text; code and formulas stay, but for the macros of conf.py."""
+    """Running text in the page's language, its links and pictures, and formulas without conf.py's macros."""
+    text = page.translated(text)
     for macro, meaning in MACROS.items():
         text = re.sub(re.escape(macro) + r"(?![a-zA-Z])", lambda _, to=meaning: to, text)
     return INLINE.sub(lambda found: _inline(found, page), text)
@@ -249,14 +286,14 @@ def exercise(label: str, title: str, body: str, page: Page) -> Iterator[str | nb
     """The text, how to check an answer, and in homework the cells that nbgrader marks."""
     one = EXERCISES.get(label)
     text = "\n\n".join(part for part in rendered(body, page) if isinstance(part, str))
-    yield f"**Exercise {title or label}**\n\n{text}"
+    yield f"**{page.said('Exercise')} {title or label}**\n\n{text}"
     if not page.homework:
         if one:
-            yield f"Define {one.asks} Then type `weft check {label} FILE`, or run the check in a cell:"
+            yield page.said(CHECKED).format(one.asks, label)
             yield f"```python\n{CHECK.format(label)}\n```"
         return
     if one is None:  # in words, marked by a person
-        yield graded(new_markdown_cell("*Your answer here.*"), label, grade=True, solution=True)
+        yield graded(new_markdown_cell(page.said("*Your answer here.*")), label, grade=True, solution=True)
         return
     inside = f"### BEGIN SOLUTION\n{solutions()[label]}\n### END SOLUTION"
     source = inside if page.homework == "source" else "# YOUR CODE HERE\nraise NotImplementedError()"
@@ -307,7 +344,7 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-def write(out: Path, *, site: str = "", homework: bool = False) -> list[Path]:
+def write(out: Path, *, site: str = "", homework: bool = False, language: str = "en") -> list[Path]:
     """Writes the notebooks of every page of docs/course; returns their paths."""
     names = [
         path.relative_to(DOCS).with_suffix("").as_posix() for path in sorted((DOCS / "course").rglob("*.md"))
@@ -315,12 +352,13 @@ def write(out: Path, *, site: str = "", homework: bool = False) -> list[Path]:
     if homework:
         names = [name for name in names if "{exercise}" in (DOCS / f"{name}.md").read_text("utf-8")]
     made = []
+    kit().WORDS.update(messages(catalog(language, "diagrams")))
     if homework:
         out.mkdir(parents=True, exist_ok=True)
         (out / "nbgrader_config.py").write_text(NBGRADER, "utf-8")
     for name in names:
         for way in ("release", "source") if homework else (None,):
-            page = Page(name, site, frozenset(names), way)
+            page = Page(name, site, frozenset(names), way, language=language)
             book = clean(read(DOCS / f"{name}.md"), page)
             short = Path(name).relative_to("course")
             place = out / way / short / f"{short.name}.ipynb" if way else out / f"{short}.ipynb"
@@ -339,8 +377,9 @@ def main() -> None:
     parser.add_argument(
         "--homework", action="store_true", help="cells for nbgrader, with and without solutions"
     )
+    parser.add_argument("--language", default="en", choices=["en", *languages()], help="of the texts")
     given = parser.parse_args()
-    made = write(given.out, site=given.site, homework=given.homework)
+    made = write(given.out, site=given.site, homework=given.homework, language=given.language)
     print(f"{given.out}: {len(made)} notebooks")
 
 

@@ -51,22 +51,37 @@ class Cells(SphinxTransform):
                 text.source = text.source or self.document["source"]
 
 
+class Formulas(SphinxTransform):
+    """Translates the words in display formulas: Sphinx does it in the syntax of reStructuredText."""
+
+    default_priority = 19  # before Sphinx translates
+
+    def apply(self, **kwargs: object) -> None:
+        known = messages(catalog(self.config.language, self.env.docname))
+        for node in self.document.findall(nodes.math_block):
+            if said := known.get(node.astext()):
+                node.rawsource = said
+                node[:] = [nodes.Text(said)]
+
+
 class Progress(SphinxTransform):
     """Notes which texts of a page have no translation, and which translations the page no longer needs."""
 
-    default_priority = 19  # before Sphinx translates
+    default_priority = 18  # before Formulas
 
     def apply(self, **kwargs: object) -> None:
         if self.config.language == "en":
             return
         page = self.env.docname
         known = {one.id: one for one in catalog(self.config.language, page) if one.id}
-        done = {"file_format", "mystnb", *messages(catalog(self.config.language, "sphinx")).values()}
+        live = messages(catalog(self.config.language, "live"))  # also has the titles of live parts
+        done = {"file_format", "mystnb", *live.values()}
+        done |= set(messages(catalog(self.config.language, "sphinx")).values())
         every = {text for _, text in extract_messages(self.document)} - done
         said = {text for text in every if UNTRANSLATED.sub("", text)}
         ready = {text for text, one in known.items() if one.string and not one.fuzzy}
         facts = self.env.metadata[page]
         facts.update(  # type: ignore[call-overload]
-            messages=len(said), missing=sorted(said - ready), stale=sorted(known.keys() - every)
+            messages=len(said), missing=sorted(said - ready), stale=sorted(known.keys() - every - live.keys())
         )
         facts["english_slugs"] = facts.get("myst_slugs", {})

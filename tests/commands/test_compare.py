@@ -90,6 +90,24 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(
     assert "compare runs of one task" in said
 
 
+def test_without_a_test_part_variants_are_compared_on_texts_that_they_did_not_learn(
+    undrawn: None, tmp_path: Path
+) -> None:
+    recipe = labelled.make_texts(tmp_path / "t")
+    solved = "model.bag={ngrams: 1, weight: tfidf, solve: true}", "training.refit=true"
+    wanted = ["compare", recipe, *solved, "--grid", "model.bag.ngrams=1,2", "--folder"]
+    answer = weft(*wanted, tmp_path / "out", "data.test=null", code=0)
+    before, _, _ = answer.err.partition("1 of 2: ")
+    assert "no test split (data.test): variants are compared on the validation split" in before
+    assert "training.refit=false" in before and "not tested" not in answer.out
+    assert "accuracy, higher is better" in answer.out
+    assert "valid.tsv, 23 texts" in (tmp_path / "out/report.md").read_text()
+    answer = weft(*wanted, tmp_path / "given", "data.test=null", "--test", tmp_path / "t/test.csv", code=0)
+    assert "no test split" not in answer.err
+    assert "test.csv, 29 texts" in (tmp_path / "given/report.md").read_text()
+    assert "refit: true" in (tmp_path / "given/runs/ngrams=1/recipe.yaml").read_text()
+
+
 @pytest.mark.parametrize(
     "arguments, sentence",
     [

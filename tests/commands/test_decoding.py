@@ -95,7 +95,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
         (("--require", " ".join([*WORDS.values()] * 2)), "require: the words and the end take 19 tokens"),
         (("--diverse", 3, "--beam", 4), "3 groups do not divide a beam of 4; set beam to 6"),
         (("--diverse", 2, "--require", "uno"), "--diverse and --require: cannot be combined"),
-        (("--sample", "--coverage", 1), "coverage: needs search: beam"),
+        (("--sample", "--coverage", 1), "coverage: expected search: beam"),
         (("--min-length", -1), "--min-length: expected a whole number from 0 to 100,000, got -1"),
     ],
     ids=str,

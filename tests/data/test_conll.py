@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, unanswered, weft
-from weft.data.conll import TaggedForm, form_of, form_of_lines, reading_of, words_among
+from weft.data.conll import TaggedForm, form_of, form_of_lines, holds_tags, reading_of, words_among
 from weft.data.conllu import each_input, read_sentences
 from weft.errors import DataError
 from weft.tasks.lexicon import Lexicon
@@ -291,3 +291,22 @@ def test_comments_may_hold_tabs() -> None:
     lines = ["# id 0\tdomain=train", "a\tO", "# b\tO"]
     assert words_among(lines, [2, 2, 2], 2) == [1, 2]  # the third stands after a word
     assert words_among(["#\tO", "a\tO"], [2, 2], 2) == [0, 1]  # a word
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tagged"),
+    [
+        (
+            "a.tsv",
+            "# id 0\tdomain=train\na\tO\ndog\tO\nSplit\tB-PER\n.\tO\n\n# id 1\tx=y\nthe\tO\ncar\tO\n",
+            True,
+        ),
+        ("a.txt", "\ufeffDas\tDET\r\nHaus\tNOUN\r\n#\tSYM\r\n.\tPUNCT\r\n\r\nAna\tPROPN\r\n", True),
+        ("a.tsv", "hund\tdog\nkatze\tcat\nhaus\thouse\nmaus\tmouse\n", False),
+        ("a.tsv", "an awful day\tO\na fine day\tX\nhm hm\tO\nno no\tX\n", False),
+    ],
+)
+def test_words_with_the_usual_tags_are_no_pairs(tmp_path: Path, name: str, text: str, tagged: bool) -> None:
+    path = write(tmp_path / name, text)
+    assert holds_tags(path) is tagged
+    assert ("sentences" in weft("data", "check", path).out) is tagged

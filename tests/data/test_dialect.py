@@ -151,6 +151,35 @@ def test_columns_of_any_name_are_guessed_and_told(tmp_path: Path) -> None:
     assert table.series[0].values[:2, 0].tolist() == [1001.5, 1002.5]
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "which", "target"),
+    [
+        ("id,date,store_nbr,item_nbr,unit_sales,onpromotion", "{n},{day},{a},{b}07,{n}.5,False",
+         "store_nbr item_nbr", "unit_sales"),
+        ("Store,DayOfWeek,Date,Sales,Customers,Open,Promo,StateHoliday", "{a},1,{day},{n}00,9,1,0,{x}",
+         "Store", "Sales"),
+        ("Store,Dept,Date,Weekly_Sales,IsHoliday", "{a},{b},{day},{n}00.5,TRUE",
+         "Store Dept", "Weekly_Sales"),
+        ("date,store,item,sales", "{day},{a},{b},{n}", "store item", "sales"),
+        ("date,country,store,product,num_sold", "{day},Peru,s{a},p{b},{n}", "store product", "num_sold"),
+    ],
+)  # fmt: skip
+def test_the_ids_and_the_target_of_usual_tables_of_sales_are_guessed(
+    tmp_path: Path, header: str, row: str, which: str, target: str
+) -> None:
+    days = [f"2015-07-{day:02}" for day in range(1, 15)]
+    products = ["1"] if "DayOfWeek" in header else ["1", "2", "3"]
+    rows = [(day, a, b) for day in days for a in "1234" for b in products]
+    lines = [
+        row.format(day=day, a=a, b=b, n=n, x="a" if n % 9 == 0 else 0) for n, (day, a, b) in enumerate(rows)
+    ]
+    (tmp_path / "x.csv").write_text("\n".join([header, *lines]) + "\n")
+    found, note = guessed(tmp_path / "x.csv", Columns())
+    assert found.targets == (target,) and f"to forecast {target!r}" in note
+    assert [name for name in found.id if name != "country"] == which.split()
+    assert len(read_series(tmp_path / "x.csv", found).series) == 4 * len(products)
+
+
 @pytest.mark.parametrize("missing", ["null", "NA", "-", "#N/A", "."])
 def test_a_column_with_missing_values_is_of_numbers(tmp_path: Path, missing: str) -> None:
     lines = [f"2024-01-0{day},{missing if day == 2 else day},{day}\n" for day in range(1, 8)]

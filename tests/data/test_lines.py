@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from weft.data import files
 from weft.data import lines as module
-from weft.data.lines import blocks, read_lines
+from weft.data.lines import blocks, folding, prose_lines, read_lines
+from weft.data.plain import PlainText
 from weft.errors import DataError
 
 NOT_ENDS = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh"
@@ -219,6 +220,21 @@ def test_a_line_without_end_is_refused_before_memory_fills(monkeypatch: pytest.M
         list(blocks(endless, "file"))
 
 
+@pytest.mark.parametrize("end", PACK)
+@pytest.mark.parametrize("words", [["čaj", "na", "kuću"] * 30_000, ["語" * 100_000], ["x" * 29_989]])
+def test_a_very_long_line_of_running_text_is_read_as_several(
+    end: str, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "LONGEST", 2**17)  # that of text8 is above the limit, too
+    path, text = tmp_path / f"text8{end}", " ".join(words)
+    path.write_bytes(PACK[end](f"short\n{text}\nend".encode()))
+    first, *lines, last = prose_lines(path)
+    assert (first, last) == ("short", "end")
+    assert (" " if len(words) > 1 else "").join(lines) == text
+    assert max(len(line.encode()) for line in lines) <= module.PIECE + 2
+    assert len(folding(path)) == 1 and [*PlainText(path)] == [first, *lines, last]
+
+
 def test_standard_input_lines_are_counted_right() -> None:
     code = (
         "import sys; from weft.data.lines import read_lines\nprint(len(list(read_lines(sys.stdin.buffer))))"
@@ -244,8 +260,16 @@ def test_what_unpacks_to_far_more_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
-    [("only £100", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250"), ("mañana", "mañana in")],
+    ("line", "encoding", "told"),
+    [
+        ('spam,"£100",,', "latin-1", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250; convert"),
+        ("mañana", "latin-1", "mañana in"),
+        ("купи", "cp1251", "купи in WINDOWS-1251, or ЙСОХ in KOI8-R"),
+    ],
 )
-def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, told: str) -> None:
-    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode("latin-1"))
+def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, encoding: str, told: str) -> None:
+    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode(encoding))
+
+
+def test_the_sign_of_a_currency_is_no_word_of_another_script() -> None:
+    assert "probably WINDOWS-1252" in module.advice("no such file", "only 5 € today".encode("cp1252"))

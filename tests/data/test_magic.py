@@ -13,6 +13,7 @@ import soundfile
 from odf.opendocument import OpenDocumentSpreadsheet, OpenDocumentText
 from PIL import Image
 
+from weft.data.check import check_pairs
 from weft.data.lines import read_lines
 from weft.data.magic import kind_of_bytes, not_text
 from weft.errors import DataError
@@ -106,6 +107,15 @@ def test_a_file_that_is_no_text_says_what_it_is_and_what_to_type(tmp_path: Path,
 def test_texts_that_begin_like_other_files_are_texts(text: str) -> None:
     assert not_text(f"{text}, she said.\nčšž\n".encode(), "a.txt") is None
     assert list(read_lines(io.BytesIO(text.encode()))) == [text]
+
+
+def test_a_check_of_a_document_names_the_command_that_translates_it(tmp_path: Path) -> None:
+    path = tmp_path / "my notes.docx"
+    path.write_bytes(b"PK\3\4" + bytes(26) + b"word/document.xml")
+    report = check_pairs(path)
+    assert [one.text for one in report.with_too_few(1).findings] == [not_text(path.read_bytes(), str(path))]
+    assert f"weft predict RUN --document '{path}'" in report.findings[0].text
+    assert not_text(b"PK\3\4", "cut.docx") is not None  # of a download that stopped
 
 
 def test_the_command_names_the_file_and_quotes_it() -> None:

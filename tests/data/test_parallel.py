@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 from weft.data.corpora import SPLITS, corpus, languages
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
@@ -203,6 +203,12 @@ def test_a_table_without_names_is_no_guess(tmp_path: Path) -> None:
     file.write_text("".join(rows))
     found = weft("data", "check", file)
     assert found.code == 1 and "--source and --target, 1 and 2 for the first two" in found.out
+    said = refused(weft("init", "translate", file, "--source", "en", "--target", "es"))
+    assert "expected a column 'en'" in said and "or by number, such as 1 and 2" in said
+    file = file.rename(tmp_path / "anki.txt")
+    found = weft("data", "check", file, "--source", "1", "--target", "2")
+    assert found.code == 1 and "expected a table (.csv, .tsv, .xlsx), as --source" in found.out
+    assert found.out.endswith("if it is one, name it anki.tsv\n")
 
 
 def test_half_a_surrogate_pair_is_named_with_its_line(tmp_path: Path) -> None:

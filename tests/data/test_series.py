@@ -172,31 +172,76 @@ def test_a_table_at_another_frequency_than_the_trainings_is_refused(
     assert len(read_series(_long(tmp_path / "y.csv", A=gaps), run).series[0].times) == 30
 
 
+HALF_HOURS = ",".join(f"hh_{n}" for n in range(48))
+
+
 @pytest.mark.parametrize(
-    ("header", "row", "then"),
+    ("text", "names", "first", "times"),
     [
-        ("V1,V2,V3,V4,V5", "Y1,3,4,5,", "--id V1 --time ds"),
-        ("id,item_id,d_1,d_2,d_3,d_4", "a_1,a,0,2,1,0", "--id id --time ds"),
-        ("date,00:00,00:30,01:00,01:30", "2024-01-01,1,2,3,4", "--time date,time"),
+        ('"V1","V2","V3","V4"\n"Y1",3,4,5\n"Y2",6,7,\n', "Y1 Y2", [3, 4, 5], ["2", "4"]),
+        ("id,item_id,state,d_1,d_2,d_3,d_4\na_1,a,CA,0,2,,0\na_2,a,CA,1,1,1,1\n", "a_1 a_2",
+         [0, 2, np.nan, 0], ["1", "4"]),
+        ("Series,N,Category,1,2,3,4,5\nN1,4,MICRO,1,2,3,4,\nN2,5,MICRO,5,6,7,8,9\n", "N1 N2", [1, 2, 3, 4],
+         ["1", "4"]),
+        ("geo,2024-01,2024-02,2024-03,2024-04\nHR,1 p,2,:,3 be\nDE,4,5,6,7\n", "HR DE", [1, 2, np.nan, 3],
+         ["2024-01-01", "2024-04-01"]),
+        ("Data Source,World Development Indicators,\n\nCountry Name,Code,Name,1990,1991,1992,1993\n"
+         "Peru,PER,GDP,..,2,3,4\nChad,TCD,GDP,5,6,7,8\n",
+         "Peru Chad", [np.nan, 2, 3, 4], ["1990-01-01", "1993-01-01"]),
+        ("geo,2024-01,2024-02,2024-03\nHR,1,2,3\nDE,4,5,6\n", "HR DE", [1, 2, 3],
+         ["2024-01-01", "2024-03-01"]),
+        ("Customer,date,6:00,12:00,18:00,0:00\nc1,30/01/2024,1,2,3,4\nc1,31/01/2024,5,6,7,8\n", "c1",
+         [1, 2, 3, 4, 5, 6, 7, 8], ["2024-01-30 06:00:00", "2024-02-01"]),
+        ("date,00:00,06:00,12:00,18:00\n2024-01-01,1,2,3,4\n2024-01-02,5,6,7,8\n", "",
+         [1, 2, 3, 4, 5, 6, 7, 8], ["2024-01-01", "2024-01-02 18:00:00"]),
+        (f"LCLid,day,{HALF_HOURS}\nMAC1,2012-10-12{',2' * 48}\nMAC2,2012-10-12{',3' * 48}\n", "MAC1 MAC2",
+         [2] * 48, ["2012-10-12", "2012-10-12 23:30:00"]),
     ],
-)
-def test_a_table_with_a_column_for_each_step_gets_a_command_that_turns_it(
-    tmp_path: Path, header: str, row: str, then: str, monkeypatch: pytest.MonkeyPatch
+)  # fmt: skip
+def test_a_series_or_a_day_in_each_row_is_read(
+    tmp_path: Path, text: str, names: str, first: list[float], times: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("x.csv").write_text(
-        f"{header}\n{row}\n{row.replace('Y1', 'Y2').replace('a_1', 'b_1').replace('01-01', '01-02')}\n"
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    found = read_series(path).series
+    assert [one.name for one in found] == (names.split() or [""])
+    np.testing.assert_array_equal(found[0].values[:, 0], first)
+    assert [str(found[0].times[at]).removesuffix(" 00:00:00") for at in (0, -1)] == times
+
+
+def test_covariates_of_a_table_with_a_series_in_each_row_and_days_without_a_date_are_refused(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,price,d_1,d_2,d_3\na,1,0,2,1\nb,2,3,2,1\n")
+    with pytest.raises(ConfigError, match="a row for each time beside price, got a row for each series"):
+        read_series(path, Columns(known=["price"]))
+    path.write_text("zone,year,month,day,h1,h2,h3,h4,h5\n1,2024,5,7,1,2,3,4,5\n")
+    with pytest.raises(ConfigError, match=r"a column of days beside h1 to h5, .*--time"):
+        read_series(path)
+    whole = read_series(path, Columns(time=["year", "month", "day"], id=["zone"])).series[0]
+    assert whole.name == "1" and [str(one) for one in whole.times[[0, -1]]] == [
+        "2024-05-07 01:00:00",
+        "2024-05-07 05:00:00",
+    ]
+
+
+def test_a_file_of_the_monash_archive_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsf"
+    path.write_text(
+        "# about\n@relation x\n@attribute series_name string\n@attribute start_timestamp date\n"
+        "@frequency half_hourly\n@missing true\n@data\nT1:1979-01-01 00-00-00:1,2,?,4\n"
+        "T2:1980-05-01 06-30-00:5,6\n"
     )
-    with pytest.raises(DataError, match="turn the table") as error:
-        read_series("x.csv")
-    said = str(error.value)
-    assert f"{then} --target y" in said
-    exec(said.split('python -c "')[1].split('", and')[0])
-    ids = [then.split("--id ")[1].split(" ")[0]] if "--id" in then else []
-    which = Columns(time=then.split("--time ")[1].split(","), id=ids, targets=["y"])
-    first = read_series("long.csv", which).series[0].values[:, 0]
-    wanted = [float(cell) for cell in row.split(",") if cell.isdecimal()]
-    assert first[: len(wanted)].tolist() == wanted
+    one, two = read_series(path).series
+    np.testing.assert_array_equal(one.values[:, 0], [1, 2, np.nan, 4])
+    assert one.name == "T1" and one.frequency == "30min" and str(two.times[1]) == "1980-05-01 07:00:00"
+    path.write_text("@attribute series_name string\n@frequency monthly\n@data\nT1:1,2,3\nT2:5,6:7\n")
+    with pytest.raises(DataError, match=r"x.tsf:5: expected 1 attributes and the values.*got 3 parts"):
+        read_series(path)
+    path.write_text("1,2,3\n")
+    with pytest.raises(DataError, match="expected @attribute, @frequency and @data"):
+        read_series(path)
 
 
 def test_twice_a_day_by_local_clocks_names_the_clocks(tmp_path: Path) -> None:
@@ -219,8 +264,33 @@ def test_half_hours_by_period_are_times(tmp_path: Path) -> None:
     found = read_series(path, Columns(time=["settlement_date", "settlement_period"])).series[0]
     assert found.frequency == "30min" and str(found.times[47]) == "2024-01-01 23:30:00"
     path.write_text(path.read_text().replace("2024-01-02,48,", "2024-01-02,50,"))
-    with pytest.raises(DataError, match=r"'2024-01-02 24:30' is not a time.*clocks go back: write times"):
+    with pytest.raises(DataError, match=r"'2024-01-02 24:30' is not a time.*clocks go back: name the zone"):
         read_series(path, Columns(time=["settlement_date", "settlement_period"]))
+
+
+@pytest.mark.parametrize("name", ["hour", "period"])
+@pytest.mark.parametrize("skips", [False, True])
+def test_hours_of_long_and_short_days_are_counted_in_their_zone(
+    tmp_path: Path, name: str, *, skips: bool
+) -> None:
+    """A day has 25 hours in autumn; in spring it has 23, or skips the number of one."""
+    each, first = (2, 0) if name == "period" else (1, 1)
+    rows = []
+    for day in pd.date_range("2024-03-30", "2024-10-28", tz="Europe/Madrid"):
+        end = day.tz_localize(None) + pd.Timedelta(days=1)
+        hours = round((end.tz_localize(day.tz) - day) / pd.Timedelta(hours=1))
+        numbers = [n for n in range(24) if n != 2] if skips and hours == 23 else list(range(hours))
+        rows += [f"{day:%Y-%m-%d},{each * n + part + 1},1\n" for n in numbers for part in range(each)]
+    path = tmp_path / "x.csv"
+    path.write_text(f"date,{name},y\n" + "".join(rows))
+    which = Columns(time=["date", name], zone="Europe/Madrid")
+    times = read_series(path, which).series[0].times
+    begin = pd.Timestamp("2024-03-30", tz="Europe/Madrid") + first * pd.Timedelta(hours=1)
+    expected = pd.date_range(begin, periods=len(rows), freq="h" if each == 1 else "30min")
+    assert (times == expected).all()
+    if name == "hour":
+        with pytest.raises(DataError, match=r"'2024-10-27 25:00' is not a time.*--zone Europe/Madrid"):
+            read_series(path, which._replace(zone=None))
 
 
 def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
@@ -233,13 +303,35 @@ def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
     assert read_series(path).columns == ("AAPL", "MSFT")
 
 
-def test_a_covariate_of_classes_gets_a_command_that_makes_columns_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("x.csv").write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0\n")
-    with pytest.raises(DataError, match="name holiday_0, holiday_a and so on") as error:
-        read_series("x.csv", Columns(known=["holiday"], targets=["sold"]))
-    exec(str(error.value).split('python -c "')[1].split('", and')[0])
-    found = read_series("columns.csv", Columns(known=["holiday_0", "holiday_a"], targets=["sold"])).series[0]
-    assert found.known.tolist() == [[0, 1], [1, 0], [1, 0]]
+def test_a_covariate_of_classes_is_numbers_of_its_classes(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("date,sold,holiday\n2024-01-01,3,a\n2024-01-02,4,0\n2024-01-03,5,0.0\n2024-01-04,,b\n")
+    which = Columns(known=["holiday"], targets=["sold"])
+    with pytest.raises(DataError, match=r"x\.csv:2: 'a' in column holiday is not a number.*--category"):
+        read_series(path, which)
+    which = which._replace(categories=["holiday"])
+    table = read_series(path, which)
+    assert table.classes == {"holiday": ["0", "a", "b"]}
+    assert table.series[0].known.tolist() == [[1], [0], [0]] and table.series[0].ahead.tolist() == [[2]]
+    run = which._replace(classes={"holiday": ["0", "a"]})
+    with pytest.raises(
+        DataError, match=r"x\.csv:5: expected one of 0, a in column holiday, as in training, got 'b'"
+    ):
+        read_series(path, run)
+    with pytest.raises(ConfigError, match="category 'colour': expected its name under known, past or static"):
+        read_series(path, which._replace(categories=["colour"]))
+
+
+def test_static_covariates_have_one_value_for_each_series(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "shop,day,sold,size,kind\nN,2024-01-01,3,5,a\nN,2024-01-04,4,,a\nS,2024-01-01,5,9,b\nS,2024-01-02,6,9,b\n"
+    )
+    which = Columns(
+        id=["shop"], targets=["sold"], static=["size", "kind"], categories=["kind"], frequency="D"
+    )
+    one, two = read_series(path, which).series
+    assert one.known.tolist() == [[5, 0]] * 4 and two.known.tolist() == [[9, 1]] * 2  # in inserted rows too
+    path.write_text(path.read_text().replace("6,9,b", "6,8,b"))
+    with pytest.raises(DataError, match=r"x\.csv:5: expected one value of size in series 'S', got several"):
+        read_series(path, which)

@@ -67,6 +67,8 @@ def test_what_a_record_lacks_is_named_with_its_line(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=told) as error:
             list(read_sentences(path))
         assert str(error.value).startswith(f"{path}:2:"), told
+    path.write_text(json.dumps({"tokens": ["\ud83d"], "ner_tags": ["O"]}) + "\n")
+    assert "a.jsonl:1: expected whole characters" in refused(weft("init", "tag", path))
     rejected = {**RECORDS["prodigy.jsonl"], "answer": "reject"}  # type: ignore[dict-item]
     path.write_text(json.dumps(rejected) + "\n" + json.dumps(RECORDS["prodigy.jsonl"]) + "\n")
     assert [one.first for one in read_sentences(path)] == [2]

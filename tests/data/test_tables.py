@@ -20,6 +20,7 @@ from weft.data.lines import LONGEST
 from weft.data.parallel import ParallelText
 from weft.data.quoting import enclosed, mark_of
 from weft.data.report import Finding
+from weft.data.spans import holds_spans
 from weft.data.tables import Row, TableFile
 from weft.errors import ConfigError, DataError
 
@@ -377,3 +378,14 @@ def test_a_far_cell_is_named_whatever_the_sheet_says_of_its_size(tmp_path: Path,
     assert cells(tmp_path / "fine.xlsx") == [["a", "b"], ["1", "2"]]
     with pytest.raises(DataError, match=r"far\.xlsx: has cells up to XFD1048576; remove those far"):
         TableFile(tmp_path / "far.xlsx")
+
+
+def test_a_json_may_have_a_record_on_each_line_and_says_where_it_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text('{"en": "a", "es": "b"}\n{"en": "c", "es": "d"}\n')
+    assert cells(path) == [["en", "es"], ["a", "b"], ["c", "d"]]
+    path.write_text('{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n' * 2)
+    assert holds_spans(path)
+    path.write_text('[{"en": "a", "es": "b"},\n {"en": "c", "e')
+    with pytest.raises(DataError, match=r"train\.json:2: expected whole JSON, got a fault in column 14"):
+        TableFile(path)

@@ -237,20 +237,6 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
         DataError, match=r"x\.csv:4: .*write dates as 2024-01-31 if day and month are mixed up"
     ):
         read(tmp_path, [*mixed[:2], "2/1/2024", *mixed[3:]])
-    (tmp_path / "x.csv").write_text("country;2020;2021;2022\nA;1;2;3\nB;4;5;6\n")
-    with pytest.raises(
-        DataError, match=r"x\.csv:1: expected a row for each time, .*\(2020 to 2022\).*melt"
-    ) as told:
-        read_series(tmp_path / "x.csv")
-    command = (
-        str(told.value)
-        .partition('python -c "')[2]
-        .partition('", and')[0]
-        .replace("long.csv", f"{tmp_path}/long.csv")
-    )
-    exec(command)
-    found = read_series(tmp_path / "long.csv", guessed(tmp_path / "long.csv", Columns())[0])
-    assert {one.name: one.values[:, 0].tolist() for one in found.series} == {"A": [1, 2, 3], "B": [4, 5, 6]}
 
 
 def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft import rooms
+from weft.importing.families.every import FAMILIES
 from weft.nn.cells.cell import Cell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,3 +83,7 @@ def test_the_readme_counts_cells_that_recur() -> None:
     around = {"block", "projected", "variational", "zoneout", "rwkv7_layers"}
     cells = set(rooms.parts(rooms.room_of(Cell), Cell)) - around - {"stepwise", "local_attention"}
     assert f"| {len(cells)} cells, each tested" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_counts_the_architectures_that_are_imported() -> None:
+    assert f"| imports {len(FAMILIES)} architectures;" in (ROOT / "README.md").read_text("utf-8")

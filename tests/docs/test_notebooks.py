@@ -130,6 +130,23 @@ def test_every_check_has_an_exercise_and_an_answer() -> None:
     assert list(answers()) == list(EXERCISES)
 
 
+@pytest.mark.parametrize("language", ["es", "hr", "pl", "ru"])
+def test_a_notebook_speaks_the_language_of_its_page(notebooks: ModuleType, language: str) -> None:
+    name, found = "course/attention", []
+    for spoken in ("en", language):
+        page = notebooks.Page(name, language=spoken)
+        found.append(markdown(notebooks.clean(notebooks.read(COURSE / "attention.md"), page)))
+    words = page.words
+    assert words["Solution"] in found[1] and f"**{words['Exercise']} " in found[1]
+    text = "After this chapter you can compute attention by hand"
+    said = next(one for key, one in words.items() if key.startswith(text))
+    assert text in found[0] and said in found[1] and text not in found[1]
+    assert len(found[1].split("\n\n")) == len(found[0].split("\n\n"))
+    prose = [re.sub(r"!\[.*", "", one).split("\n") for one in found]
+    both = [{line for line in one if len(re.findall("[a-z]{3}", line)) > 9} for one in prose]
+    assert len(both[0] & both[1]) < 3  # titles of papers
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in EXERCISES]
 )

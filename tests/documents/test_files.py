@@ -39,6 +39,17 @@ def test_a_page_keeps_the_encoding_that_it_names() -> None:
     assert found.decode("latin-1") == '<meta charset="iso-8859-1"><p>É <b>X</b></p>'
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_xml_keeps_its_declaration_and_its_line_ends(end: str) -> None:
+    text = (
+        '\ufeff<?xml version="1.0" encoding="utf-8" ?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'
+        '<tmx version="1.4"><header srclang="en"/><body><tu>\n<tuv xml:lang="en"><seg>a</seg></tuv>NEW</tu>'
+        "</body></tmx>\n\n"
+    ).replace("\n", end)
+    new = '<tuv xml:lang="es"><seg>A</seg></tuv>'
+    assert translated(text.replace("NEW", ""), "a.tmx") == text.replace("NEW", f"{end}{new}")
+
+
 MARKDOWN = {
     "# The *first* one #\n": "# THE *FIRST* ONE #\n",
     'One **b** [link](http://x/a_b "T")\nand `c`.  \n> not\n': None,
@@ -53,6 +64,10 @@ MARKDOWN = {
     "+++\ntitle = 'x'\n+++\n\na\n": "+++\ntitle = 'x'\n+++\n\nA\n",
     "# A b {#a-b}\n\nTerm\n:   one\n:   two\n": "# A B {#a-b}\n\nTERM\n:   ONE\n:   TWO\n",
     ":::note[x]\na\n:::\n\n> [!NOTE]\n> b\n": ":::note[x]\nA\n:::\n\n> [!NOTE]\n> B\n",
+    '!!! note "T"\n    a *b*\n\n    - c\n\nd\n': '!!! note "T"\n    A *B*\n\n    - C\n\nD\n',
+    'a\n??? tip\n    b\n=== "T"\n    c\n\n        d\n': 'A\n??? tip\n    B\n=== "T"\n    C\n\n        d\n',
+    "{{< note >}}\na {{< ref x >}}\n{{< /note >}}\n": "{{< note >}}\nA {{< ref x >}}\n{{< /note >}}\n",
+    'import X from "x"\nexport const a\n\nimport it\n': 'import X from "x"\nexport const a\n\nIMPORT IT\n',
     "a\n\n$$\nx_1\n$$\n": "A\n\n$$\nx_1\n$$\n",
     "a\n:::tip\nb $x_1$ :smile:\n:::\n": "A\n:::tip\nB $x_1$ :smile:\n:::\n",
     "costs $5 and $6 at 10:30:20\n": "COSTS $5 AND $6 AT 10:30:20\n",
@@ -166,7 +181,7 @@ def test_xliff_gets_targets_with_the_inline_elements_of_the_source() -> None:
     target = (
         '\n      <target state="needs-review-translation">CLICK <g id="1">INSERT</g><x id="2"/> NOW.</target>'
     )
-    assert translated(XLIFF.format(target=""), "a.xlf") == XLIFF.format(target=target).rstrip("\n")
+    assert translated(XLIFF.format(target=""), "a.xlf") == XLIFF.format(target=target)
 
 
 def test_xliff_2_gets_targets() -> None:

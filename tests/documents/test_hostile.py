@@ -40,6 +40,18 @@ def test_tags_that_are_nested_without_end_are_kept(text: str) -> None:
     assert all(found.count(tag) == text.count(tag) for tag in ("<b>", "</b>", "</i>", "<p>", "</p>"))
 
 
+def test_a_page_with_every_private_character_is_translated() -> None:
+    private = "".join(map(chr, [*range(0xE000, 0xF900), *range(0xF0000, 0xF0100)]))
+    assert translated(f'<img alt="a"><p>b{private}', "a.html") == f'<img alt="A"><p>B{private}'
+
+
+@pytest.mark.parametrize("page", ["<p>&#{};", "<p class='&#{};'>a", "<p title='a&#{}'>a", "<script>&#{};"])
+def test_a_character_by_a_number_of_thousands_of_digits_is_refused(page: str) -> None:
+    with pytest.raises(DataError, match="got a number of 1,000 digits"):
+        translated(page.format("9" * 5000), "a.html")
+    assert translated(page.format("0" * 900 + "65"), "a.html")
+
+
 XLIFF = "<xliff><file><trans-unit><source>{}</source></trans-unit></file></xliff>"
 
 

@@ -62,6 +62,7 @@ OTHER: dict[type, dict[str, Any]] = {
         "coverage": 1.5, "diverse": 2, "diversity": 3.0, "prefix": "en", "require": ("es",),
         "glossary": Path("glossary.tsv"), "terms": "annotate", "no_repeat_ngram": 1, "min_length": 15,
         "mean": "log", "verbatim": False, "strict": True, "shortlist": 7, "precision": "bfloat16",
+        "domain": "legal",
     },
     LanguageDecoding: {
         "temperature": 0.5, "top_k": 3, "top_p": 0.4, "min_p": 0.3, "typical_p": 0.3, "search": "greedy",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import CaptionWords
 from weft.metrics.cider import cider_d
@@ -107,3 +108,18 @@ def test_words_are_small_and_without_signs():
         "skin",
         "tone",
     ]
+
+
+@pytest.mark.parametrize("score", [bleu_n, rouge_l, cider_d])
+def test_captions_and_their_lists_of_references_are_checked(score):
+    for captions, references, said in (
+        ("a dog", [["a dog"]], "hypotheses: expected a list of texts, got one text"),
+        (["a dog"], ["a dog"], "references: expected a list of one or more texts.* got a text at 0"),
+        (["a dog", "a cat"], [["a dog"], []], "references: expected a list of one or more.* at 1"),
+        ([["a dog"]], [["a dog"]], "hypotheses: expected a text for each item, got a list at 0"),
+        (["a dog", None], [["a dog"], ["a cat"]], "hypotheses: expected .* got None at 1"),
+        (["a dog"], [["a dog", None]], "references: expected .* got a list at 0"),
+        (["a dog"], [["a dog"], ["a cat"]], "got 1 hypothesis and 2 references"),
+    ):
+        with pytest.raises(DataError, match=said):
+            score(captions, references)

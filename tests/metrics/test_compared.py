@@ -1,6 +1,7 @@
 """Any metric scores outputs beside one reference or several."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -136,6 +137,15 @@ def test_a_mean_is_compared_with_a_baseline_of_the_same_items() -> None:
     found = mean_of(error, sums, beside={"near": sums + 0.01}, baselines={"far": 0.9})
     assert found.baselines == {"near": pytest.approx(sums.mean() + 0.01), "far": 0.9}
     assert found.difference("near") == pytest.approx((-0.01, -0.01, -0.01))
+
+
+def test_a_difference_too_small_for_the_digits_of_the_score_is_shown_all_the_same() -> None:
+    error, sums = ratio("error", "", higher_is_better=False), np.random.default_rng(1).random(50)
+    found = mean_of(error, sums, beside={"near": sums + 3e-6 * np.sign(sums - 0.5)}).verdict()
+    ends = re.search(r"difference ([+-].*) \[(.*), (.*)\]\)$", found)
+    assert ends and all(0 < abs(float(one)) < 3e-6 for one in ends.groups()), found
+    same = mean_of(error, sums, beside={"near": sums}).verdict()
+    assert same.endswith("difference +0.0000 [+0.0000, +0.0000])"), same
 
 
 def test_items_are_told_apart_by_references_and_inputs() -> None:

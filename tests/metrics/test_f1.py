@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.metrics.f1 import by_class, confusion, macro_f1, table
+from weft.metrics.f1 import F1, by_class, confusion, table
+from weft.metrics.intervals import confidence
 from weft.metrics.labels import classes_of
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
@@ -32,7 +33,7 @@ def test_f1_is_the_harmonic_mean_and_macro_the_plain_one() -> None:
         assert rows[label].recall == pytest.approx(recall)
         assert rows[label].f1 == pytest.approx(2 * precision * recall / (precision + recall))
     assert (rows["d"].f1, rows["d"].there) == (0.0, 0)
-    score = macro_f1(2 * OURS, 2 * THEIRS).score
+    score = confidence(F1(), 2 * OURS, 2 * THEIRS)
     assert score.value == pytest.approx(np.mean([row.f1 for row in rows.values()]))
     assert score.low <= score.value <= score.high
     assert "d" in table(by_class(OURS, THEIRS))
@@ -40,13 +41,11 @@ def test_f1_is_the_harmonic_mean_and_macro_the_plain_one() -> None:
 
 def test_macro_f1_of_tags_is_that_of_words_and_draws_sentences() -> None:
     ours, theirs = list("abcabbac"), list("abcbbaaa")
-    words = macro_f1(ours, theirs)
-    sentences = macro_f1(*([one[:3], one[3:4], one[4:]] for one in (ours, theirs)))
-    assert sentences.value == words.value and sentences.score.size == 3
-    assert words.statistics is not None and sentences.statistics is not None
-    np.testing.assert_array_equal(
-        sentences.statistics, [words.statistics[a:b].sum(0) for a, b in ((0, 3), (3, 4), (4, 8))]
-    )
+    metric = F1().fitted(theirs, ours)
+    words = metric.statistics(ours, theirs)
+    answers, tags = ([one[:3], one[3:4], one[4:]] for one in (ours, theirs))
+    sentences = metric.statistics(answers, tags)
+    np.testing.assert_array_equal(sentences, [words[a:b].sum(0) for a, b in ((0, 3), (3, 4), (4, 8))])
 
 
 def test_tag_accuracy_counts_words_not_sentences() -> None:

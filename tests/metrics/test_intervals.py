@@ -172,6 +172,8 @@ def test_unequal_systems_and_no_resamples_are_refused(good, references):
     for refused in (confidence, lambda *given, **how: compare(given[0], given[1], *given[1:], **how)):
         with pytest.raises(ConfigError, match=r"resample.*got 0"):
             refused(Bleu(), good, references, resamples=0)
+    with pytest.raises(ConfigError, match=r"same items, got arrays of shapes \[3, 2\] and \[4, 2\]"):
+        compare_statistics(Accuracy(), np.ones((3, 2)), np.ones((4, 2)))
 
 
 # Several seeds

@@ -112,5 +112,8 @@ def test_a_class_that_only_a_baseline_answers_does_not_change_the_score() -> Non
 def test_wrong_settings_and_kinds_are_refused() -> None:
     with pytest.raises(ConfigError, match="average"):
         F1(average="mean")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="expected answers like their references"):
-        F1()(["a"], [["a", "b"]])
+    for metric in (F1(), Mcc(), Accuracy()):  # Accuracy compared the letters of the two
+        for ours, theirs in (("ab", ["a", "b"]), (["a", "b"], "ab"), ({"a", "b"}, "ab")):
+            with pytest.raises(DataError, match="expected answers like their references"):
+                metric([ours], [theirs])
+    assert Accuracy()([""], [["a", "b"]]).value == 0  # no answer

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
+from weft.metrics.intervals import compare, compare_repeated
 from weft.metrics.numbers import (
     R2,
     Crps,
@@ -18,6 +19,7 @@ from weft.metrics.numbers import (
     Smape,
     Wape,
 )
+from weft.metrics.scored import ComparedOutputs
 
 TRUE = np.array([[3.0, 5.0], [2.0, np.nan]])
 BEST = np.array([[4.0, 3.0], [2.0, 9.0]])  # errors 1, 2, 0; the last value was not measured
@@ -115,3 +117,43 @@ def test_what_a_score_lacks_is_said() -> None:
         Rmsse()(BEST, TRUE)
     with pytest.raises(DataError, match=r"shape of the references, \[2, 2\], got \[2\]"):
         Mae()(BEST[:, 0], TRUE)
+
+
+def test_a_score_without_a_unit_or_a_value_is_none_and_proves_nothing() -> None:
+    best, nothing = np.random.default_rng(1).random((12, 3)), np.zeros((12, 3))
+    for metric, true in (
+        (Wape(), nothing),
+        (Crps(), nothing),
+        (R2(), nothing + 0.1),
+        (Mae(), nothing * np.nan),
+    ):
+        assert np.isnan(metric(best, true).value), metric
+        found = compare(metric, best, best + 1, true)
+        assert (found.p_value, found.low, found.high) == (1.0, -np.inf, np.inf), metric
+    scaled = [ForecastWindows(one, naive=np.zeros(12)) for one in (best, best + 1)]
+    rows = [Mase().statistics(one, nothing) for one in scaled]
+    assert compare_repeated(Mase(), [rows[0]] * 2, [rows[1]] * 2).p_value == 1
+
+
+def test_a_unit_that_one_item_alone_has_allows_no_interval() -> None:
+    best, true, naive = np.random.default_rng(1).random((12, 3)), np.zeros((12, 3)), np.zeros(12)
+    true[3], naive[3] = 1, 1
+    for metric, forecasts in ((Wape(), best), (Mase(), ForecastWindows(best, naive=naive))):
+        found = ComparedOutputs(forecasts, true, reads="numbers").scored(metric)
+        assert np.isfinite(found.value) and found.score.low is None
+        assert "no interval: some resamples have no score" in found.lines()[1]
+
+
+def test_r2_of_large_numbers_is_that_of_small_ones() -> None:
+    steps, errors = np.arange(20.0), 0.5 * (-1.0) ** np.arange(20)
+    small = R2()(steps + errors, steps).value
+    assert R2()(1e8 + steps + errors, 1e8 + steps).value == pytest.approx(small, rel=1e-6)  # was 3e-4 off
+
+
+def test_rows_that_differ_and_texts_are_refused() -> None:
+    with pytest.raises(DataError, match="mae: hypotheses: expected numbers, or rows of as many numbers each"):
+        Mae()([[1.0, 2.0], [3.0]], [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(DataError, match="hypotheses: expected a number for each item, got a text at 1"):
+        Mae()([1.0, "2"], [1.0, 2.0])
+    with pytest.raises(DataError, match="mase: expected naive of 2 windows, got 3"):
+        Mase()(ForecastWindows(BEST, naive=np.ones(3)), TRUE)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.metrics.intervals import compare_statistics, with_interval
+from weft.metrics.intervals import compare, compare_statistics, with_interval
 from weft.metrics.probabilities import Auroc, AveragePrecision, Brier, Ece
 
 CHANCE = np.random.default_rng(3)
@@ -112,3 +112,21 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         Brier()(PROBS[:2], [0, 3])
     with pytest.raises(DataError, match=r"got shapes \[67, 3\] and \[67, 2\]"):
         Auroc()(PROBS, SEVERAL[:, :2])
+
+
+def test_numbers_that_are_no_probabilities_are_refused() -> None:
+    for metric in (Auroc(), AveragePrecision(), Brier(), Ece()):
+        with pytest.raises(DataError, match=r"expected finite numbers, got \[nan, nan\] at 1"):
+            metric([0.1, np.nan], [0, 1])
+    for metric in (Brier(), Ece()):
+        with pytest.raises(
+            DataError, match=f"{metric.key}: expected probabilities from 0 to 1, got -0.5 to 1.5"
+        ):
+            metric([1.5, 0.2], [1, 0])
+    assert Auroc()([-3.0, 7.0], [0, 1]).value == 1  # of scores only the order counts
+
+
+def test_the_area_of_one_class_is_not_defined_and_proves_nothing() -> None:
+    chance = np.random.default_rng(1)
+    found = compare(Auroc(), chance.random(20), chance.random(20), np.zeros(20, int))
+    assert np.isnan(found.difference) and (found.p_value, found.low) == (1.0, -np.inf)

@@ -56,3 +56,14 @@ def test_a_word_also_ends_with_a_piece_that_ends_words() -> None:
     chances = bigram()[A]
     assert {tuple(one.tokens) for one in found} == {(A,), (REST,)}
     assert [exp(one.logp) for one in found] == pytest.approx(sorted(chances[[A, REST]].tolist())[::-1])
+
+
+def test_tokens_beyond_the_vocabulary_are_in_no_word() -> None:
+    """A model of several languages has their marks there, and a pointer the places of words to copy."""
+
+    def step(token: Tensor, state: None) -> tuple[Tensor, None]:
+        return torch.cat([bigram(), torch.full((5, 2), 0.1)], 1)[token].log(), state
+
+    edges = WordEdges(torch.tensor([False, True, True, False, False]), torch.zeros(5, dtype=torch.bool))
+    known = next_words(step, None, torch.tensor([A]), edges, eos=EOS, count=9, banned=[6])
+    assert known and all(max(one.tokens) < 5 for one in known)

@@ -3,8 +3,8 @@
     python -m tests.serve.soak RUNS --seconds 7200
 
 where RUNS is a folder with the runs toy (translates), prose (language model), label (classifies) and tags.
-It prints the memory of the server at the beginning and the end, the time of short requests, how long the
-server took to leave, and every answer of 5xx that was not asked for. test_soak.py runs it for two minutes.
+It prints the memory of the server each minute, the time of short requests, how long the server took to leave,
+and every answer of 5xx that was not asked for. test_soak.py runs it for two minutes.
 """
 
 import argparse
@@ -42,6 +42,7 @@ class Report(NamedTuple):
         requests: number of answers by kind of request and status.
         short: seconds of each short request.
         first_mib, last_mib: memory of the server after the first tenth of the time, and at the end.
+        cpu: seconds that the server computed.
         unasked: answers of 5xx that were not asked for.
         left: seconds from SIGTERM, with requests in progress, to the end of the server.
     """
@@ -52,6 +53,7 @@ class Report(NamedTuple):
     last_mib: float
     unasked: list[str]
     left: float
+    cpu: float
 
     def p99(self) -> float:
         """Seconds within which 99 of 100 short requests were answered."""
@@ -65,9 +67,11 @@ class Client:
         where: the address of the server.
         key: an API key.
         seed: of its choices.
+        pause: seconds between two requests, on average.
     """
 
-    def __init__(self, where: str, key: str, seed: int) -> None:
+    def __init__(self, where: str, key: str, seed: int, pause: float = 0.0) -> None:
+        self.pause = pause
         self.where = where
         self.random = random.Random(seed)
         self.key = key
@@ -102,6 +106,7 @@ class Client:
                 status = 0
                 self.unasked.append(f"{kind}: {error!r}")
             self.count[kind, status] += 1
+            time.sleep(2 * self.pause * self.random.random())
             if status >= 500 and status not in BUSY:
                 self.unasked.append(f"{kind}: {status}")
 
@@ -168,6 +173,9 @@ class Client:
         form = b'--e\r\nContent-Disposition: form-data; name="q"\r\n\r\n' + b"x" * 9999 + b"-\r\n--e--\r\n"
         cookie = 'weft_key="' + '\\"' * 4000 + '"'
         deep = b'{"q": ' + b"[" * 900 + b"]" * 900 + b"}"
+        slow = self.random.choice(["<sup>" * 300, "\u00aba. " * 400, "a? " * 500, "<!--" * 400])
+        given = {"q": slow, "source": "xx", "target": "yy", "format": "html"}
+        post(f"{self.where}/translate", given, self.headers)
         statuses = {
             ask(f"{self.where}/translate", form, f"{FORM}; charset={charset}").status,
             ask(f"{self.where}/v1/models", headers={"Cookie": cookie}).status,
@@ -205,6 +213,12 @@ class Client:
         return 200
 
 
+def cpu_seconds(process: int) -> float:
+    """Seconds that a process has computed, and its children that have ended."""
+    numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, numbers)) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_mib(process: int) -> float:
     """Memory of a process and its children that is in the machine's."""
     found = subprocess.run(
@@ -213,7 +227,7 @@ def memory_mib(process: int) -> float:
     return sum(map(int, found.stdout.split())) / 1024
 
 
-def soak(runs: Path, seconds: float, clients: int = 6) -> Report:
+def soak(runs: Path, seconds: float, clients: int = 6, pause: float = 0.0) -> Report:
     """Start a server and ask it for some time, with a model that is replaced again and again."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         copies = Path(folder)
@@ -222,8 +236,9 @@ def soak(runs: Path, seconds: float, clients: int = 6) -> Report:
         key, line = new_key("alice")
         (copies / "keys.txt").write_text(line)
         process, where = stack.enter_context(_server(copies))
-        found = [Client(where, key, number) for number in range(clients)]
-        until = time.monotonic() + seconds
+        found = [Client(where, key, number, pause) for number in range(clients)]
+        started, until = cpu_seconds(process.pid), time.monotonic() + seconds
+        noted = time.monotonic()
         threads = [threading.Thread(target=one.run, args=(until,), daemon=True) for one in found]
         for thread in threads:
             thread.start()
@@ -232,7 +247,13 @@ def soak(runs: Path, seconds: float, clients: int = 6) -> Report:
         while time.monotonic() < until:
             os.utime(copies / "toy" / "model.safetensors")  # the same model, which is loaded again
             time.sleep(min(5.0, max(0.0, until - time.monotonic())))
-        last, begun = memory_mib(process.pid), time.monotonic()
+            if time.monotonic() > noted + 60:
+                noted, used = time.monotonic(), cpu_seconds(process.pid) - started
+                print(
+                    f"{time.strftime('%H:%M:%S')}  {memory_mib(process.pid):.0f} MiB  {used:.0f} CPU s",
+                    flush=True,
+                )
+        last, begun, cpu = memory_mib(process.pid), time.monotonic(), cpu_seconds(process.pid) - started
         process.send_signal(signal.SIGTERM)
         code, left = process.wait(60), time.monotonic() - begun
         for thread in threads:
@@ -240,12 +261,14 @@ def soak(runs: Path, seconds: float, clients: int = 6) -> Report:
         count = sum((one.count for one in found), Counter[tuple[str, int]]())
         unasked = [one for client in found for one in client.unasked]
         unasked += [f"the server ended with code {code}"] if code else []
-        return Report(count, [one for client in found for one in client.short], first, last, unasked, left)
+        return Report(
+            count, [one for client in found for one in client.short], first, last, unasked, left, cpu
+        )
 
 
 @contextlib.contextmanager
 def _server(copies: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    command = [
+    command: list[str | Path] = [
         sys.executable,
         "-m",
         "weft",
@@ -274,11 +297,12 @@ def main() -> None:
     parser.add_argument("runs", type=Path)
     parser.add_argument("--seconds", type=float, default=7200.0)
     parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between two requests of a client")
     given = parser.parse_args()
-    report = soak(given.runs, given.seconds, given.clients)
+    report = soak(given.runs, given.seconds, given.clients, given.pause)
     for (kind, status), count in sorted(report.requests.items()):
         print(f"{kind:12} {status} {count:7,}")
-    print(f"memory {report.first_mib:.0f} MiB, at the end {report.last_mib:.0f} MiB")
+    print(f"memory {report.first_mib:.0f} MiB, at the end {report.last_mib:.0f} MiB; {report.cpu:.0f} CPU s")
     print(f"short requests: {len(report.short):,}, 99 of 100 within {report.p99():.2f} seconds")
     print(f"the server left {report.left:.1f} seconds after SIGTERM")
     print("\n".join(report.unasked) or "no answer of 5xx that was not asked for")

@@ -4,6 +4,7 @@ import base64
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from time import process_time
 
 import pytest
 from PIL import Image
@@ -198,6 +199,10 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
         asked["inputs"] = table
         reply = post(f"{address}/predict", asked)
         assert reply.status == 400 and sentence in reply.body["error"], reply
+    asked["inputs"] = "unique_id,ds,y\n" + "\n".join(f"s{row},2024-01-01,1" for row in range(9000))
+    begun = process_time()
+    assert "at most 128 series, got 9,000" in post(f"{address}/predict", asked).body["error"]
+    assert process_time() - begun < 1.5
     asked["inputs"] = "\n".join(lines).replace("north", '"nor\nth"')
     assert post(f"{address}/predict", asked).status == 200
 

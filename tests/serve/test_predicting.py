@@ -225,3 +225,38 @@ def test_a_word_is_replaced_by_whole_words(address: str) -> None:
     assert prose and prose == [f" {one.strip()}" for one in prose]
     assert post(f"{address}/api/words", {"run": "label", "text": "this"}).status == 400
     assert post(f"{address}/api/words", asked | {"prefix": "Ж"}).body["words"]  # read as an unknown word
+
+
+@pytest.mark.parametrize("name", ["multilingual", "summarise"])
+def test_a_word_of_a_run_with_tokens_beyond_its_vocabulary_is_replaced(
+    served: Callable[[str], Any], name: str
+) -> None:
+    from weft.serve.alternatives import alternatives
+    from weft.serve.limits import Refusal
+    from weft.serve.watching import NOTHING
+
+    run = served(name)
+    target = run.directions()[0][1] if run.directions() else ""
+    asked = {"text": run.examples()[0], "prefix": "", "target": target, "edits": NOTHING}
+    found = alternatives(run, asked, lambda: False)
+    assert found and all(one["text"] and one["prob"] <= 1 for one in found)
+    with pytest.raises(Refusal, match="prefix: expected at most 512 tokens"):
+        alternatives(run, {**asked, "prefix": f"{found[0]['text']} " * 600}, lambda: False)
+
+
+def test_what_a_language_model_reads_for_the_page_is_limited_too(address: str) -> None:
+    for path in ("/api/watch", "/api/words"):
+        reply = post(address + path, {"run": "prose", "text": "the " * 200, "prefix": "cat " * 200})
+        assert "text: expected at most 300 tokens per text, got 4" in str(reply.body)
+    reply = post(f"{address}/api/watch", {"run": "toy", "text": "alpha", "target": "y" * 2000})
+    assert reply.status == 404 and len(reply.body["error"]) < 99
+
+
+def test_looking_inside_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], Any]) -> None:
+    from weft.serve.batcher import ClientLeft
+    from weft.serve.limits import ServerLimits
+    from weft.serve.predicting import inside
+    from weft.serve.schemas import InspectFile
+
+    with pytest.raises(ClientLeft):
+        inside(served("classify"), InspectFile(text="this was great"), ServerLimits())([None], lambda: True)

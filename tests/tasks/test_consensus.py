@@ -41,7 +41,7 @@ def test_the_answer_is_the_draw_of_least_risk(name: str) -> None:
 
 
 def test_it_needs_samples() -> None:
-    with pytest.raises(ValueError, match="mbr: needs search: sample, got beam"):
+    with pytest.raises(ValueError, match="mbr: expected search: sample, got beam"):
         Decoding(mbr=8)
     with pytest.raises(ValueError, match="mbr: expected at least 3, the value of nbest, got 2"):
         Decoding(search="sample", mbr=2, nbest=3)

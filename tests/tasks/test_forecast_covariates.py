@@ -144,3 +144,91 @@ def test_times_at_another_frequency_than_the_trainings_are_refused(run: Path, tm
     assert "frequency D, got 2024-01-09 07:00" in said
     with pytest.raises(ConfigError, match="resample"):
         SeriesData(file="x.csv", resample="mean")
+
+
+def branches(path: Path, days: int = 120, last: str = "") -> Path:
+    """Two shops that sell less on a holiday of kind a; values are missing at times."""
+    rng = np.random.default_rng(9)
+    kinds = [["0", "a", "b"][n] for n in rng.choice(3, size=days, p=[0.6, 0.25, 0.15])]
+    lines = ["shop,day,sold,holiday,size"]
+    for shop in ("N", "S"):
+        for n, kind in enumerate(kinds):
+            sold = 50 - 30 * (kind == "a") + rng.normal(0, 0.5)
+            ahead = n >= days - HORIZON
+            cell = "" if ahead or rng.random() < 0.1 else f"{sold:.2f}"
+            kind = last if last and ahead else kind
+            lines.append(
+                f"{shop},{np.datetime64('2024-01-01') + n},{cell},{kind},{'small' if shop == 'S' else 'big'}"
+            )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    file, recipe = branches(folder / "x.csv"), folder / "x.yaml"
+    weft("init", "forecast", file, "--horizon", HORIZON, "--target", "sold", "--id", "shop", "--category",
+         "holiday,size", "--static", "size", "--gaps", "--transform", "log", "--model", "network",
+         "-o", recipe, code=0)  # fmt: skip
+    assert (
+        'known: ["holiday"]' in recipe.read_text() and 'categories: ["holiday", "size"]' in recipe.read_text()
+    )
+    weft("train", recipe, "--run", folder / "run", "model.base=none", "model.normalise=none",
+         "training.max_epochs=30", "training.patience=30", "training.optimiser.lr=0.02", "data.lookback=8",
+         "model.forecaster={use: linear}", "training.monitors=false", code=0)  # fmt: skip
+    return folder / "run"
+
+
+def test_classes_and_static_covariates_are_learnt(classes: Path, tmp_path: Path) -> None:
+    found = {
+        kind: forecast(weft("predict", classes, branches(tmp_path / "x.csv", last=kind))) for kind in "0a"
+    }
+    np.testing.assert_allclose(found["0"], 50, atol=4)
+    np.testing.assert_allclose(found["a"], 20, atol=4)
+    told = refused(weft("predict", classes, branches(tmp_path / "x.csv", last="c")))
+    assert "expected one of 0, a, b in column holiday, as in training, got 'c'" in told
+
+
+def test_a_future_of_classes_may_be_a_table_of_its_own(classes: Path, tmp_path: Path) -> None:
+    whole, ahead = branches(tmp_path / "x.csv"), tmp_path / "ahead.csv"
+    lines = whole.read_text().splitlines()
+    days = {str(np.datetime64("2024-01-01") + n) for n in range(120 - HORIZON, 120)}
+    later = [line for line in lines if line.split(",")[1] in days]
+    ahead.write_text(
+        "\n".join(["shop,day,holiday", *(",".join(np.array(one.split(","))[[0, 1, 3]]) for one in later)])
+    )
+    expected = forecast(weft("predict", classes, whole))
+    whole.write_text("\n".join(line for line in lines if line not in later))
+    np.testing.assert_allclose(
+        forecast(weft("predict", classes, whole, "--future", ahead)), expected, rtol=1e-5
+    )
+
+
+def test_the_gaps_of_the_past_are_inputs_and_those_of_the_future_are_not(classes: Path) -> None:
+    task = open_run(classes).task
+    table = task.data.table()  # type: ignore[attr-defined]
+    windows = task.data.windows(table)  # type: ignore[attr-defined]
+    assert windows.known_size == 3 + 2 + 1  # classes of holidays and sizes, and gaps
+    chosen = windows.of(0)
+    _, future, known = windows.take(chosen)
+    lookback = windows.lookback
+    for (number, start), row in zip(chosen[:40], known, strict=False):
+        holes = np.isnan(windows.values(number)[start - lookback : start])
+        np.testing.assert_array_equal(row[:lookback, -1], holes)
+    assert np.isnan(future).any() and not known[:, lookback:, -1].any()
+
+
+def test_an_export_without_classes_is_refused(classes: Path, tmp_path: Path) -> None:
+    told = refused(weft("export", classes, "--to", "onnx", "--output", tmp_path / "out"))
+    assert "data: static: the exported program reads numbers as they are" in told
+
+
+def test_plain_values_take_classes_by_name(classes: Path) -> None:
+    model = package.load(classes)
+    rows = model.forecaster.data.lookback  # type: ignore[attr-defined]
+    known = {"holiday": ["0"] * rows + ["a"] * HORIZON, "size": ["small"] * (rows + HORIZON)}
+    np.testing.assert_allclose(model.predict([50.0] * rows, name="S", known=known), 20, atol=4)  # type: ignore[call-arg]
+    known["holiday"][-1] = "x"
+    with pytest.raises(DataError, match=r"known: expected one of 0, a, b in column holiday, .* got 'x'"):
+        model.predict([50.0] * rows, known=known)  # type: ignore[call-arg]

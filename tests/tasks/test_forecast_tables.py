@@ -155,3 +155,17 @@ def test_a_ledger_with_numeric_names_is_trained_and_forecast(tmp_path: Path) -> 
         file, SeriesData(file="x", id="store", targets=("amount",), frequency="D", resample="sum").columns
     )
     assert sum(np.nansum(one.values) for one in read.series) == pytest.approx(total)
+
+
+def test_a_run_of_before_sums_a_table_as_it_was_trained(tmp_path: Path) -> None:
+    """Its days without a row were missing, and its last week was whole whatever it had."""
+    file = tmp_path / "x.csv"
+    file.write_text(
+        "day,sold\n" + "".join(f"2024-01-{day:02},2\n" for day in range(1, 31) if day not in (9, 10))
+    )
+    data = SeriesData(file=str(file), frequency="D", resample="sum")
+    about = {"names": ["sold"], "columns": ["sold"]}
+    days = [data.table(None, one).series[0].values[7:11, 0] for one in ({}, {**about, "fill": 1}, about)]
+    np.testing.assert_array_equal(days, [[2, 0, 0, 2], [2, 0, 0, 2], [2, np.nan, np.nan, 2]])
+    weeks = SeriesData(file=str(file), frequency="W", resample="sum")
+    assert [len(weeks.table(None, one).series[0].values) for one in ({}, about)] == [4, 5]

@@ -14,6 +14,9 @@ ENGLISH_SPANISH = ("en", "es")
 
 FOUND = {
     "keys": ("F1 F12 Ctrl+Shift+F5 Ctrl + F5", ["F1", "F12", "F5", "F5"]),
+    "keys of letters": ("Alt+F4 or Cmd+Q, Ctrl + Shift + A and A + B", ["F4", "Q", "A"]),
+    "fractions": ("½ of 1¾", ["½", "1¾"]),
+    "temperatures": ("-12.5 °C to 90°F, 45° C", ["-12.5 °C", "90 °F", "45 °C"]),
     "codes": ("A4 UTF-8 XK-2000-3 v2.0.1 MP3", ["A4", "UTF-8", "XK-2000-3", "v2.0.1", "MP3"]),
     "cells": ("$A$1:B5", ["$A$1", "B5"]),
     "amounts": ("19.99 EUR, €19.99, $5", ["19.99 EUR", "19.99 EUR", "5 USD"]),
@@ -50,6 +53,10 @@ def test_numbers_are_found(text: str, values: list[str]) -> None:
         (ENGLISH_SPANISH, "rows", "2 filas", False),
         (ENGLISH_SPANISH, "2nd row of 3", "3 filas, la 2.ª", True),
         (ENGLISH_SPANISH, "Shift+F5 or F5", "Mayús+F5 o F5", True),
+        (ENGLISH_SPANISH, "Ctrl+Shift+Q", "Ctrl + Mayús + Q", True),
+        (("en", "de"), "Press Cmd+Q", "Drücken Sie Cmd+.", False),
+        (("en", "de"), "-12.5 °C", "-12,5°C", True),
+        (("en", "de"), "-12.5 °C", "-12,5 ×C", False),
     ],
 )  # fmt: skip
 def test_forms_of_a_number_follow_its_language(
@@ -90,8 +97,8 @@ def test_stand_ins_are_put_back_where_each_is_there_once() -> None:
 
 
 def test_codes_need_no_library_in_an_exported_program() -> None:
-    text = "F1, Ctrl+Shift+F5, A4, UTF-8, 19.99 EUR and Sheet1, 14, Rows"
+    text = "F1, Ctrl+Shift+F5, A4, UTF-8, 19.99 EUR, Cmd+Q, 4 °C and Sheet1, 14, Rows"
     plain = [found.span() for found in re.finditer(CODES, text)]
     assert plain == codes(text) and "".join(text[slice(*one)] for one in plain) == (
-        "F1Ctrl+Shift+F5A4UTF-819.99 EUR"
+        "F1Ctrl+Shift+F5A4UTF-819.99 EURCmd+Q4 °C"
     )

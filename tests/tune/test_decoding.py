@@ -10,7 +10,8 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.config import read_recipe
 from weft.errors import ConfigError
-from weft.metrics.f1 import macro_f1
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.scored import scored
 from weft.run import open_run
 from weft.tune import decoding
 from weft.tune.decoding import DecodingTrials, best_of, key, tried_of
@@ -65,7 +66,7 @@ def test_search_settings_are_scored_on_the_validation_part(
 
     def evaluate(*, split: str = "test") -> SimpleNamespace:
         parts.append(split)
-        return SimpleNamespace(scores=[macro_f1(["a", "b"], ["a", "b"])])
+        return SimpleNamespace(scores=[scored(Accuracy(), ["a", "b"], ["a", "b"])])
 
     opened = SimpleNamespace(evaluate=evaluate)
     monkeypatch.setattr(decoding, "open_run", lambda run, **_: opened)

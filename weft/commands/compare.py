@@ -88,7 +88,7 @@ def command(
 
     check_outputs(*(folder / name for name in (*FILES, *FIGURES)))
     wanted = asked(given, grids, seeds, budgets)
-    runs, code = train_missing(wanted, folder, plugins)
+    runs, code = train_missing(wanted, folder, plugins, test=test is not None)
     if code:
         return code
     found = report_of(runs, folder, text, device, plugins, str(wanted.budget), test=test)

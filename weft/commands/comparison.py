@@ -102,7 +102,7 @@ def compare(
         if path.is_dir():
             runs.append(NamedRun(name, path, name))
         plan += seeds_of(name, path, seeds)
-    trained, code = train_planned(plan, to, plugins)
+    trained, code = train_planned(plan, to, plugins, test=test is not None)
     if code:
         raise CheckpointError(f"{to}: the training was stopped; the same call resumes")
     with TemporaryDirectory() as kept, given_as_file(test, Path(kept), "test", cells) as file:

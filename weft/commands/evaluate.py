@@ -135,9 +135,11 @@ def command(**given: Any) -> int:
     metrics = _metrics(opened, given)
     found = opened.evaluate(split=given["split"], data=given["data"], settings=settings)
     found = found if given["score"] else found.with_metrics(metrics)
-    click.echo(folded(found.text(full=given["full"]), columns(), indent=6))
+    *lines, verdict = found.text(full=given["full"]).splitlines()
+    click.echo(folded("\n".join(lines), columns(), indent=6))
     if any(one.below_baseline() for one in found.scores[:2]):  # the main scores
         click.echo(_hint(opened, given["plugins"]))
+    click.echo(folded(verdict, columns(), indent=6))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
         click.echo(f"outputs: {output}")

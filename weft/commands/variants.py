@@ -84,24 +84,27 @@ def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets
     return Asked(runs, recipes, overrides, grids, seeds or 1, limits)
 
 
-def train_missing(wanted: Asked, output: Path, plugins: Collection[str]) -> tuple[list[NamedRun], int]:
+def train_missing(
+    wanted: Asked, output: Path, plugins: Collection[str], *, test: bool
+) -> tuple[list[NamedRun], int]:
     """Train what is not trained yet, after a check of every recipe; return all runs and the exit code."""
     runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
-    trained, code = train_planned(plan, output, plugins)
+    trained, code = train_planned(plan, output, plugins, test=test)
     return [*runs, *trained], code
 
 
 def train_planned(
-    plan: Sequence[Missing], output: Path, plugins: Collection[str]
+    plan: Sequence[Missing], output: Path, plugins: Collection[str], *, test: bool
 ) -> tuple[list[NamedRun], int]:
-    """Train each that is not trained yet; return their runs and the exit code."""
+    """Train each that is not trained yet; return their runs and the exit code.
+
+    test: whether all are scored on given test data; see `untested` otherwise.
+    """
     runs = []
     if plan:
         folder_for(output / "runs")
-        changes = {one.recipe: one.changes for one in plan}
-        tables = [read_recipe(recipe, some) for recipe, some in changes.items()]
-        if lacking := untested([check_recipe(table, plugins=plugins).task for table in tables]):
-            click.echo(lacking, err=True)
+    if plan and not test:
+        plan = _held_out(plan, plugins)
     for number, one in enumerate(plan, 1):
         run = output / "runs" / folder_name(one.name)
         runs.append(NamedRun(one.name, run, one.variant))
@@ -140,6 +143,23 @@ def planned(wanted: Asked, output: Path, plugins: Collection[str]) -> list[Missi
         click.echo(f"{one.name}: {' '.join(widths)}", err=True)
         sized.append(one._replace(changes=[*one.changes, *widths]))
     return sized
+
+
+def _held_out(plan: Sequence[Missing], plugins: Collection[str]) -> list[Missing]:
+    """The plan, such that what is not tested can be compared on its validation split; says so."""
+    changes = {one.recipe: one.changes for one in plan}
+    checked = {
+        recipe: check_recipe(read_recipe(recipe, some), plugins=plugins) for recipe, some in changes.items()
+    }
+    if lacking := untested([one.task for one in checked.values()]):
+        click.echo(lacking, err=True)
+    again = {recipe for recipe, one in checked.items() if one.settings.refit and not one.task.has("test")}
+    if again:
+        click.echo(
+            "variants are not trained again on the validation examples (training.refit=false)", err=True
+        )
+    unseen = ["training.refit=false"]
+    return [one._replace(changes=[*one.changes, *unseen[: one.recipe in again]]) for one in plan]
 
 
 def untested(tasks: Sequence[Task]) -> str:

@@ -215,16 +215,25 @@ def _same_width(rows: Sequence[Sequence[str]]) -> TaggedForm | None:
 
 
 def holds_tags(path: Path) -> bool:
-    """Whether a file has one of these forms."""
+    """Whether a file has one of these forms, or word TAB tag with the usual tags."""
     try:
         if is_table(path):
             if columns_of_words(path) is not None or holds_spans(path):
                 return True
             form = form_of(path) if kind_of(path) == ".tsv" else None
-            return form is not None and form.word > 0
-        return form_of(path) is not None
+            return _holds_word_and_tag(path) or (form is not None and form.word > 0)
+        return form_of(path) is not None or _holds_word_and_tag(path)
     except DataError:
         return False
+
+
+def _holds_word_and_tag(path: Path) -> bool:
+    """Whether nearly all lines are word TAB tag, with tags of names or the usual ones of parts of speech."""
+    lines = [line for line in islice(each_line(path), SAMPLE) if isinstance(line, str)]
+    rows = [line.split("\t") for line in lines if line.strip() and not line.startswith(("# ", START))]
+    tags = [row[1] for row in rows if len(row) == 2 and " " not in row[0]]
+    known = sum(bool(_SPAN.fullmatch(tag) or _PARTS.fullmatch(tag)) for tag in tags)
+    return len(tags) >= FEW and known > MOST * len(rows)
 
 
 def columns_of_words(path: Path) -> tuple[str, str, str] | None:

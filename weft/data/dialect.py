@@ -32,7 +32,7 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\.?(?:[ T,]+(\S.*))
 _MONTH = re.compile(r"(\d{1,2})[./](\d{4})$")
 
 MISSING = {
-    "", "na", "n/a", "n.a.", "n/d", "k.a.", "nan", "nat", "null", "none", "-", "--", ".", "?", ":",
+    "", "na", "n/a", "n.a.", "n/d", "k.a.", "nan", "nat", "null", "none", "-", "--", ".", "..", "?", ":",
     "<na>", "\\n", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
 }  # fmt: skip
 """Cells without a value, as pandas, R, spreadsheets, SQL and statistical offices write them; lower-cased."""

@@ -14,6 +14,7 @@ from weft.data.series import (
     Columns,
     SeriesTable,
     TimeSeries,
+    coded_rows,
     column_times,
     columns_of,
     groups_of,
@@ -39,8 +40,12 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
     header, rows, _ = read_rows(path, which.time)
     place = time_column(path, header, which.time, rows)
     known = columns_of(path, header, which.known)
+    coded_rows(
+        path, header, rows, which._replace(categories=[one for one in which.categories if one in which.known])
+    )
     ids = columns_of(path, header, which.id or LONG[:1]) if long else []
     column = column_times(path, rows, place, which) if place >= 0 and rows else None
+    how = ["last" if name in which.categories else "mean" for name in which.known]
     found: dict[str, dict[Any, np.ndarray]] = {}
     for name, at in groups_of(rows, ids).items():
         numbers = numbers_of(path, [rows[n] for n in at], known, header)
@@ -51,7 +56,7 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
         times, order = in_order(path, name, lines, column.times[at], zone=which.zone, again=again)
         numbers = numbers[order]
         if which.resample is not None and which.frequency is not None:
-            times, numbers = resampled(times, numbers, which.frequency, ["mean"] * len(known))
+            times, numbers = resampled(times, numbers, which.frequency, how)
         found[name] = dict(zip(times.tolist(), numbers, strict=True))
     return Future(found, column is None, column.notes if column else ())
 
@@ -75,7 +80,8 @@ def with_future(table: SeriesTable, future: Future, place: str) -> SeriesTable:
             first = shown(times[0]) if count else "the next"
             raise DataError(f"{place}: expected rows for the times after {called}, from {first} on, got none")
         for n, numbers in found:
-            ahead[n] = np.where(np.isnan(numbers), ahead[n], numbers)
+            given = ahead[n, : len(numbers)]
+            given[:] = np.where(np.isnan(numbers), given, numbers)
         series.append(one._replace(ahead=ahead[: max(len(one.ahead), found[-1][0] + 1)]))
     return table._replace(series=series, assumed=tuple(dict.fromkeys((*table.assumed, *future.notes))))
 

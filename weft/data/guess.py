@@ -49,11 +49,20 @@ TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year", 
 """Common names of a column of times."""
 
 ID = re.compile(
-    r"(^|[_ ])(id|nr|nbr|no|num|number|code|store|shop|item|product|sku|series|site|meter|station|region)$"
+    r"(^|[_ ])(id|nr|nbr|no|num|number|code|store|shop|item|product|sku|series|site|meter|station|region|dept"
+    r"|department|sensor|device|warehouse)$"
     r"|[a-z]Id$",
     re.IGNORECASE,
 )
 """Common names of a column of numbers that names a series."""
+
+
+VALUE = re.compile(
+    r"y|((num|unit|units|weekly|daily|total|net)_?)?(sales|sold|demand|quantity|qty|orders|visitors|load|consumption"
+    r"|revenue|value|cnt)",
+    re.IGNORECASE,
+)
+"""Common names of a column to forecast, beside others."""
 
 
 class ColumnStatistics(NamedTuple):
@@ -78,6 +87,9 @@ class ColumnStatistics(NamedTuple):
 
     whole: bool = False
     """Whether its numbers have digits only."""
+
+    truth: bool = False
+    """Whether its cells are true and false."""
 
 
 class TableColumns(NamedTuple):
@@ -243,9 +255,9 @@ def series_of(columns: Sequence[ColumnStatistics], *, ledger: bool = False) -> S
     if time is not None and time.distinct < time.filled:
         told = 1
         repeats = time.filled / math.prod(one.distinct for one in (time, *more))
-        texts = [one for one in columns if not one.numbers and not one.times]
+        texts = [one for one in columns if not one.numbers and not one.times and not one.truth]
         ids = [one for one in numbers if one is not time and ID.search(one.name)]
-        for one in (*texts, *ids):
+        for one in sorted((*texts, *ids), key=lambda one: not ID.search(one.name)):
             if told < repeats and one.distinct * (MANY_ROWS if ledger else 1) < one.filled:
                 named.append(one)
                 told *= one.distinct
@@ -286,6 +298,7 @@ def _column(name: str, cells: Sequence[str]) -> ColumnStatistics:
         bool(values) and all(map(CLOCK.fullmatch, values)),
         numbers and _even(cells),
         numbers and all(map(str.isdecimal, values)),
+        bool(values) and all(value.lower() in ("true", "false") for value in values),
     )
 
 

@@ -27,6 +27,12 @@ from weft.errors import DataError
 LONGEST = 16 * 2**20
 """Maximum bytes of a line; longer ones suggest a binary file or other line ends."""
 
+PROSE = 20_000
+"""Bytes of a line of running text above which it is read as several, such as the only line of text8."""
+
+PIECE = 1_000
+"""Maximum bytes of each of them; a letter is not split."""
+
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -69,10 +75,29 @@ def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[
     return _decoded(_unmarked(stream_bytes(file), name, encoding), name)
 
 
-def raw_lines(file: str | Path, encoding: str = "utf-8") -> Iterator[bytes | Finding]:
+def prose_lines(file: str | Path) -> Iterator[str]:
+    """Like `read_lines`, of running text: a very long line is read as several."""
+    return map(_readable, _decoded(_folded(text_bytes(file)), str(file)))
+
+
+def folding(file: str | Path) -> list[str]:
+    """A note if `prose_lines` reads a line at the beginning of a file as several."""
+    try:
+        start = next(text_bytes(file), b"")
+    except DataError:
+        return []  # named where the file is read
+    if len(max(start.split(b"\n"), key=len)) <= PROSE:
+        return []
+    return [
+        f"{file}: lines longer than {PROSE:,} bytes are read as lines of at most {PIECE:,}, cut at spaces"
+    ]
+
+
+def raw_lines(file: str | Path, encoding: str = "utf-8", *, prose: bool = False) -> Iterator[bytes | Finding]:
     """The lines as bytes, and a final Finding if the file cannot be read completely."""
     try:
-        for _, whole in blocks(text_bytes(file, encoding), str(file)):
+        parts = text_bytes(file, encoding)
+        for _, whole in blocks(_folded(parts) if prose else parts, str(file)):
             for line in whole.removesuffix(b"\n").split(b"\n"):
                 yield line.removesuffix(b"\r")
     except DataError as error:
@@ -182,6 +207,35 @@ def _lined(parts: Iterator[bytes]) -> Iterator[bytes]:
         held = b"\r" if whole.endswith(b"\r") else b""
         yield whole.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     yield held.replace(b"\r", b"\n")
+
+
+def _folded(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts with LF for spaces in very long lines, so that each has at most about PIECE bytes."""
+    held, within = b"", False
+    for part in parts:
+        *whole, held = (held + part).split(b"\n")
+        for line in whole:
+            yield b"\n".join(_cut_line(line) if within or len(line) > PROSE else [line]) + b"\n"
+            within = False
+        within = within or len(held) > PROSE
+        if within:
+            *pieces, held = _cut_line(held)
+            yield b"".join(piece + b"\n" for piece in pieces)
+    yield held
+
+
+def _cut_line(line: bytes) -> list[bytes]:
+    """A line as pieces that end at a space, or where there is none, after a letter."""
+    pieces, at = [], 0
+    while len(line) - at > PIECE:
+        end = after = at + PIECE
+        if (space := line.rfind(b" ", at, end)) > at:
+            end, after = space, space + 1
+        while end == after < len(line) and line[end] & 0xC0 == 0x80:  # within a letter
+            end = after = end + 1
+        pieces.append(line[at:end])
+        at = after
+    return [*pieces, line[at:]]
 
 
 def _readable(line: str | DataError) -> str:
@@ -299,11 +353,11 @@ def advice(file: str, line: bytes) -> str:
 
 def _candidates(line: bytes) -> str:
     """What a line is in the encodings that explain it best: a word that differs."""
-    scores = {name: _score(line, name) for name in _LATIN}
+    scores = {name: _score(line, name) for name in (*_LATIN, *_SCRIPTS)}
     best = max(scores, key=lambda name: scores[name])
     shown = dict[str, str]()
     for name in (best, *_rivals(line, best, scores)):
-        texts = line.decode(name, "replace").split()
+        texts = re.split(r"[\s\",;]+", line.decode(name, "replace"))
         shown.setdefault(next((word for word in texts if not word.isascii()), "")[:30], name)
     return ": " + ", or ".join(f"{word} in {name}" for word, name in shown.items()) if len(shown) > 1 else ""
 
@@ -331,6 +385,8 @@ def _score(sample: bytes, name: str) -> float:
         odd = not re.search("[A-Za-z]", text) or re.search(r"[a-zß-ÿ][A-ZÀ-Þ]", text)
     else:
         share, odd = max(_common(beyond, language) for language in _SCRIPTS[name]), None
+        if not re.search(f"[{_BEYOND}]{{2}}", text):  # no word, such as a sign of a currency
+            share = 0.0
     read = from_bytes(sample, cp_isolation=[name], threshold=1.0).best()
     known = read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4
     return share - bool(odd or _ODD.search(text)) + known

@@ -105,6 +105,7 @@ _KINDS = tuple(
     )
 )
 _TEXTUAL = (
+    ".zip",
     ".pdf",
     ".rtf",
     ".dta",
@@ -147,7 +148,8 @@ def not_text(start: bytes, file: str) -> str | None:
         return f"{what}; unpack it: {typed_for(kind, file)}"
     convert = f"convert it: {typed_for(kind, file)}"
     if kind.ending in (".docx", ".odt"):
-        return f"{what}; to translate it, pass it with --document, or {convert}"
+        name = shlex.quote("FILE" if file.startswith("<") else file)
+        return f"{what}; to translate it: weft predict RUN --document {name}; or {convert}"
     if kind.command == _TO_CSV and not file.lower().endswith(kind.ending):
         return f"{what}; name it {kind.ending} where a table is read, or {convert}"
     return f"{what}; {convert}"

@@ -198,7 +198,8 @@ def pair_columns(table: TableFile, source: str, target: str) -> PairColumns:
         table,
         missing,
         "name the columns as the first line does (--source, --target; in a recipe data.source, data.target), "
-        f"or write a line of names above it, such as {source} and {target}, if it has none",
+        + "or by number, such as 1 and 2, " * (not any(map(names_side, names)))
+        + f"or write a line of names above it, such as {source} and {target}, if it has none",
     )
 
 

@@ -4,20 +4,20 @@ Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 from weft.data.corpora import FOLDER, SPLITS, languages
 from weft.data.files import file_bytes
-from weft.data.lines import line_findings, raw_lines, read_lines
+from weft.data.lines import folding, line_findings, prose_lines, raw_lines, read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import called
 from weft.errors import ConfigError, DataError
 
 
 class PlainText:
-    r"""Lines without their ends; each iteration reads the file again.
+    r"""Lines without their ends, very long ones as several; each iteration reads the file again.
 
     Args:
         path: a text file, also .gz, .xz, .zst; or several, one after the other.
@@ -65,16 +65,27 @@ class PlainText:
         elif (self.begin, self.end) == (0, 1):
             yield from self._lines()
         else:
-            text = "".join(f"{line}\n" for line in self._lines())
-            part = text[int(self.begin * len(text)) : int(self.end * len(text))]
-            yield from part.removesuffix("\n").split("\n")
+            yield from self._part(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        return chain.from_iterable(map(read_lines, self.paths))
+        return chain.from_iterable(map(prose_lines, self.paths))
+
+    def _part(self, lines: Iterable[str]) -> list[str]:
+        text = "".join(f"{line}\n" for line in lines)
+        part = text[int(self.begin * len(text)) : int(self.end * len(text))]
+        return part.removesuffix("\n").split("\n")
+
+    @property
+    def notes(self) -> list[str]:
+        """How files are read, where a user may have expected something else."""
+        return [note for path in self.paths for note in folding(path)]
 
     def whole(self) -> str:
         """The text as it is in the file, with its last line end if it has one."""
-        text = "\n".join(self)
+        own = iter(self)
+        if self.column is None:
+            own = iter(self._part(chain.from_iterable(map(read_lines, self.paths))))
+        text = "\n".join(own)
         if self.column is None and self.end == 1:
             (last,) = deque(file_bytes(self.paths[-1]), 1)
             text += "\n" * last.endswith(b"\n")
@@ -106,7 +117,7 @@ def check_plain_texts(paths: Sequence[Path]) -> Report:
     for path in paths:
         file = str(path)
         number = words = 0
-        for line in raw_lines(path):
+        for line in raw_lines(path, prose=True):
             if isinstance(line, Finding):
                 found.add(line)
                 break

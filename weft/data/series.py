@@ -8,16 +8,18 @@ Read next: times.py and calendar.py, times; future.py, covariates known ahead; w
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
-from weft.data.tables import NAMED, WORKBOOKS, TableFile, is_number
+from weft.data.periods import Group
+from weft.data.tables import NAMED, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
 from weft.errors import ConfigError, DataError, library
 from weft.wording import close_name, plural
@@ -25,16 +27,8 @@ from weft.wording import close_name, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-_PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?|\d\d?/\d\d?/\d{2,4}")
-
 EACH = "each"
 """The frequency of series that each have their own."""
-
-_CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?\d\d?", re.IGNORECASE)
-"""Columns of the hours of a day."""
-
-_COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
-"""Columns of steps: M4 has V2, V3 and so on, M5 d_1, d_2."""
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
@@ -61,7 +55,7 @@ class TimeSeries(NamedTuple):
         "pd.DatetimeIndex | np.ndarray"  # [T] of the table's zone; int64 steps or row numbers without dates
     )
     values: np.ndarray  # [T, F] float64, NaN where missing
-    known: np.ndarray  # [T, G] float64, covariates that are known ahead
+    known: np.ndarray  # [T, G] float64, covariates that are known ahead; numbers of classes
     past: np.ndarray  # [T, P] float64, covariates with unknown future
     ahead: np.ndarray  # [A, G] float64, known covariates of the periods after the last
     frequency: str  # a pandas alias; "" without dates or with a single one
@@ -75,6 +69,9 @@ class Columns(NamedTuple):
         targets: columns to forecast; if empty, all other columns of a wide table.
         known: covariates that are known ahead, such as holidays.
         past: covariates with unknown future, such as the weather.
+        static: covariates with one value for each series.
+        categories: those of the covariates that hold classes instead of numbers.
+        classes: of each of them, in a run; those of a training table are found.
         frequency: a pandas alias; None infers one for all series, EACH one for each series.
         resample: how to aggregate rows into periods (mean, sum, first, last, min or max); None requires
             regular rows.
@@ -85,13 +82,17 @@ class Columns(NamedTuple):
         trained: the columns that the run forecasts in a wide table; if empty, the table decides them.
         inferred: whether the frequency is that of a training table, which no one has named.
         absent: whether periods without a row are zero or missing when rows are aggregated; None is zero for
-            sums.
+            sums; "older" is missing, with the incomplete last period, for runs that were trained so.
+        most: maximum number of series; 0 for any number.
     """
 
     time: Sequence[str] = ()
     targets: Sequence[str] = ()
     known: Sequence[str] = ()
     past: Sequence[str] = ()
+    static: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    classes: Mapping[str, Sequence[str]] = {}
     frequency: str | None = None
     resample: str | None = None
     id: Sequence[str] = ()
@@ -101,6 +102,12 @@ class Columns(NamedTuple):
     trained: Sequence[str] = ()
     inferred: bool = False
     absent: str | None = None
+    most: int = 0
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """The covariates whose future is known, static ones last."""
+        return *self.known, *self.static
 
 
 class SeriesTable(NamedTuple):
@@ -125,6 +132,7 @@ class SeriesTable(NamedTuple):
     base: str | None = None  # of the times: a zone, STEPS, or "" as written; None without times
     notes: tuple[str, ...] = ()  # remarks for the user about missing periods
     assumed: tuple[str, ...] = ()  # how its times and columns were read, where that was a choice
+    classes: Mapping[str, Sequence[str]] = {}  # of covariates
 
 
 def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  # noqa: B008  it never changes
@@ -148,7 +156,22 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
     """
     path = Path(path)
     library("pandas", "pandas", str(path))
+    if path.suffix.lower() == ".tsf":
+        return _in_rows(path, periods.read_tsf(path), which)
     header, rows, chosen = read_rows(path, which.time)
+    if not which.targets and (places := periods.of_days(header, rows)):
+        header, rows, which = _of_days(path, header, rows, places, which)
+    elif not which.targets and (places := periods.of_series(header, rows)):
+        ids = columns_of(path, header, which.id)
+        groups, base, said = periods.series_in_rows(path, header, rows, places, ids)
+        return _in_rows(path, groups, which, base, (*chosen, said))
+    return _in_columns(path, header, rows, chosen, which)
+
+
+def _in_columns(
+    path: Path, header: list[str], rows: periods.Rows, chosen: Sequence[str], which: Columns
+) -> SeriesTable:
+    """The series of a wide or a long table."""
     lower = [name.lower() for name in header]
     named = not which.id and all(name in lower for name in LONG) and not which.targets
     long = named or bool(which.id)
@@ -158,33 +181,84 @@ def read_series(path: str | Path, which: Columns = Columns()) -> SeriesTable:  #
         columns: tuple[str, ...] = ("y",)
     else:
         place = time_column(path, header, which.time, rows)
-        inputs = {*columns_of(path, header, (*which.known, *which.past)), place, *ids}
+        inputs = {*columns_of(path, header, (*which.ahead, *which.past)), place, *ids}
         others = tuple(name for n, name in enumerate(header) if n not in inputs)
         columns = tuple(which.targets) or _trained(path, others, which.trained) or others
     if not named and not others:
         raise _nothing(path, header, which, columns)
     if not rows:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
-    kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
+    kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
     _check_roles(path, columns, which, one=long)
+    classes = coded_rows(path, header, rows, which)
     _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
-    series, notes, assumed = [], list[str](), [*chosen, *(times.notes if times is not None else ())]
+    assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
     assumed += [ends.note] if ends.note else []
     if not named and which.trained and (unused := [one for one in others if one not in columns]):
         assumed.append(f"{path}: not forecast in training, left out: {', '.join(unused)[:200]}")
-    for name, at in groups_of(rows, ids).items():
-        own = [rows[n] for n in at]
-        own_times = None if times is None else times.times[at]
-        one, note, said = _series(path, name, own, own_times, kinds, header, which, ends)
+    groups = (
+        Group(name, [rows[n] for n in at], None if times is None else times.times[at])
+        for name, at in groups_of(rows, ids).items()
+    )
+    table = SeriesTable([], columns, which.ahead, tuple(which.past), long, classes=classes)
+    table = table._replace(base=None if times is None else times.zone, assumed=tuple(assumed))
+    return _gathered(path, groups, table, kinds, header, which, ends)
+
+
+def _of_days(
+    path: Path, header: Sequence[str], rows: periods.Rows, places: Sequence[int], which: Columns
+) -> tuple[list[str], Sequence[tuple[int, list[str]]], Columns]:
+    """The rows of a table with a column for each time of a day, and their columns."""
+    some = rows[: periods.FEW]
+    days = columns_of(path, header, which.time[:1])
+    others = [n for n in range(len(header)) if n not in places]
+    days = days or [n for n in others if are_times([row[n] for _, row in some])]
+    if not days:
+        raise ConfigError(
+            f"{path}: expected a column of days beside {header[places[0]]} to {header[places[-1]]}, got "
+            f"{', '.join(header[n] for n in others)[:200] or 'none'}; name it (data.time, --time)"
+        )
+    ids = [header[n] for n in others if n != days[0] and not all(is_number(row[n]) for _, row in some)]
+    header, rows = periods.long_days(header, rows, places, days[0])
+    return header, rows, which._replace(time=header[:1], id=which.id or ids, targets=("y",))
+
+
+def _in_rows(
+    path: Path, groups: Iterable[Group], which: Columns, base: str = "", said: Sequence[str] = ()
+) -> SeriesTable:
+    """The series of a file that has each of them in one row."""
+    if named := [*which.ahead, *which.past]:
+        raise ConfigError(
+            f"{path}: expected a row for each time beside {named[0]}, got a row for each series; give a long "
+            "table (unique_id, ds, y and the covariates)"
+        )
+    table = SeriesTable([], ("y",), (), (), long=True, base=base, assumed=tuple(said))
+    return _gathered(path, groups, table, [[0], [], []], ["y"], which, SumEnds())
+
+
+def _gathered(
+    path: Path,
+    groups: Iterable[Group],
+    table: SeriesTable,
+    kinds: Sequence[list[int]],
+    header: list[str],
+    which: Columns,
+    ends: "SumEnds",
+) -> SeriesTable:
+    """The table with the series of the groups."""
+    series, notes, assumed, groups = [], list[str](), list(table.assumed), list(groups)
+    if 0 < which.most < len(groups):
+        raise DataError(f"expected at most {which.most} series, got {len(groups):,}; send fewer", path=path)
+    for group in groups:
+        one, note, said = _series(path, group, kinds, header, which, ends)
         series.append(one)
         notes += [note] if note else []
         assumed += [said] if said and said not in assumed else []
-    if times is not None and which.frequency is None:
+    if which.frequency is None and table.base is not None:
         _check_alike(path, series)
-    covariates, base = (tuple(which.known), tuple(which.past)), None if times is None else times.zone
-    return SeriesTable(series, columns, *covariates, long, base, tuple(notes), tuple(assumed))
+    return table._replace(series=series, notes=tuple(notes), assumed=tuple(assumed))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -285,7 +359,7 @@ class TableRows(NamedTuple):
     """The cells of a table."""
 
     header: list[str]  # 1, 2, ... if it has none
-    rows: list[tuple[int, list[str]]]  # number and cells
+    rows: Sequence[tuple[int, list[str]]]  # number and cells
     notes: Sequence[str] = ()  # what was chosen, such as a sheet
 
 
@@ -326,8 +400,6 @@ def _rows(path: Path) -> TableRows:
     first = read[0][1]
     numbered = all(map(is_number, first)) and table.kind not in NAMED
     headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
-    if headed:
-        _check_upright(path, table.number, table.mark, names, read[1:])
     rows, notes = plain_numbers(read[headed:], table.mark)
     names = names if headed else [str(n + 1) for n in range(len(names))]
     said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
@@ -350,33 +422,6 @@ def _joined_names(rows: Sequence[Sequence[str]]) -> list[str]:
     """The names of columns from several header rows, without rows whose cells are all the same."""
     told = [row[1:] for row in rows if len(set(row[1:])) > 1] or [rows[0][1:]]
     return [" ".join(dict.fromkeys(cell.strip() for cell in cells)) for cells in zip(*told, strict=True)]
-
-
-def _check_upright(path: Path, line: int, mark: str, names: Sequence[str], rows: Sequence[Any]) -> None:
-    """Check that periods are rows and not columns, as offices, M4, M5 and meters of half-hours write them."""
-    dated = are_times([row[0] for _, row in rows])
-    of_days = [name for name in names if dated and _CLOCK.fullmatch(name)]
-    counted = [name for name in names if not dated and _COUNTED.fullmatch(name)]
-    periods = of_days or [name for name in names if not dated and _PERIOD.fullmatch(name)] or counted
-    if (
-        len(periods) < 3
-        or len(periods) <= len(names) / 2
-        or (counted is periods and is_number(rows[0][1][0]))
-    ):
-        return
-    others = [name for name in names if name not in periods] or [periods.pop(0)]
-    sep = f", sep={mark!r}" if mark != "," else ""
-    read = f"read_excel('{path}')" if path.suffix in WORKBOOKS else f"read_csv('{path}'{sep})"
-    name = "time" if of_days else "ds"
-    call = f"pd.{read}.melt({others[:6]}, var_name='{name}', value_name='y').dropna()"
-    if of_days:
-        call += f".sort_values({[*others[:1], name]})"
-    if periods is counted:
-        call += ".assign(ds=lambda t: t.ds.str.extract('([0-9]+)$')[0])"
-    why = f"expected a row for each time, got a column for each ({periods[0]} to {periods[-1]}); turn the "
-    why += f"table: python -c \"import pandas as pd; {call}.to_csv('long.csv', index=False)\""
-    why += f", and name --time {others[0]},time" if of_days else f", and name --id {others[0]} --time ds"
-    raise DataError(f"{why} --target y", path=path, line=line)
 
 
 def time_column(path: Path, header: list[str], names: Sequence[str], rows: Sequence[Any]) -> int:
@@ -414,13 +459,40 @@ def _check_numbers(
             cell = row[place].strip()
             if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
                 continue
-            values = sorted({row[place].strip() for _, row in rows})
-            made = f"pd.read_csv('{path}', dtype={{'{name}': str}}), columns=['{name}'], dtype=int"
-            some = ", ".join(f"{name}_{value}" for value in values[:3])
-            why = f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or make a column of 0 "
-            why += f'and 1 for each of its {len(values)} values: python -c "import pandas as pd; '
-            why += f"pd.get_dummies({made}).to_csv('columns.csv', index=False)\", and name {some} and so on"
+            values = len({row[place].strip() for _, row in rows})
+            why = (
+                f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or name the column under "
+            )
+            why += f"categories too (data.categories, --category) if its {values} values are classes"
             raise DataError(why, path=path, line=line)
+
+
+def coded_rows(path: Path, header: Sequence[str], rows: periods.Rows, which: Columns) -> dict[str, list[str]]:
+    """Write numbers in place of the classes in the columns of categories; return the classes."""
+    found = {}
+    for name, place in zip(which.categories, columns_of(path, header, which.categories), strict=True):
+        cells = [row[place] for _, row in rows]
+        found[name] = list(which.classes.get(name, ())) or sorted({*map(class_of, cells)} - {""})
+        numbers = {cell: str(n) for n, cell in enumerate(found[name])}
+        for line, row in rows:
+            if (one := class_of(row[place])) and one not in numbers:
+                raise DataError(unknown_class(name, one, found[name]), path=path, line=line)
+            row[place] = numbers.get(one, "")
+    return found
+
+
+def class_of(cell: Any) -> str:
+    """The class in a cell, where 1 and 1.0 are the same; "" if there is none."""
+    text = str(cell).strip()
+    return "" if text.lower() == "nan" else f"{float(text):g}" if is_number(text) else text
+
+
+def unknown_class(name: str, cell: str, classes: Sequence[str]) -> str:
+    """Why a class cannot be read."""
+    why = (
+        f"expected one of {', '.join(classes)[:200]} in column {name[:40]}, as in training, got {cell[:40]!r}"
+    )
+    return f"{why}; correct it, or train again with it"
 
 
 def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: bool) -> None:
@@ -430,9 +502,15 @@ def _check_roles(path: Path, columns: Sequence[str], which: Columns, *, one: boo
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
             f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
         )
-    names = [*columns, *which.known, *which.past]
+    names = [*columns, *which.ahead, *which.past]
+    if other := [name for name in which.categories if name not in names[len(columns) :]]:
+        raise ConfigError(
+            f"category {other[0]!r}: expected its name under known, past or static too, got none"
+        )
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ConfigError(f"column {twice[0]!r} is named twice; name it once under targets, known or past")
+        raise ConfigError(
+            f"column {twice[0]!r} is named twice; name it once under targets, known, past or static"
+        )
 
 
 class SumEnds(NamedTuple):
@@ -445,17 +523,18 @@ class SumEnds(NamedTuple):
 
 def _series(
     path: Path,
-    name: str,
-    rows: Sequence[tuple[int, list[str]]],
-    times: Any,
+    group: Group,
     kinds: Sequence[list[int]],
     header: list[str],
     which: Columns,
     sums: SumEnds,
 ) -> tuple[TimeSeries, str, str]:
     """A series, and notes about its missing periods and its order."""
+    name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
+    fixed = slice(ends[1] - len(which.static), ends[1])
+    table[:, fixed] = _static(path, name, rows, table[:, fixed], which.static)
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
     frequency, note, said = "", "", ""
@@ -463,7 +542,8 @@ def _series(
     if times is None:
         times = np.arange(len(rows))
     else:
-        how = [which.resample or ""] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
+        how = [which.resample or ""] * int(ends[0])
+        how += ["last" if one in which.categories else "mean" for one in (*which.ahead, *which.past)]
         lines = [line for line, _ in rows]
         read, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
         if len(order) > 1 and order[0] > order[-1] and which.resample is None:
@@ -480,6 +560,7 @@ def _series(
             note = _note(called, grid.frequency, grid.times[missing])
         whole = np.full((len(grid.times), table.shape[1]), np.nan)
         whole[grid.places] = table
+        whole[:, fixed] = table[:1, fixed]
         times, table, frequency = grid.times, whole, grid.frequency
     values, known, past = np.split(table, ends[:2], 1)
     found = np.flatnonzero(np.isfinite(values).any(1))
@@ -496,7 +577,7 @@ def _ends_of(
     which: Columns,
 ) -> SumEnds:
     """The last time of a ledger with a value, without an incomplete period."""
-    if column is None or which.resample != "sum":
+    if column is None or which.resample != "sum" or which.absent == "older":
         return SumEnds()
     often = str(which.frequency)
     measured = column.times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
@@ -535,6 +616,22 @@ def _check_known(
             path=path,
             line=rows[row][0],
         )
+
+
+def _static(
+    path: Path, series: str, rows: periods.Rows, values: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """[S] the values that a series has everywhere."""
+    for column, name in zip(values.T, names, strict=True):
+        found = column[np.isfinite(column)]
+        if not len(found) or (found != found[0]).any():
+            at = int(np.argmax(column != found[0])) if len(found) else 0
+            what = "several" if len(found) else "none"
+            why = f"expected one value of {name[:40]} in series {series!r}, got {what}; correct it, or name "
+            why += "the column under known or past instead of static"
+            raise DataError(why, path=path, line=rows[at][0])
+        column[:] = found[0]
+    return values[0]
 
 
 def _note(called: str, frequency: str, missing: Any) -> str:

@@ -4,7 +4,9 @@ Read next: parallel.py, which reads pairs from them; labelled.py.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -110,15 +112,16 @@ class JoinedTexts:
         self.texts = texts
         self.files = [file for text in texts for file in text.files]
         self.notes = [note for text in texts for note in text.notes]
+        self._firsts = [0, *accumulate(len(text.files) for text in texts)]  # texts may be joined ones
 
     def __iter__(self) -> Iterator[Any]:
-        for number, text in enumerate(self.texts):
-            yield from (one._replace(number=one.number + number * LINES) for one in text)
+        for first, text in zip(self._firsts, self.texts, strict=False):
+            yield from (one._replace(number=one.number + first * LINES) for one in text)
 
     def place(self, number: int) -> str:
         """The place of an example, as file:line."""
-        file, line = divmod(number, LINES)
-        return str(self.texts[file].place(line))
+        place = bisect(self._firsts, number // LINES) - 1
+        return str(self.texts[place].place(number - self._firsts[place] * LINES))
 
 
 def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:

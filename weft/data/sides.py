@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weft.data.files import bare, file_bytes
 from weft.data.guess import LABELS, TIMES, columns_of, sides_of
 from weft.data.language_guess import CODE, SIDES, code_of
-from weft.data.lines import raw_lines
+from weft.data.lines import folding, raw_lines
 from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.quoting import drawn, mark_of
@@ -76,7 +76,7 @@ class AlignedText(NamedTuple):
                 yield SideLines(row.number, [one_line(row.cells[column]).encode() for column in self.columns])
 
     def _lines(self) -> Iterator[SideLines | Finding]:
-        sides = [raw_lines(file) for file in self.files]
+        sides = [raw_lines(file, prose=len(self.files) == 1) for file in self.files]
         counts = [0] * len(sides)
         broken = False
         for number, lines in enumerate(zip_longest(*sides), 1):
@@ -132,7 +132,15 @@ def texts(
     for name, sides in groups.items():  # use one order of the sides in all texts
         ordered = sorted(sides, key=lambda side: order[side])
         own = [sides[side] for side in ordered]
-        found.append(AlignedText(name, ordered, own, [], notes=_tabs(own[0]) if len(own) == 1 else ()))
+        if len(own) == 1 and columns is not None:
+            what = "expected a table (.csv, .tsv, .xlsx), as --source and --target name its columns; "
+            found.append(
+                Finding(own[0], 0, "columns", f"{what}if it is one, name it {bare(Path(own[0])).stem}.tsv")
+            )
+        elif len(own) == 1:
+            found.append(AlignedText(own[0], ordered, own, [], notes=(*folding(own[0]), *_tabs(own[0]))))
+        else:
+            found.append(AlignedText(name, ordered, own, []))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
 
 

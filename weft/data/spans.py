@@ -6,6 +6,7 @@ Studio), whose words become B-NAME and I-NAME. Read next: conllu.py, which reads
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def holds_spans(path: Path) -> bool:
 
 def tagged_records(path: Path) -> Iterator[Block | DataError]:
     """The sentences of a file, or an error instead of one that cannot be read."""
-    for number, record in _records(path):
+    for number, record, text in _records(path):
+        _check_whole(record, text, path, number)
         try:
             found = _tagged(record)
             if found is None:
@@ -56,18 +58,15 @@ def tagged_records(path: Path) -> Iterator[Block | DataError]:
             yield number, [f"{word}\t{tag}" for word, tag in found]
 
 
-def _records(path: Path) -> Iterator[tuple[int, Any]]:
-    """The records of a file, with their lines, or their numbers in a list."""
+def _records(path: Path) -> Iterator[tuple[int, Any, str]]:
+    """The lines of the records of a file, or their numbers in a list; the records, and as text."""
     if kind_of(path) == ".json":
-        try:
-            found = json.loads("\n".join(read_lines(path)))
-        except (ValueError, RecursionError):
-            raise DataError(
-                "expected a list of records as JSON, got other text; correct it", path=path
-            ) from None
-        for number, record in enumerate(found if isinstance(found, list) else [found], 1):
-            yield number, _whole(record, json.dumps(record), path, number)
-        return
+        text = "\n".join(read_lines(path))
+        with suppress(ValueError, RecursionError):  # else a record on each line, in spite of the name
+            found = json.loads(text)
+            records = found if isinstance(found, list) else [found]
+            yield from ((number, one, json.dumps(one)) for number, one in enumerate(records, 1))
+            return
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -77,14 +76,13 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(
                 "expected a record as JSON, got other text; correct it", path=path, line=number
             ) from None
-        yield number, _whole(record, line, path, number)
+        yield number, record, line
 
 
-def _whole(record: Any, text: str, path: Path, number: int) -> Any:
+def _check_whole(record: Any, text: str, path: Path, number: int) -> None:
     if has_half(text, record):
         what = "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it"
         raise DataError(what, path=path, line=number)
-    return record
 
 
 def _tagged(record: Any) -> list[tuple[str, str]] | None:

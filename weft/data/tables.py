@@ -41,6 +41,9 @@ ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 NULL = "\\N"
 """A cell without a value, as MySQL and PostgreSQL write it."""
 
+YEAR = re.compile(r"(19|20)\d\d")
+"""A number that may name a column."""
+
 HEAD = 20
 """Rows in which the header is looked for."""
 
@@ -134,11 +137,17 @@ class TableFile:
         """The number of rows above the header, which are left out; each has one cell at most."""
         rows = [row for row in begin if isinstance(row, Row)]
         filled = [[cell for cell in row.cells if cell.strip()] for row in rows]
-        place = next((n for n, cells in enumerate(filled) if len(cells) > 1), 0)
+        widest = max((len(row.cells) for row in rows), default=0)
+        few = [
+            len(cells) < 2 or (len(cells) == 2 and 2 * len(row.cells) < widest)
+            for row, cells in zip(rows, filled, strict=True)
+        ]
+        place = few.index(False) if False in few else 0
         if not 0 < place < len(rows) - 1 or self.kind in (".tsv", *NAMED) or len(rows) < len(begin):
             return 0
         index = any(len(row.cells) == 2 and not row.cells[0].strip() and row.cells[1] for row in rows[:place])
-        if index or any(map(is_number, filled[place])):
+        numbers = [cell for cell in filled[place] if is_number(cell) and not YEAR.fullmatch(cell)]
+        if index or numbers:
             return 0  # such as pandas' name of one column, and then the numbers of rows
         self._begin = rows[place].number - 1
         unit = "rows" if self._held else "lines"
@@ -288,7 +297,11 @@ class TableFile:
         """The records of a .jsonl or .json; their keys are the first row."""
         if self.kind == ".json":
             text = b"".join(text_bytes(self.path, self.encoding)).decode("utf-8", "replace")
-            if (listed := _listed(text)) is None:
+            try:
+                listed = _listed(text)
+            except DataError as error:
+                raise error.at(self.path, error.line) from None
+            if listed is None:
                 what = (
                     'expected records such as [{"text": "..."}], as pandas writes them with orient="records"'
                 )
@@ -468,6 +481,11 @@ def _listed(text: str) -> list[dict[str, Any]] | None:
     """The records of a .json: a list of them, or columns, as lists or as numbered cells, pandas' default."""
     try:
         found = json.loads(text)
+    except json.JSONDecodeError as error:
+        found = [_record(line) for line in text.split("\n") if line.strip()]  # a .jsonl in fact
+        if not all(found) and text.lstrip().startswith(("[{", "[\n", "{")):
+            what = f"expected whole JSON, got a fault in column {error.colno} ({error.msg}); write it again"
+            raise DataError(what, line=error.lineno) from None
     except (ValueError, RecursionError):
         return None
     if isinstance(found, dict) and found and all(isinstance(column, list) for column in found.values()):

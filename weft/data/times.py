@@ -46,6 +46,8 @@ _OFFSET = re.compile(
 _HOURS = re.compile(r"(.*\d[T ])(\d\d?):(\d\d)( ?[-–] ?)(\d\d?):(\d\d)")
 _FAR = re.compile(r".*:\d\d(?:\.\d+)?\s*[+-]\d\d:?\d\d")  # no place is so far from UTC
 _MIDNIGHT = re.compile(r"(.*\d[T ])24:00((?::00)?(?:\.0+)?)")  # the end of a day
+_LATE = re.compile(r"[T ](24:(?!00)|25:)")  # on the day on which clocks go back
+_COUNTED = re.compile(r"(.*\d)[T ](\d\d?):(\d\d)(?::00)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _STEP = re.compile(r"[+-]?\d{1,18}")
 _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?", re.IGNORECASE)
@@ -94,6 +96,9 @@ def read_times(
     if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
+    if zone is not None and any(map(_LATE.search, texts)) and all(map(_COUNTED.fullmatch, texts)):
+        note = f"{path}: times such as {texts[0]} are counted from midnight in {zone_of(zone)}"
+        return TimeColumn(_counted(texts, order, zone)[codes], zone, (note,))
     clocks = numbers or _of_texts(texts, order, bare=base == "")
     if base == STEPS or clocks.shown.isna().any():
         _refuse(path, rows, np.asarray(clocks.shown.isna())[codes], steps=base == STEPS)
@@ -110,6 +115,23 @@ def read_times(
     return TimeColumn(times[codes], chosen, tuple(f"{path}: {one}" for one in (clocks.note, note) if one))
 
 
+def _counted(texts: Sequence[str], order: Order, zone: str) -> "pd.DatetimeIndex":
+    """Times that are counted on from midnight, or are of clocks on a short day that has all of them."""
+    import pandas as pd
+
+    found = [match for text in texts if (match := _COUNTED.fullmatch(text))]
+    days = _of_texts([one[1] for one in found], order).shown
+    into = pd.Series(pd.to_timedelta([60 * int(one[2]) + int(one[3]) for one in found], unit="min"))
+    midnight, clocks, after = (
+        time.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(len(days), bool))
+        for time in (days, days + pd.TimedeltaIndex(into), days + pd.Timedelta(days=1))
+    )
+    each = into.groupby(days)
+    step = into.drop_duplicates().sort_values().diff().min()
+    short = (each.transform("max") - each.transform("min") + step).to_numpy() > (after - midnight).to_numpy()
+    return (midnight + pd.TimedeltaIndex(into)).where(~short, clocks)
+
+
 def _refuse(path: str | Path, rows: Sequence[tuple[int, Any]], wrong: np.ndarray, *, steps: bool) -> None:
     at = int(wrong.argmax())
     line, cell = rows[at]
@@ -119,9 +141,11 @@ def _refuse(path: str | Path, rows: Sequence[tuple[int, Any]], wrong: np.ndarray
     else:
         what = "a time; write 2024-01-31, 2024-01-31 13:00, 31.01.2024, 2024-01 or 2024-Q1"
         what += ", and name the time zone in data.zone" if re.search(r"\d [A-Z][\w/]+$", _text(cell)) else ""
-        if re.search(r" (2[5-9]|24:30)", _text(cell)):
-            what += "; periods are counted on along a day on which clocks go back: write times with offsets "
-            what += "from UTC (2024-10-27T02:00+01:00), or remove these rows"
+        if _LATE.search(_text(cell)):
+            what += (
+                "; periods are counted on along a day on which clocks go back: name the zone of the clocks, "
+            )
+            what += "such as --zone Europe/Madrid (data.zone), or write offsets (2024-10-27T02:00+01:00)"
         elif wrong.all():
             what += "; or name the column of times (data.time, --time)"
         elif at == 0 or wrong[at:].all():

@@ -5,12 +5,13 @@ parts are consecutive in time. Validation and test windows may look back into th
 is dropped, not even in an incomplete last batch. Read next: series.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.data.series import SeriesTable, TimeSeries
+from weft.data.transforms import PowerTransform, TransformName, power_of
 from weft.data.values import filled
 from weft.errors import ConfigError, DataError
 
@@ -34,6 +35,7 @@ class TrainedScales(NamedTuple):
     known: Scale  # of the known covariates
     channels: Scale  # of the extra input columns
     fill: int = 1  # how many rows before a missing value is the one in its place
+    transform: PowerTransform = PowerTransform()
 
 
 class WindowedSeries(NamedTuple):
@@ -41,7 +43,8 @@ class WindowedSeries(NamedTuple):
 
     name: str
     values: np.ndarray  # [T] NaN where missing
-    filled: np.ndarray  # [T] the last value repeated where missing
+    level: np.ndarray  # [T] the same, transformed
+    filled: np.ndarray  # [T] of these, the last one repeated where missing
     scale: Scale  # [T + 1] of the window whose future begins at each row
     known: np.ndarray  # [T, G]
     covered: np.ndarray  # [T] bool, whether no known covariate is missing
@@ -62,6 +65,8 @@ class SeriesWindows:
         channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
         positive: no value is below 0, and no forecast shall be.
+        gaps: add whether a value of the past is missing, and each extra input, to the known covariates.
+        transform: of all values; see data/values.py.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
@@ -91,45 +96,45 @@ class SeriesWindows:
         channels: bool = False,
         season: int = 1,
         positive: bool = False,
+        gaps: bool = False,
+        transform: TransformName | None = None,
         trained: TrainedScales | None = None,
     ) -> None:
-        enough, self.left_out = _long_enough(table, split, lookback + horizon)
-        if not enough:
-            wanted = f"for lookback {lookback} and horizon {horizon}; shorten them, or give more data"
-            raise DataError(f"{self.left_out[0]} {wanted}")
+        enough, self.left_out = _long_enough(table, split, lookback, horizon)
         table = table._replace(series=enough)
         self.table = table
         self.lookback = lookback
         self.horizon = horizon
         self.sees_all = channels
         self.positive = positive
+        self.gaps = 0
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
-        if trained is not None:
-            self.known_scale, self.channels, self.fill = trained.known, trained.channels, trained.fill
-        else:
-            self.fill = _fill_of(
-                [one.values[: end[0]] for one, end in zip(enough, every_end, strict=True)], season
-            )
-            self.known_scale = _pooled([series.known for series in table.series], every_end, table.known)
-            self.channels = _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past))
+        read = (*(table.columns if channels else ()), *table.past)
+        scales = trained or _fitted(table, every_end, beside, read, targets, season, transform)
+        self.known_scale, self.channels, self.fill, self.transform = scales[2:]
         self._series: list[WindowedSeries] = []
         order = {name: number for number, name in enumerate(trained.names)} if trained else {}
         for series, ends, others in zip(table.series, every_end, beside, strict=True):
-            known = covariates(series.times, self.known_scale.of(series.known), calendar)
+            known = one_hot(self.known_scale.of(series.known), table.known, table.classes)
+            known = covariates(series.times, known, calendar)
             covered = np.isfinite(series.known).all(1)
-            seen = all_filled(self.channels.of(others))
+            seen = one_hot(all_filled(self.channels.of(others)), read, table.classes)
             for column, name in enumerate(table.columns):
                 if targets and name not in targets:
                     continue
                 values, called = series.values[:, column], series.name or name
+                level = self.transform.of(values, called)
                 if trained is None:
-                    scale = _scale(values[: ends[0], None], [name])
+                    scale = _scale(level[: ends[0], None], [name])
                 else:
-                    scale = _known(order.get(called), trained) or _scale_before(values)
+                    scale = _known(order.get(called), trained) or _scale_before(level)
                 scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
-                whole, times = filled(values, np.nan, self.fill), series.times
-                one = WindowedSeries(called, values, whole, scale, known, covered, seen, times, ends)
+                whole, times, ahead = filled(level, np.nan, self.fill), series.times, known
+                if gaps:
+                    holes = np.isnan(np.concatenate([values[:, None], others], 1))
+                    ahead, self.gaps = np.concatenate([known, holes], 1), holes.shape[1]
+                one = WindowedSeries(called, values, level, whole, scale, ahead, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
         if positive:
@@ -178,14 +183,24 @@ class SeriesWindows:
         """Past [B, L] without gaps, future [B, H] with NaN where missing, known covariates [B, L + H, G]."""
         each, scale = self._each(windows), self.scales(windows)
         past = [one.filled[start - self.lookback : start] for one, start in each]
-        future = [one.values[start : start + self.horizon] for one, start in each]
-        known = [one.known[start - self.lookback : start + self.horizon] for one, start in each]
-        return np.nan_to_num(scale.of(np.stack(past))), scale.of(np.stack(future)), np.stack(known)
+        future = [one.level[start : start + self.horizon] for one, start in each]
+        known = np.stack([one.known[start - self.lookback : start + self.horizon] for one, start in each])
+        known[:, self.lookback :, known.shape[2] - self.gaps :] = 0  # gaps of the future are unknown
+        return np.nan_to_num(scale.of(np.stack(past))), scale.of(np.stack(future)), known
 
     def scales(self, windows: np.ndarray) -> Scale:
         """The scale of each window, means and deviations [B, 1]."""
         found = [(one.scale.mean[start], one.scale.std[start]) for one, start in self._each(windows)]
         return Scale(*np.array(found).T[..., None])
+
+    def deviation(self, number: int, start: int) -> float:
+        """The deviation of a window's series in units; of a transformed one, that of its rows."""
+        one = self._series[number]
+        return float(one.scale.std[start] if one.level is one.values else np.nanstd(one.values))
+
+    def in_units(self, values: np.ndarray, scale: Scale) -> np.ndarray:
+        """Scaled values in the units of the data."""
+        return self.transform.back(values * scale.std + scale.mean)
 
     def times(self, window: Sequence[int]) -> Any:
         """The times [L + H] of one window."""
@@ -222,9 +237,10 @@ class SeriesWindows:
 
 
 def _long_enough(
-    table: SeriesTable, split: Sequence[float] | None, rows: int
+    table: SeriesTable, split: Sequence[float] | None, lookback: int, horizon: int
 ) -> tuple[list[TimeSeries], list[str]]:
     """The series with so many training rows and values in them, and why others are left out."""
+    rows = lookback + horizon
     kept, left_out, what = [], [], "rows" if split is None else "training rows"
     for series in table.series:
         called = f"series {series.name!r}" if series.name else "the series"
@@ -238,6 +254,9 @@ def _long_enough(
             left_out.append(f"{called}: expected values in the {what}, got none")
         else:
             kept.append(series)
+    if not kept:
+        wanted = f"for lookback {lookback} and horizon {horizon}; shorten them, or give more data"
+        raise DataError(f"{left_out[0]} {wanted}")
     return kept, left_out
 
 
@@ -271,11 +290,48 @@ def _scale_before(values: np.ndarray) -> Scale:
     return Scale(before.mean().to_numpy(), np.where(std == 0, 1.0, std))
 
 
+def _fitted(
+    table: SeriesTable,
+    ends: Sequence[tuple[int, int, int]],
+    beside: Sequence[np.ndarray],
+    read: Sequence[str],
+    targets: Sequence[str],
+    season: int,
+    transform: TransformName | None,
+) -> TrainedScales:
+    """What the training parts tell, without the scales of the series."""
+    parts = [one.values[: end[0]] for one, end in zip(table.series, ends, strict=True)]
+    kept = [not targets or name in targets for name in table.columns]
+    known = _pooled([one.known for one in table.series], ends, table, table.known)
+    channels, fill = _pooled(beside, ends, table, read), _fill_of(parts, season)
+    power = power_of(transform, [part[:, kept] for part in parts])
+    return TrainedScales((), Scale(np.zeros(0), np.ones(0)), known, channels, fill, power)
+
+
 def _pooled(
-    columns: Sequence[np.ndarray], ends: Sequence[tuple[int, int, int]], names: Sequence[str]
+    columns: Sequence[np.ndarray],
+    ends: Sequence[tuple[int, int, int]],
+    table: SeriesTable,
+    names: Sequence[str],
 ) -> Scale:
-    """The scale of columns shared by all series, over all training rows."""
-    return _scale(np.concatenate([part[: end[0]] for part, end in zip(columns, ends, strict=True)]), names)
+    """The scale of columns shared by all series, over all training rows; classes keep their numbers."""
+    whole = np.concatenate([part[: end[0]] for part, end in zip(columns, ends, strict=True)])
+    found, classes = _scale(whole, names), [name in table.classes for name in names]
+    return Scale(np.where(classes, 0.0, found.mean), np.where(classes, 1.0, found.std))
+
+
+def one_hot(columns: np.ndarray, names: Sequence[str], classes: Mapping[str, Sequence[str]]) -> np.ndarray:
+    """Columns [T, C] with a column of 0 and 1 for each class in place of those of classes.
+
+    Example:
+        >>> one_hot(np.array([[0.5, 1.0], [2.0, 0.0]]), ["x", "day"], {"day": ["mon", "tue"]}).tolist()
+        [[0.5, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    """
+    parts = [
+        column[:, None] == np.arange(len(classes[name])) if name in classes else column[:, None]
+        for column, name in zip(columns.T, names, strict=True)
+    ]
+    return np.concatenate([columns[:, :0], *parts], 1)
 
 
 def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:

@@ -3,12 +3,16 @@
 Read next: pairs.py; ../documents/markup.py.
 """
 
+import re
 from typing import Any
 
 from weft.errors import DataError, library
 
 MOST_TAGS = 1_000_000
 """Maximum number of tags of a document; each takes some 300 bytes of memory."""
+
+
+_DECLARATION = re.compile(rb"(\xef\xbb\xbf)?<\?xml [^>]*encoding=.utf-8[^>]*\?>\s*", re.IGNORECASE)
 
 
 def parsed(data: bytes, name: str, part: str = "") -> Any:
@@ -60,3 +64,13 @@ def written(root: Any) -> bytes:
         root.getroottree(), xml_declaration=True, encoding="UTF-8", standalone=alone
     )
     return found
+
+
+def rewritten(root: Any, before: bytes) -> bytes:
+    """The same with the declaration, line ends and last line of the file as it was before."""
+    plain = before.replace(b"\r\n", b"\n")
+    begin = _DECLARATION.match(plain)
+    if begin is None:
+        return written(root)
+    found = begin[0] + written(root).partition(b"?>\n")[2] + plain[len(plain.rstrip()) :]
+    return found if plain == before else found.replace(b"\n", b"\r\n")

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from itertools import accumulate
 from typing import NamedTuple
 
+from weft.errors import DataError
 from weft.text.moving import laid, with_tags
 from weft.text.segments import InlineText, Segment, WrittenSentence
 
@@ -53,6 +54,13 @@ DESCRIPTIONS = names("description og:description og:title twitter:description tw
 _VALUE = re.compile(r"""(\s([\w:-]+)\s*=\s*)("[^"]*"|'[^']*')""")
 _GAP = re.compile(r"\s+")
 _TAG = re.compile("<[A-Za-z/!?]")
+_LONG_NUMBER = re.compile("&#[0-9]{1000}")
+"""Python turns no more than 4,300 digits into a number."""
+
+_MARK = "\ud800"
+"""Around the number of a segment in a tag: half a character, which no text contains."""
+
+_SIGN = re.compile(f"{_MARK}(\\d+){_MARK}")
 _NO = frozenset(("notranslate", "skiptranslate"))
 _escaped = partial(html.escape, quote=False)
 
@@ -92,8 +100,8 @@ class Html:
         self._parts: list[str | int] = []  # the page: what stays as it is, and numbers of segments
         self._run = InlineText()
         self._preformatted = 0
-        self._mark = next(sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
-        self._sign = re.compile(f"{self._mark}(\\d+){self._mark}")
+        if _LONG_NUMBER.search(text):
+            raise DataError("expected characters by number such as &#233;, got a number of 1,000 digits")
         events = read_html_events(text)
         self._after = _ends(events)
         letters = (event.kind == "text" and _has_letters(html.unescape(event.raw)) for event in events)
@@ -109,7 +117,7 @@ class Html:
             part if isinstance(part, str) else with_tags(laid(self.segments[part], found[part]), _escaped)
             for part in self._parts
         )
-        return self._sign.sub(lambda sign: html.escape(found[int(sign[1])].text), page)
+        return _SIGN.sub(lambda sign: html.escape(found[int(sign[1])].text), page)
 
     def _with_signs(self, event: Event) -> str:
         """A tag with the numbers of segments in place of its attributes that are texts."""
@@ -121,7 +129,7 @@ class Html:
                 return found[0]
             self.segments.append(Segment(value))
             quote = found[3][0]
-            return f"{found[1]}{quote}{self._mark}{len(self.segments) - 1}{self._mark}{quote}"
+            return f"{found[1]}{quote}{_MARK}{len(self.segments) - 1}{_MARK}{quote}"
 
         return _VALUE.sub(sign, event.raw)
 

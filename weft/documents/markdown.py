@@ -23,13 +23,19 @@ _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)"
 _NOTE = re.compile(r"\[\^[^\s\[\]]+\]:?")
 _SPECIAL = regex.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|^(?:[#>]|[-+](?=\s))|(?<=^\d)[.)](?=\s)")
 _TASK = re.compile(r"\[[ xX]\]\s+")
-_FENCE = re.compile(r":{3,}.*|\[![A-Za-z]+\][-+]?.*|\$\$.*")
-"""A line that is not translated: of a container, of an alert, of a formula."""
+_FENCE = re.compile(
+    r":{3,}.*|\[![A-Za-z]+\][-+]?.*|\$\$.*"  # of a container, of an alert, of a formula
+    r"|\{\{[<%].*[>%]\}\}\s*|(import|export)\b.*\sfrom\s.*[\"'];?|export (default|const|function)\b.*"
+)
+"""A line that is not translated; Hugo's and MDX's have the second row."""
+_NOTED = re.compile(r"(!!!|\?\?\?\+?)[ \t]+\w.*|===[!+]?[ \t]+\".*")
+"""A line of MkDocs that is not translated, before text with an indent."""
 _TERM = re.compile(r":[ \t]+(?=\S)")
 """What the definition of a term begins with."""
 _INLINE = re.compile(
     r"\{[#.%:][^{}\n]*\}"  # attributes
     r"|\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)"  # formulas
+    r"|\{\{[<%].*?[>%]\}\}"
     r"|:[a-z][a-z\d_+-]*:(?!\w)"  # emoji by name
 )
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -154,6 +160,18 @@ def _parser() -> Any:
             state.line = last + 1
         return bool(found)
 
+    def noted(state: Any, line: int, end: int, silent: bool) -> bool:
+        """A line that stays as it is, and the text below it, whose indent is no code."""
+        found = _NOTED.fullmatch(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
+        if found and not silent:
+            outside, inside = state.blkIndent, state.blkIndent + 4
+            below = range(line + 1, end)
+            last = next((n for n in below if not state.isEmpty(n) and state.sCount[n] < inside), end)
+            state.blkIndent = inside
+            state.md.block.tokenize(state, line + 1, last)
+            state.blkIndent, state.line = outside, last
+        return bool(found)
+
     def cited(state: Any, silent: bool) -> bool:
         """The sign of a footnote and the like, which stay as they are."""
         begin = state.pos == 0
@@ -171,6 +189,7 @@ def _parser() -> Any:
     parser.block.ruler.before("reference", "footnote", defined, {"alt": ["paragraph", "reference"]})
     alt = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("reference", "fenced", fenced, alt)
+    parser.block.ruler.before("reference", "noted", noted, alt)
     parser.inline.ruler.before("link", "footnote", cited)
     parser.normalizeLink = parser.normalizeLinkText = str  # addresses stay as they are
     parser.validateLink = bool

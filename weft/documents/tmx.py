@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.data.pairs import LANGUAGE, Variants, variant
-from weft.data.xml import parsed, written
+from weft.data.xml import parsed, rewritten
 from weft.documents.markup import MarkupTexts, Role
 from weft.errors import DataError
 from weft.text.segments import WrittenSentence
@@ -15,7 +15,7 @@ class Tmx:
     """A memory; units without the target language are segments, the others stay as they are."""
 
     def __init__(self, data: bytes, name: str, source: str, target: str) -> None:
-        self._root = parsed(data, name)
+        self._data, self._root = data, parsed(data, name)
         found = list(variants(self._root, name, source, target))
         if all(one.source is None for one in found):
             raise DataError(
@@ -28,7 +28,7 @@ class Tmx:
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
         """The memory with the new translations."""
         self._texts.fill(found)
-        return written(self._root)
+        return rewritten(self._root, self._data)
 
 
 def variants(root: Any, name: str, source: str, target: str) -> Iterator[Variants]:

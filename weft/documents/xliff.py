@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.data.pairs import Unit, units
-from weft.data.xml import parsed, written
+from weft.data.xml import parsed, rewritten
 from weft.documents.markup import MarkupTexts, Role
 from weft.errors import DataError
 from weft.text.numbers import wrong_parts
@@ -22,7 +22,7 @@ class Xliff:
     """
 
     def __init__(self, data: bytes, name: str, source: str, target: str, lost: list[str]) -> None:
-        self._name, self._lost = name, lost
+        self._data, self._name, self._lost = data, name, lost
         self._root = parsed(data, name)
         _check(self._root, name, source, target)
         self._waiting: list[Unit] = []
@@ -43,7 +43,7 @@ class Xliff:
                 self._lost.append(f"{self._name}:{unit.line}: {why}")
                 if unit.parent.get("state") is not None:
                     unit.parent.set("state", "initial")
-        return written(self._root)
+        return rewritten(self._root, self._data)
 
 
 def _check(root: Any, name: str, source: str, target: str) -> None:

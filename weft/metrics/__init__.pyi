@@ -7,7 +7,6 @@ from weft.metrics.chrf import Chrf as Chrf
 from weft.metrics.cider import cider_d as cider_d
 from weft.metrics.f1 import F1 as F1
 from weft.metrics.f1 import by_class as by_class
-from weft.metrics.f1 import macro_f1 as macro_f1
 from weft.metrics.intervals import PairedComparison as PairedComparison
 from weft.metrics.intervals import compare as compare
 from weft.metrics.intervals import compare_repeated as compare_repeated

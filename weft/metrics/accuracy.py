@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.metrics.labels import Label
+from weft.metrics.labels import Label, check_alike
 from weft.metrics.metric import Metric
 
 
@@ -28,6 +28,7 @@ class Accuracy(Metric):
         """[N, 2]: 1 if the line is right else 0, and 1; of lists, right classes and classes."""
         rows: list[tuple[int, int]] = []
         for ours, theirs in zip(hypotheses, references, strict=True):
+            check_alike(ours, theirs)
             if isinstance(ours, str) and isinstance(theirs, str):
                 rows.append((int(ours.strip() == theirs.strip()), 1))
             elif isinstance(theirs, set | frozenset):

@@ -119,7 +119,7 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
 
     Source: Papineni et al. 2002, section 2.
     """
-    words = words_of(references)
+    words = words_of(hypotheses, references)
     rows = _counts(hypotheses, references, words)
     return [of_rows(_BleuN(n, words), rows, baselines={}) for n in range(1, ORDER + 1)]
 

@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 import regex
 
+from weft.errors import DataError
+from weft.metrics.metric import check_each, check_items
+from weft.wording import kind_of
 from weft.words import LETTERS, spaced, units
 
 _PART = rf"(?:{LETTERS}|_)+"
@@ -34,8 +37,16 @@ class CaptionWords(NamedTuple):
         return f"tok:{'words' if self.spaced else 'characters'}.lower.nosigns"
 
 
-def words_of(references: Sequence[Sequence[str]]) -> CaptionWords:
-    """How captions with these references are cut."""
+def words_of(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> CaptionWords:
+    """How captions with these references are cut; checks both."""
+    check_items(hypotheses, references, reads=("labels",))
+    check_each("hypotheses", hypotheses)
+    for place, several in enumerate(references):
+        if isinstance(several, str) or not several:
+            raise DataError(
+                "references: expected a list of one or more texts for each caption, "
+                f"got {kind_of(several)} at {place}"
+            )
     return CaptionWords(spaced(chain.from_iterable(references)))
 
 

@@ -34,7 +34,7 @@ def cider_d(
         >>> cider_d(["a red cat", "a blue dog"], [["a red cat"], ["the blue dog"]]).score.size
         2
     """
-    words = words_of(references)
+    words = words_of(hypotheses, references)
     known = [[_counted(answer, words) for answer in answers] for answers in references]
     seen: Counter[tuple[str, ...]] = Counter()
     for answers in known:

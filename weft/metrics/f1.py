@@ -5,14 +5,14 @@
 `there` counts the class in the references. Read next: labels.py, other scores of classes.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self, get_args
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from weft.errors import ConfigError, DataError
 from weft.metrics.labels import Label, LabelMetric
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.metric import check_items
 
 Average = Literal["macro", "micro", "weighted"]
 
@@ -112,36 +112,13 @@ def by_class(
         >>> [row.f1 for row in by_class(["a", "a", "b"], ["a", "b", "b"])]
         [0.6666666666666666, 0.6666666666666666]
     """
+    check_items(hypotheses, references, reads=("labels",))
     metric = F1(labels=labels).fitted(references, hypotheses)
     counts = metric.statistics(hypotheses, references).sum(0).reshape(3, -1).T.tolist()  # [C, 3]
     return [
         ClassRow.of(label, right, answered, there)
         for label, (right, answered, there) in zip(metric.classes, counts, strict=True)
     ]
-
-
-def macro_f1(
-    hypotheses: Sequence[Label],
-    references: Sequence[Label],
-    *,
-    baselines: Mapping[str, Sequence[Label]] | None = None,
-) -> ScoreWithBaselines:
-    """The mean F1 of all classes in the references or the predictions, with its 95 % interval.
-
-    Args:
-        hypotheses, references: the class of each item, or the classes of each sequence.
-        baselines: the answers of each baseline.
-
-    Raises:
-        DataError: the lists differ in length or are empty.
-
-    Example:
-        >>> macro_f1(["a", "a", "b"], ["a", "b", "b"]).score.value
-        0.6666666666666666
-    """
-    compared: Any = ComparedOutputs(hypotheses, references, baselines=baselines or {}, reads="labels")
-    found: ScoreWithBaselines = compared.scored(F1())
-    return found
 
 
 def table(rows: Sequence[ClassRow], title: str = "class") -> str:

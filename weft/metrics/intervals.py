@@ -122,7 +122,7 @@ def confidence(
         >>> score.value, round(score.low, 3), round(score.high, 3)
         (0.75, 0.301, 0.954)
     """
-    check_items(hypotheses, references, sources)
+    check_items(hypotheses, references, sources, reads=metric.reads)
     metric = metric.fitted(references, hypotheses)
     statistics = metric.rows(hypotheses, references, sources)
     return with_interval(metric, statistics, resamples=resamples, seed=seed)
@@ -221,8 +221,8 @@ def compare(
         >>> round(found.difference, 3), found.p_value  # one line differs: it may be either way
         (-0.333, 1.0)
     """
-    check_items(first, references, sources)
-    check_items(second, references, sources)
+    for lines in (first, second):
+        check_items(lines, references, sources, reads=metric.reads)
     metric = metric.fitted(references, first, second)
     rows = [metric.rows(lines, references, sources) for lines in (first, second)]
     return compare_statistics(metric, rows[0], rows[1], resamples=resamples, seed=seed)
@@ -253,6 +253,9 @@ def compare_statistics(
         -0.333
     """
     check_resamples(resamples)
+    if first.shape != second.shape:
+        shapes = f"{list(first.shape)} and {list(second.shape)}"
+        raise ConfigError(f"compare: expected statistics of the same items, got arrays of shapes {shapes}")
     scores = [with_interval(metric, rows, resamples=resamples, seed=seed) for rows in (first, second)]
     difference = scores[1].value - scores[0].value
     p_value = _exchanged(metric, first, second, difference, resamples, seed)
@@ -277,6 +280,8 @@ def difference_interval(
     if len(first) < FEWEST:
         return -math.inf, math.inf
     drawn = values_of(metric, [first, second], resamples, seed)
+    if not np.isfinite(drawn).all():
+        return -math.inf, math.inf
     apart = _centred(_left_out(metric, second)) - _centred(_left_out(metric, first))
     found = float(metric.value(second.sum(0)) - metric.value(first.sum(0)))
     return _accelerated(found, drawn[1] - drawn[0], apart, len(first)) or (found, found)
@@ -328,7 +333,7 @@ def compare_repeated(
     scores = np.array([float(metric.value(rows.sum(0))) for rows in runs])
     sides, count = (scores[:split], scores[split:]), len(runs[0])
     difference = float(sides[1].mean() - sides[0].mean())
-    if count < 2:
+    if count < 2 or not math.isfinite(difference):
         return Difference(difference, -math.inf, math.inf, 1.0)
     influence = np.stack([_centred(_left_out(metric, rows)) for rows in runs])  # [runs, N]
     spread = _variance(sides, (count - 1) / count * influence @ influence.T, count)
@@ -530,12 +535,16 @@ def _centred(values: np.ndarray) -> np.ndarray:
 def _accelerated(
     value: float, drawn: np.ndarray, influence: np.ndarray, count: int
 ) -> tuple[float, float] | None:
-    """The ends of the expanded BCa interval; None for too few items or if all resamples score alike.
+    """The ends of the expanded BCa interval.
+
+    None for too few items, or if all resamples score alike, or some not at all.
 
     Args:
         influence: [N] the mean of the values without one item, minus the value without this one.
     """
     less = float((drawn < value).mean() + (drawn == value).mean() / 2)
+    if not (np.isfinite(drawn).all() and np.isfinite(influence).all()):
+        return None
     if count < FEWEST or not 0 < less < 1 or drawn.min() == drawn.max():
         return None
     bias = NORMAL.inv_cdf(less)
@@ -560,8 +569,8 @@ def _exchanged(
     for exchanged in _every_choice(len(apart)) if every else _choices(len(apart), resamples, seed):
         moved = exchanged @ apart
         values = metric.value(totals[1] - moved) - metric.value(totals[0] + moved)
-        # rounding must not turn a tie into a smaller difference
-        larger += int((np.abs(values) >= abs(difference) * (1 - 1e-9)).sum())
+        # rounding must not turn a tie into a smaller difference; one that is not defined is not smaller
+        larger += int((~(np.abs(values) < abs(difference) * (1 - 1e-9))).sum())
     return larger / 2 ** len(apart) if every else (larger + 1) / (resamples + 1)
 
 

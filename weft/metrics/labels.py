@@ -114,16 +114,21 @@ def classes_of(references: Iterable[Label], *outputs: Iterable[Label]) -> list[s
     return found + sorted(others - set(counts) - {""})
 
 
+def check_alike(ours: Any, theirs: Any) -> None:
+    """Check that an answer is a class if its reference is, and several if that has several."""
+    if ours and isinstance(ours, str) != isinstance(theirs, str):
+        raise DataError(f"labels: expected answers like their references, such as {theirs!r}, got {ours!r}")
+
+
 def _listed(item: Label) -> Iterable[str]:
     return (item,) if isinstance(item, str) else item
 
 
 def _compared(ours: Any, theirs: Any) -> tuple[Iterable[str], Iterable[str], Iterable[str]]:
     """The right classes, the answered ones and those of the reference."""
+    check_alike(ours, theirs)
     if isinstance(theirs, str):
         return ((ours,) if ours == theirs else ()), ((ours,) if ours else ()), (theirs,)
-    if isinstance(ours, str):
-        raise DataError(f"labels: expected answers like their references, such as {theirs!r}, got {ours!r}")
     if isinstance(theirs, set | frozenset):
         return set(ours) & theirs, set(ours), theirs
     right = [one for one, other in zip(ours, theirs, strict=False) if one == other]

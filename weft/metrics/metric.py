@@ -8,14 +8,14 @@ rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the sho
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from weft.errors import DataError
 from weft.rooms import guide, name_of, wrong_result
-from weft.wording import plural
+from weft.wording import kind_of, plural
 
 ItemKind = Literal["texts", "labels", "tags", "probabilities", "numbers", "forecasts", "nats"]
 """What outputs and references are.
@@ -172,7 +172,7 @@ class Metric(ABC):
             >>> Accuracy().score(["yes", "no"], ["yes", "yes"]).value
             0.5
         """
-        check_items(hypotheses, references, sources)
+        check_items(hypotheses, references, sources, reads=self.reads)
         if note := self.note(references):
             warnings.warn(note, stacklevel=2)
         metric = self.fitted(references, hypotheses)
@@ -202,17 +202,21 @@ class SacrebleuMetric(Metric):
         return str(self._counter.get_signature())
 
 
-def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None = None) -> None:
+def check_items(
+    hypotheses: Any,
+    references: Any,
+    sources: Sequence[str] | None = None,
+    *,
+    reads: Sequence[ItemKind] = ("texts",),
+) -> None:
     """Check that hypotheses, references and sources can be compared item by item.
 
     Empty lines are allowed, but not all references may be empty.
     """
-    for name, items in (("hypotheses", hypotheses), ("references", references), ("sources", sources)):
-        if isinstance(items, str | bytes):
-            raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
-        missing = [place for place, one in enumerate(items or ()) if one is None] if _listed(items) else []
-        if missing:
-            raise DataError(f"{name}: expected a text for each item, got None at {missing[0]}")
+    check_each("hypotheses", hypotheses, reads)
+    check_each("references", references, reads)
+    if sources is not None:
+        check_each("sources", sources)
     counts = f"got {plural(len(hypotheses), 'hypothesis')} and {plural(len(references), 'reference')}"
     if len(hypotheses) != len(references):
         raise DataError(f"expected one reference for each hypothesis, {counts}")
@@ -225,6 +229,29 @@ def check_items(hypotheses: Any, references: Any, sources: Sequence[str] | None 
             "expected one source for each reference, "
             f"got {plural(len(sources), 'source')} and {plural(len(references), 'reference')}"
         )
+
+
+def check_each(name: str, items: Any, reads: Sequence[ItemKind] = ("texts",)) -> None:
+    """Check that items are a list, and each of them of a kind that a metric reads."""
+    if isinstance(items, str | bytes):
+        raise DataError(f"{name}: expected a list of texts, got one text; put it in a list: [text]")
+    if not hasattr(items, "__len__") or isinstance(items, Mapping | Set):
+        raise DataError(f"{name}: expected a list, got {'None' if items is None else kind_of(items)}")
+    numbers = not set(reads) & {"texts", "tags", "labels"}
+    if numbers and not _listed(items):
+        return
+    for place, one in enumerate(items):
+        if one is None or not _fits(one, numbers=numbers, several="labels" in reads):
+            wanted = "a number" if numbers else "a class as text" if "labels" in reads else "a text"
+            found = "None" if one is None else kind_of(one)
+            raise DataError(f"{name}: expected {wanted} for each item, got {found} at {place}")
+
+
+def _fits(item: Any, *, numbers: bool, several: bool) -> bool:
+    """Whether an item is no text, or a text or, where there may be several, a list or set of texts."""
+    if isinstance(item, str) or not several:
+        return isinstance(item, str) != numbers
+    return isinstance(item, list | tuple | Set) and all(isinstance(part, str) for part in item)
 
 
 def _listed(items: Any) -> bool:

@@ -7,8 +7,9 @@ Read next: forecasts.py, the baselines of forecasts; spearman.py, the correlatio
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,12 +62,10 @@ class NumberMetric(Metric):
     higher_is_better = False
 
     def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> np.ndarray:
-        found = (
-            hypotheses
-            if isinstance(hypotheses, ForecastWindows)
-            else ForecastWindows(np.asarray(hypotheses, float))
-        )
-        true = np.asarray(references, np.float64)
+        found = hypotheses
+        if not isinstance(found, ForecastWindows):
+            found = ForecastWindows(self._array("hypotheses", hypotheses))
+        true = self._array("references", references)
         if found.best.shape != true.shape:
             raise DataError(
                 f"{self.key}: expected forecasts of the shape of the references, {list(true.shape)}, "
@@ -84,12 +83,24 @@ class NumberMetric(Metric):
         """
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """The mean of the first term."""
-        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., -1], 1e-300)
-        return found
+        """The mean of the first term, NaN of no values."""
+        return quotient(totals[..., 0], totals[..., -1])
 
     def signature(self) -> str:
         return "unit:value"
+
+    def _array(self, name: str, items: Any) -> np.ndarray:
+        try:
+            return np.asarray(items, np.float64)
+        except ValueError:
+            raise DataError(
+                f"{self.key}: {name}: expected numbers, or rows of as many numbers each, got rows that differ"
+            ) from None
+
+
+def quotient(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotient of sums; NaN where nothing, or only zeros, were summed below."""
+    return np.where(below > 0, above / np.where(below > 0, below, 1), np.nan)
 
 
 class ScaledMetric(NumberMetric):
@@ -103,13 +114,14 @@ class ScaledMetric(NumberMetric):
             raise DataError(
                 f"{self.key}: expected ForecastWindows with {name}, got none; see weft.metrics.numbers"
             )
+        if len(naive) != len(error):
+            raise DataError(f"{self.key}: expected {name} of {len(error)} windows, got {len(naive)}")
         naive = naive.reshape(-1, *[1] * (error.ndim - 1))
         known = naive > 0
         return [np.where(known, error / np.where(known, naive, 1), 0), known]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        known = totals[..., 1]
-        return np.where(known > 0, totals[..., 0] / np.maximum(known, 1), np.nan)
+        return quotient(totals[..., 0], totals[..., 1])
 
     def signature(self) -> str:
         return "unit:naive error of the training part"
@@ -161,7 +173,7 @@ class Rmse(NumberMetric):
 
 
 class Wape(NumberMetric):
-    """Weighted absolute percentage error: 100 Σ |y - f| / Σ |y|.
+    """Weighted absolute percentage error: 100 Σ |y - f| / Σ |y|; NaN if all values are 0.
 
     Source: Kolassa & Schütz 2007, "Advantages of the MAD/Mean Ratio over the MAPE".
 
@@ -176,8 +188,7 @@ class Wape(NumberMetric):
         return [np.abs(found.best - true), np.abs(true)]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        found: np.ndarray = 100 * totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
-        return found
+        return 100 * quotient(totals[..., 0], totals[..., 1])
 
     def signature(self) -> str:
         return "unit:%"
@@ -227,7 +238,7 @@ class Rmsle(NumberMetric):
 class R2(NumberMetric):
     """Coefficient of determination: 1 - Σ (y - f)² / Σ (y - mean y)², over all values together.
 
-    1 is best; the mean of the references has 0, worse forecasts are below 0.
+    1 is best; the mean of the references has 0, worse forecasts are below 0. NaN if no reference differs.
 
     Example:
         >>> R2()([1.0, 2.0, 4.0], [1.0, 2.0, 3.0]).value
@@ -236,15 +247,20 @@ class R2(NumberMetric):
 
     name = "R2"
     higher_is_better = True
+    centre = 0.0  # near the references, because squares of large numbers would hide how they vary
+
+    def fitted(self, references: Any, *outputs: Any) -> Self:
+        known, found = self._array("references", references), copy(self)
+        found.centre = float(np.median(known[np.isfinite(known)])) if np.isfinite(known).any() else 0.0
+        return found
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
-        return [np.square(found.best - true), true, np.square(true)]
+        return [np.square(found.best - true), true - self.centre, np.square(true - self.centre)]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         error, value, square, count = np.moveaxis(totals, -1, 0)
         spread = square - value**2 / np.maximum(count, 1)
-        found: np.ndarray = 1 - error / np.maximum(spread, 1e-300)
-        return found
+        return 1 - quotient(error, np.where(spread > 1e-13 * square, spread, 0))
 
 
 class Mase(ScaledMetric):
@@ -324,8 +340,7 @@ class Crps(NumberMetric):
         return [found.pinball(true), np.abs(true)]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
-        return found
+        return quotient(totals[..., 0], totals[..., 1])
 
     def signature(self) -> str:
         return "unit:mean size of the values|of:the given quantiles"

@@ -6,7 +6,7 @@ Read next: calibration.py, what makes probabilities honest.
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,15 @@ class ProbabilityMetric(Metric):
     """A score of probabilities."""
 
     reads = ("probabilities",)
+    of_order: ClassVar[bool] = False
+    """Whether the outputs may be any scores, as only their order counts."""
 
     def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> np.ndarray:
         probs, true = arrays_of(hypotheses, references)
+        if not self.of_order and (probs.min() < -1e-6 or probs.max() > 1 + 1e-6):
+            raise DataError(
+                f"{self.key}: expected probabilities from 0 to 1, got {probs.min():g} to {probs.max():g}"
+            )
         return self.of_arrays(probs, true, single=np.ndim(references) == 1)
 
     @abstractmethod
@@ -99,6 +105,8 @@ class RankMetric(ProbabilityMetric):
 
     Source: Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans", section 6.3.
     """
+
+    of_order = True
 
     def of_arrays(self, probs: np.ndarray, true: np.ndarray, *, single: bool) -> np.ndarray:
         columns = [place for place in range(probs.shape[1]) if 0 < true[:, place].sum() < len(true)]
@@ -197,4 +205,7 @@ def arrays_of(outputs: Any, references: Any) -> tuple[np.ndarray, np.ndarray]:
             "probabilities: expected outputs [N, C] and class numbers [N] or 0 and 1 [N, C] as references, "
             f"got shapes {list(probs.shape)} and {list(true.shape)}"
         )
+    if not np.isfinite(probs).all():
+        place = int(np.flatnonzero(~np.isfinite(probs).all(1))[0])
+        raise DataError(f"probabilities: expected finite numbers, got {probs[place].tolist()} at {place}")
     return probs, true.astype(bool)

@@ -109,7 +109,7 @@ def rouge_l(
         >>> round(rouge_l(["police kill the gunman"], [["police killed the gunman"]]).value, 2)
         75.0
     """
-    found, words = [], words_of(references)
+    found, words = [], words_of(hypotheses, references)
     for hypothesis, answers in zip(hypotheses, references, strict=True):
         output, known = words.cut(hypothesis), [words.cut(answer) for answer in answers]
         common = [longest_common(output, one) for one in known]

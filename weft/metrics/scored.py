@@ -32,8 +32,8 @@ class ScoreWithBaselines(NamedTuple):
         note: what a reader must know about the score; usually empty.
 
     Example:
-        >>> from weft.metrics import macro_f1
-        >>> found = macro_f1(["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
+        >>> from weft.metrics import Accuracy
+        >>> found = scored(Accuracy(), ["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
         >>> found.score.value, list(found.baselines)
         (1.0, ['always a'])
     """
@@ -89,10 +89,12 @@ class ScoreWithBaselines(NamedTuple):
         if name is None:
             return found
         value, low, high = apart = self.difference(name)
-        ends = f" [{low:+.{digits}f}, {high:+.{digits}f}]" if math.isfinite(low) else ""
+        largest = max((abs(one) for one in apart if math.isfinite(one)), default=0.0)
+        form = "+.1g" if 0 < largest < 0.5 * 10**-digits else f"+.{digits}f"
+        ends = f" [{low:{form}}, {high:{form}}]" if math.isfinite(low) else ""
         return (
             f"{found}: {self.judged(apart)} the best baseline ({name} {self.baselines[name]:.{digits}f}; "
-            f"difference {value:+.{digits}f}{ends})"
+            f"difference {value:{form}}{ends})"
         )
 
     def lines(self) -> list[str]:
@@ -100,14 +102,19 @@ class ScoreWithBaselines(NamedTuple):
         digits = self.score.digits
         found = [f"  {self.score}"]
         if self.score.low is None and self.statistics is not None:
-            few = len(self.statistics) < FEWEST
-            why = f"fewer than {FEWEST} items" if few else "all resamples score alike"
-            found.append(f"    no interval: {why}")
+            found.append(f"    no interval: {self._why_none(self.statistics)}")
         for name, value in self.baselines.items():
             judged = self.judged(self.difference(name))
             mark = "" if judged == BETTER else f"  <- the model is {judged} the baseline"
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
+
+    def _why_none(self, statistics: np.ndarray) -> str:
+        """Why there is no interval."""
+        if len(statistics) < FEWEST:
+            return f"fewer than {FEWEST} items"
+        without = self.metric.value(statistics.sum(0) - statistics) if self.metric else np.zeros(1)
+        return "all resamples score alike" if np.isfinite(without).all() else "some resamples have no score"
 
     def json(self) -> dict[str, Any]:
         """The score as JSON data."""
@@ -187,15 +194,17 @@ class ComparedOutputs(NamedTuple):
         return [one for several in self.references for one in several]
 
     def _fitted(self, metric: Metric) -> Metric:
+        texts = self.reads == "texts"
+        known = [" ".join(several) for several in self.references] if texts else self.references
+        for outputs in (self.outputs, *self.baselines.values()):
+            check_items(outputs, known, self.sources, reads=(self.reads,))
         return metric.fitted(self._known(), self.outputs, *self.baselines.values())
 
     def _statistics(self, metric: Metric, outputs: Any) -> np.ndarray:
         """[N, K] or [groups, K] statistics of outputs, for texts against the best of their references."""
         if self.reads != "texts":
-            check_items(outputs, self.references, self.sources)
             rows = metric.rows(outputs, self.references, self.sources)
             return rows if self.groups is None else grouped(rows, self.groups)
-        check_items(outputs, [" ".join(references) for references in self.references], self.sources)
         counts = [len(references) for references in self.references]
         rows = metric.rows(
             [line for line, count in zip(outputs, counts, strict=True) for _ in range(count)],

@@ -236,6 +236,7 @@ template <int MR> NOINLINE void dots(const float *a, Int lda, const float *w, In
         for (int r = 0; r < MR; r++) acc[i][r] = fma(x[r], y, acc[i][r]);
       }
     }
+#pragma GCC unroll 4  // as in narrow_multiply
     for (int i = 0; i < n; i++)
       for (int r = 0; r < MR; r++) sums[r * apart + o + i] = total(acc[i][r]);
     o += n;
@@ -356,6 +357,7 @@ NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from
       add_product<STORED, MR, NV>(acc, d.first, d.apart, f.panel + u * depth<STORED>(K), K);
     }
   }
+#pragma GCC unroll 8  // as in narrow_multiply
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) sums[r * NV + v] = acc[r][v];
 }

@@ -27,6 +27,8 @@ typedef __mmask16 M;
 inline M lanes(Int n) { return n >= W ? 0xFFFF : (n <= 0 ? 0 : (M)((1u << n) - 1)); }
 inline V load(const float *p, M m) { return _mm512_maskz_loadu_ps(m, p); }
 inline void store(float *p, M m, V v) { _mm512_mask_storeu_ps(p, m, v); }
+inline V load_or(const float *p, M m, V other) { return _mm512_mask_loadu_ps(other, m, p); }
+inline V only(M m, V v) { return _mm512_maskz_mov_ps(m, v); }  // zero in the other lanes
 inline V whole(const float *p) { return _mm512_loadu_ps(p); }
 inline V set(float x) { return _mm512_set1_ps(x); }
 inline V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
@@ -61,6 +63,8 @@ inline void store(float *p, M m, V v) {  // AMD's masked store takes a dozen cyc
   if (_mm256_movemask_ps(_mm256_castsi256_ps(m)) == 0xff) _mm256_storeu_ps(p, v);
   else _mm256_maskstore_ps(p, m, v);
 }
+inline V load_or(const float *p, M m, V other) { return _mm256_blendv_ps(other, load(p, m), _mm256_castsi256_ps(m)); }
+inline V only(M m, V v) { return _mm256_and_ps(v, _mm256_castsi256_ps(m)); }
 inline V whole(const float *p) { return _mm256_loadu_ps(p); }
 inline V set(float x) { return _mm256_set1_ps(x); }
 inline V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
@@ -118,6 +122,27 @@ inline float total(V v) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+#endif
+}
+// The totals of four registers.
+inline __m128 totals(V a, V b, V c, V d) {
+#if defined(__AVX512F__)
+  const V ab = add(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)), cd = add(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+  const V each = add(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(each), _mm512_castps512_ps256(_mm512_shuffle_f32x4(each, each, 0xee)));
+#else
+  const V ab = add(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)), cd = add(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+  const V half = add(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee));
+#endif
+  return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+inline float largest(V v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_ps(v);
+#else
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_shuffle_ps(s, s, 1)));
 #endif
 }
 inline V slope_sigmoid(V y) { return mul(y, sub(set(1.f), y)); }

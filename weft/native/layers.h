@@ -73,10 +73,8 @@ void norm(const Decode &d, const Norm &by, Int n, const float *x, float *y) {
       for (Int u = 0; u < D; u += W) sum = add(sum, load(x + u, lanes(D - u)));
     const V mean = set(total(sum) / D);
     for (Int u = 0; u < D; u += W) {
-      M m = lanes(D - u);
-      float part[W];
-      V off = sub(load(x + u, m), mean);
-      if (D - u < W) store(part, lanes(W), set(0.f)), store(part, m, off), off = whole(part);
+      const M m = lanes(D - u);
+      const V off = only(m, sub(load(x + u, m), mean));
       square = fma(off, off, square);
     }
     const V scale = set(1.f / std::sqrt(total(square) / D + (float)d.epsilon));
@@ -98,26 +96,26 @@ inline void head(const float *q, const T *keys, const T *values, Int count, Int 
   M m[R];
   V mine[R], sum[R];
   for (int i = 0; i < R; i++) m[i] = lanes(size - i * W), mine[i] = load(q + i * W, m[i]), sum[i] = set(0.f);
-  float top = -INFINITY;
-  for (Int p = 0; p < count; p++) {
-    if (mask && !mask[p]) {
-      energy[p] = -INFINITY;
-      continue;
-    }
+  auto dot = [&](Int p) {
     const T *k = keys + place(p) * key;
-    V dot = mul(mine[0], load(k, m[0]));
-    for (int i = 1; i < R; i++) dot = fma(mine[i], load(k + i * W, m[i]), dot);
-    energy[p] = total(dot) * scale;
-    top = energy[p] > top ? energy[p] : top;
-  }
-  V all = set(0.f);
+    V sum = mul(mine[0], load(k, m[0]));
+    for (int i = 1; i < R; i++) sum = fma(mine[i], load(k + i * W, m[i]), sum);
+    return sum;
+  };
+  Int done = 0;
+  for (; done + 4 <= count; done += 4)
+    _mm_storeu_ps(energy + done, _mm_mul_ps(totals(dot(done), dot(done + 1), dot(done + 2), dot(done + 3)), _mm_set1_ps(scale)));
+  for (; done < count; done++) energy[done] = total(dot(done)) * scale;
+  for (Int p = 0; mask && p < count; p++) energy[p] = mask[p] ? energy[p] : -INFINITY;
+  const V low = set(-INFINITY);
+  V high = low, all = set(0.f);
+  for (Int p = 0; p < count; p += W) high = most(load_or(energy + p, lanes(count - p), low), high);
+  const float top = largest(high);
   const V peak = set(top == -INFINITY ? 0.f : top);
   for (Int p = 0; p < count; p += W) {
-    M there = lanes(count - p);
-    float part[W];
-    V share = power(sub(load(energy + p, there), peak));
-    if (count - p < W) store(part, lanes(W), set(0.f)), store(part, there, share), share = whole(part);
-    store(energy + p, there, share), all = add(all, share);
+    const M there = lanes(count - p);
+    const V share = power(sub(load(energy + p, there), peak));
+    store(energy + p, there, share), all = add(all, only(there, share));
   }
   for (Int p = 0; p < count; p++) {
     const T *v = values + place(p) * value;
@@ -125,6 +123,7 @@ inline void head(const float *q, const T *keys, const T *values, Int count, Int 
     for (int i = 0; i < R; i++) sum[i] = fma(share, load(v + i * W, m[i]), sum[i]);
   }
   const V whole_share = set(1.f / total(all));
+#pragma GCC unroll 8  // as in narrow_multiply
   for (int i = 0; i < R; i++) store(out + i * W, m[i], mul(sum[i], whole_share));
 }
 

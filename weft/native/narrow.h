@@ -114,10 +114,15 @@ inline void narrow_rows(Int kind, const float *a, Int lda, Int n, Int K, unsigne
   }
 }
 
-template <Int KIND> INLINE V times(V sum, const unsigned *a, const unsigned *b) {
-  if constexpr (KIND == BYTE) return from_bits(times_bytes(bits(sum), *a, words_at(b)));
+// Sums keep one type, and narrow_multiply unrolls its last loop early: else GCC 12 stores every sum at every step, which takes
+// twice as long as the products.
+typedef int Ints __attribute__((vector_size(W * 4)));
+template <Int KIND> using Sum = std::conditional_t<KIND == BYTE, Ints, V>;
+
+template <Int KIND> INLINE Sum<KIND> times(Sum<KIND> sum, const unsigned *a, const unsigned *b) {
+  if constexpr (KIND == BYTE) return (Ints)times_bytes((Words)sum, *a, words_at(b));
 #if defined(NARROW)
-  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32((int)*a), (__m512bh)words_at(b));
+  else return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32((int)*a), (__m512bh)words_at(b));
 #endif
 }
 
@@ -125,10 +130,10 @@ template <Int KIND> INLINE V times(V sum, const unsigned *a, const unsigned *b) 
 template <Int KIND, int MR, int NV>
 NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const unsigned *panel, Int words) {
   constexpr int S = MR * NV <= 2 ? 4 : MR * NV <= 8 ? 2 : 1;
-  V acc[S][MR][NV];
+  Sum<KIND> acc[S][MR][NV];
   for (int s = 0; s < S; s++)
     for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++) acc[s][r][v] = set(0.f);
+      for (int v = 0; v < NV; v++) acc[s][r][v] = Sum<KIND>{};
   Int k = 0;
   for (; k + S <= words; k += S)
     for (int s = 0; s < S; s++)
@@ -138,13 +143,14 @@ NOINLINE void narrow_multiply(float *sums, const unsigned *a, Int lda, const uns
   for (; k < words; k++)
     for (int r = 0; r < MR; r++)
       for (int v = 0; v < NV; v++) acc[0][r][v] = times<KIND>(acc[0][r][v], a + r * lda + k, panel + (k * NV + v) * W);
+#pragma GCC unroll 8
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
-      V sum = acc[0][r][v];
+      Sum<KIND> sum = acc[0][r][v];
       for (int s = 1; s < S; s++)
         if constexpr (KIND == HALF) sum = add(sum, acc[s][r][v]);
-        else sum = from_bits(more(bits(sum), bits(acc[s][r][v])));
-      store(sums + (r * NV + v) * W, lanes(W), sum);
+        else sum += acc[s][r][v];
+      store(sums + (r * NV + v) * W, lanes(W), (V)sum);
     }
 }
 
@@ -170,8 +176,8 @@ NOINLINE void narrow_tiled(float *sums, const unsigned *a, Int lda, const unsign
   if constexpr (NV > 3) _tile_stored(3, sums + 3 * W, NV * W * 4);
   for (; k < words; k++)
     for (int i = 0; i < TILE * NV; i++) {
-      const V sum = times<KIND>(whole(sums + i * W), a + i / NV * lda + k, panel + (k * NV + i % NV) * W);
-      store(sums + i * W, lanes(W), sum);
+      const auto sum = times<KIND>((Sum<KIND>)whole(sums + i * W), a + i / NV * lda + k, panel + (k * NV + i % NV) * W);
+      store(sums + i * W, lanes(W), (V)sum);
     }
 }
 #endif
@@ -200,13 +206,16 @@ inline void narrow_dense(const unsigned *panels, const float *bias, Int n, Int K
       else
 #endif
         narrow_multiply<KIND, MR, NV>(sums, room + row * wide, wide, panel, words);
-      for (int i = 0; i < MR * NV; i++) {
-        const Int r = row + i / NV, unit = (from + i % NV) * W;
+      for (int v = 0; v < NV; v++) {
+        const Int unit = (from + v) * W;
         const M m = lanes(O - unit);
-        V sum = whole(sums + i * W);
-        if constexpr (KIND == BYTE)
-          sum = mul(floats(less(bits(sum), words_at(extra + unit))), mul(set(row_scales[r]), whole(scales + unit)));
-        done(r, unit, m, bias ? add(sum, load(bias + unit, m)) : sum);
+        const V shift = bias ? load(bias + unit, m) : set(0.f);
+        for (int r = 0; r < MR; r++) {
+          V sum = whole(sums + (r * NV + v) * W);
+          if constexpr (KIND == BYTE)
+            sum = mul(floats(less(bits(sum), words_at(extra + unit))), mul(set(row_scales[row + r]), whole(scales + unit)));
+          done(row + r, unit, m, add(sum, shift));
+        }
       }
     };
     Int row = 0;

@@ -12,13 +12,6 @@ inline V power(V x) {  // e^x for x <= 0
   return fma(e.p, e.scale, e.scale);
 }
 
-inline float largest(V v) {
-  float each[W], found = -INFINITY;
-  store(each, lanes(W), v);
-  for (int i = 0; i < W; i++) found = each[i] > found ? each[i] : found;
-  return found;
-}
-
 // The maximum of a row, ignoring NaN, which shows up in the sum.
 inline float peak_of(const float *x, Int n) {
   constexpr int N = 4;  // independent registers, so that none waits for the previous one

@@ -209,7 +209,7 @@ class SearchSettings(Narrowing):
         if self.search == "sample" and 0 < self.mbr < self.nbest:
             raise ConfigError(f"mbr: expected at least {self.nbest}, the value of nbest, got {self.mbr}")
         if self.mbr and self.search != "sample":
-            raise ConfigError(f"mbr: needs search: sample, got {self.search}")
+            raise ConfigError(f"mbr: expected search: sample, got {self.search}")
 
     def with_settings(self, asked: Mapping[str, Any]) -> Self:
         """These settings with those that a user asks for.
@@ -326,6 +326,12 @@ class Decoding(SearchSettings):
         "are written into the source, and the model may inflect or leave them out.",
         more="annotate needs `data.glossary`.",
     )
+    domain: str = setting(
+        "",
+        "The domain of the texts, one of `data.domains`.",
+        metavar="NAME",
+        option="hidden",
+    )
     no_repeat_ngram: TokenCount = setting(
         0,
         "Forbid repeating any N consecutive tokens; 0 allows repeats.",
@@ -375,7 +381,7 @@ class Decoding(SearchSettings):
         on = [one for one in offers(Decoding).values() if getattr(self, one.name) != one.default]
         given = [one.name for one in on if self.needs_beam(one)]
         if given and self.search != "beam":
-            raise ConfigError(f"{given[0]}: needs search: beam, got {self.search}")
+            raise ConfigError(f"{given[0]}: expected search: beam, got {self.search}")
         if len(given) > 1:
             raise ConfigError(f"{given[0]} and {given[1]}: cannot be combined; leave out one of them")
         if self.beam % self.diverse:

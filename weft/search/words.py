@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from weft.search.candidates import INFINITY
 from weft.search.step import Step, checked_step
@@ -52,8 +53,9 @@ def next_words(
     """The likeliest words after a prefix, best first, from a beam of twice as many."""
     logp, state = checked_step(step, token, state, eos, banned)
     vocabulary = logp.shape[1]
-    begins, ends = (edge.to(logp.device) for edge in edges)
-    whole, none = begins.clone(), torch.zeros_like(begins)
+    known = len(edges.begins)  # the others are marks of languages, and places for words to copy
+    begins, ends = (pad(edge.to(logp.device), (0, vocabulary - known)) for edge in edges)
+    whole, none = begins.clone(), torch.arange(vocabulary, device=logp.device) >= known
     whole[eos] = none[[eos, *banned]] = True
     total, chosen = _best(logp[0].double(), none if inside else none | ~begins, 2 * count)
     tokens, state = [[one] for one in chosen.tolist()], fan(state, len(chosen))

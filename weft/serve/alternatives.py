@@ -12,6 +12,7 @@ import torch
 from weft.search.words import NextWord, WordEdges, next_words
 from weft.serve.batcher import Stopped
 from weft.serve.continuing import BANNED, writer_of
+from weft.serve.limits import MAX_TOKENS, check_most
 from weft.serve.schemas import ProbableWord
 from weft.serve.served import ServedRun
 from weft.serve.watching import reading, without
@@ -34,10 +35,12 @@ def _translated(run: ServedRun, given: dict[str, Any], stopped: Stopped) -> list
     found, _, source = reading(run, plain, given, stopped)
     target = found.target
     before = target.encode(given["prefix"]) or target.begin()
+    check_most(len(before), MAX_TOKENS, "tokens", "prefix")
     tokens = torch.tensor([source], device=found.device)
     state = found.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
     *past, last = torch.tensor([SOS, *before], device=found.device).split(1)
     for token in past:
+        found.model.pause()
         _, state = found.model.step(token, state)
     inside = len(before) == len(target.begin())
     words = next_words(

@@ -242,8 +242,10 @@ def spaced(piece: str) -> str:
 
 def _held(text: str, stops: Sequence[str]) -> int:
     """Number of characters at the end that may be the beginning of a stop string, or half a character."""
-    begun = max(
-        (n for stop in stops for n in range(1, min(len(stop), len(text) + 1)) if text.endswith(stop[:n])),
-        default=0,
-    )
+    begun = 0
+    for stop in stops:
+        at = text.find(stop[0], max(0, len(text) - len(stop) + 1))
+        while at >= 0 and not stop.startswith(text[at:]):
+            at = text.find(stop[0], at + 1)
+        begun = max(begun, len(text) - at if at >= 0 else 0)
     return max(begun, len(text) - len(text.rstrip(HALF)))

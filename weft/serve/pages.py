@@ -10,8 +10,8 @@ from fastapi import Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from weft.serve.alternatives import alternatives
-from weft.serve.batcher import BatchJob, Emit, Stopped
-from weft.serve.continuing import CHARACTERS
+from weft.serve.batcher import SIZES, BatchJob, Emit, Stopped
+from weft.serve.continuing import CHARACTERS, writer_of
 from weft.serve.forms import Json, answered, client_of, fields_of, streamed
 from weft.serve.limits import BEAM, Refusal
 from weft.serve.predicting import inputs_of, inside, predicting
@@ -89,7 +89,7 @@ class Pages:
 
         size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
         texts = checked["sentences"].sentences if checked["sentences"] else [checked["text"]]
-        check, seconds = self._tokens(run, texts, "text"), self.limits.deadline_seconds
+        check, seconds = self._tokens(run, texts, "text", given.prefix), self.limits.deadline_seconds
         client = client_of(request.scope)
         events = self.streams.stream(work, [checked], seconds, size=size, check=check, client=client)
         return streamed(events, lambda refusal: {"event": "error", "error": refusal.sentence})
@@ -105,7 +105,8 @@ class Pages:
         def work(items: list[Any], stopped: Stopped) -> list[Any]:
             return [alternatives(run, items[0], stopped)]
 
-        check, seconds = self._tokens(run, [checked["text"]], "text"), self.limits.deadline_seconds
+        check = self._tokens(run, [checked["text"]], "text", given.prefix)
+        seconds = self.limits.deadline_seconds
         job = BatchJob(object(), work, [checked], seconds, check=check)
         return Json(ProbableWords(run=run.name, words=(await answered(request, self.streams, job))[0]))
 
@@ -115,7 +116,8 @@ class Pages:
         """The page of `weft inspect` for a run and an input."""
         run = find_run(self.runs, given.run)
         _answering(run)
-        job = BatchJob(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
+        work, seconds = inside(run, given, self.limits), self.limits.deadline_seconds
+        job = BatchJob(object(), work, [None], seconds, size=SIZES[-1] + 1)  # seconds for any text
         return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)
 
     def _about(self, run: ServedRun) -> Run:
@@ -139,8 +141,10 @@ class Pages:
             )
         return found
 
-    def _tokens(self, run: ServedRun, texts: list[str], name: str) -> Callable[[], None]:
-        """The check of the number of tokens, for runs that write a text for a text."""
+    def _tokens(self, run: ServedRun, texts: list[str], name: str, prefix: str = "") -> Callable[[], None]:
+        """The check of the number of tokens, for runs that write a text."""
+        if run.continues:
+            return partial(self.limits.check_tokens, writer_of(run).reading.tokens, [texts[0] + prefix], name)
         if not run.rewriter:
             return lambda: None
         return partial(self.limits.check_tokens, run.rewriter.source.encode, texts, name)
@@ -152,7 +156,7 @@ class Pages:
         targets = sorted({target for _, target in run.directions()})
         target = given.target or (targets[0] if targets else "")
         if targets and target not in targets:
-            raise Refusal(404, f"target: expected {' or '.join(targets)}, got {target!r}")
+            raise Refusal(404, f"target: expected {' or '.join(targets)}, got {target[:40]!r}")
         decoding = getattr(run.opened.task, "decoding", None)
         prefix, edits = self.limits.text(given.prefix, "prefix"), edits_of(run, given.drop, given.looks)
         sentences = several(run, text, target, prefix, edits)

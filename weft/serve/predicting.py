@@ -74,6 +74,7 @@ def predicting(run: ServedRun, limits: ServerLimits, edits: ModelEdits = NOTHING
         if isinstance(model, Generator):
             model = stoppable(model, stopped)
         predictor = run.opened.pipeline.predictor(model, kind(**asked))
+        predictor.most = limits.items
         if predictor.reads in WANTED:
             for item in items:
                 _check_size(item, predictor.reads)
@@ -108,10 +109,10 @@ def inside(run: ServedRun, given: InspectFile, limits: ServerLimits) -> Work:
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         try:
             if not files:
-                return [_page(run, wanted or None)]
+                return [_page(run, wanted or None, stopped)]
             _check_size(files[0], run.reads)
             with held(files[0], "inputs: the file") as path:
-                return [_page(run, str(path))]
+                return [_page(run, str(path), stopped)]
         except DataError as error:  # clients must not learn the path of a run
             raise Refusal(400, str(error).replace(str(run.path), run.name)) from None
 
@@ -188,8 +189,12 @@ def _check_size(data: bytes, reads: Reads) -> None:
         )
 
 
-def _page(run: ServedRun, text: str | None) -> str:
-    from weft.inspect.inspection import inspection_of, page_of, views_of
+def _page(run: ServedRun, text: str | None, stopped: Stopped) -> str:
+    from weft.inspect.inspection import inspection_of, kinds, page_of, views_of
 
-    subject = inspection_of(run.opened, text)
-    return page_of(run.opened, subject, views_of(run.opened, subject))
+    subject, views = inspection_of(run.opened, text), []
+    for name in kinds():
+        if stopped():
+            raise ClientLeft
+        views += views_of(run.opened, subject, [name])
+    return page_of(run.opened, subject, views)

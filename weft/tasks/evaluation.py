@@ -66,13 +66,14 @@ class Evaluation(ABC):
 
     Example:
         >>> from dataclasses import dataclass
-        >>> from weft.metrics import macro_f1
+        >>> from weft.metrics.accuracy import Accuracy
+        >>> from weft.metrics.scored import scored
         >>> @dataclass(frozen=True)
         ... class Report(Evaluation):
         ...     title: str
         ...     outputs: list[str]
         ...     scores: list[ScoreWithBaselines]
-        >>> score = macro_f1(["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
+        >>> score = scored(Accuracy(), ["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
         >>> Report("test, 2 lines", ["a", "b"], [score]).text().split("\n")[0]
         'test, 2 lines'
     """

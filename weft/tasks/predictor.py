@@ -212,6 +212,7 @@ class Predictor(ABC, Generic[In]):
         linewise: whether each line of a text file is an input with one answer that no other line affects.
         lines: number of lines of an answer's text; a failed input gets as many empty lines.
         window: number of inputs of a file that are answered together.
+        most: maximum number of series of one table, known before they are read; 0 for any number.
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
         columns: of a table, which have the inputs; none if every line of a file is one.
         beside: further columns of its training tables, such as the classes, by which a table is known.
@@ -240,6 +241,7 @@ class Predictor(ABC, Generic[In]):
     lines: int = 1
     window: int = WINDOW
     piped: int = 1
+    most: int = 0
     unread: ClassVar[str] = "the model reads them as unknown"
     lacked: str = unread
     """What becomes of characters that the vocabulary lacks, for a message."""

@@ -113,7 +113,8 @@ def values_of_many_totals_are_the_values_of_each(metric: Metric) -> None:
     values = metric.value(totals)
     assert values.shape == totals.shape[:2]
     for index in np.ndindex(values.shape):
-        assert abs(values[index] - float(metric.value(totals[index]))) <= 1e-10
+        alone = float(metric.value(totals[index]))
+        assert np.isclose(values[index], alone, rtol=0, atol=1e-10, equal_nan=True)
 
 
 def empty_outputs_are_scored_as_finite_numbers(metric: Metric) -> None:

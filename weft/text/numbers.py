@@ -1,6 +1,7 @@
 """Numbers in texts: a translation must have those of its source, as they are or as its language writes them.
 
-Dates, times, versions, keys (Ctrl+F5), codes (A4, UTF-8) and amounts of money count as one number each.
+Dates, times, versions, keys (Ctrl+F5, Cmd+Q), codes (A4, UTF-8), amounts of money and temperatures count as
+one number each.
 Read next: placeholders.py; ../tasks/seq2seq/translator.py, which uses both.
 """
 
@@ -30,25 +31,30 @@ _CURRENCY = (
     r"(?:[€£$¥]|\b(?:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|KRW|MXN|NOK|PLN|SEK|USD|ZAR)(?!\w))"
 )
 _SPACE = r"[ \u00a0\u202f]"
-_KEYS = (
-    r"(?:\b(?:(?:Alt|AltGr|Cmd|Command|Control|Ctrl|Option|Shift|Win)\s?\+\s?)+(?=[A-Z]?\d))?(?<![A-Za-z\d_])"
+_DEGREES = r"°[ \u00a0\u202f]?[CF](?!\w)"
+_HELD = (
+    r"(?:\b(?:Alt|AltGr|Cmd|Command|Control|Ctrl|Maj|Mayús|Option|Shift|Strg|Umschalt|Win|Windows)\s?\+\s?)+"
 )
+_KEYS = rf"(?:{_HELD}(?=[A-Z]?\d))?(?<![A-Za-z\d_])"
 _CODE = (
     r"(?:\$?[A-Z]{1,9}_?\$?|[a-z]{1,2}|[A-Z][a-z])\d[A-Za-z\d_]*(?:\.\d+)*"
     r"|[A-Z]{1,9}(?:-[A-Z\d]{1,9}){0,5}-\d[A-Z\d]*(?:-\d+)*"
 )
-_MONEY = rf"{_CURRENCY}{_SPACE}?\d+(?:[.,]\d+)*|(?<![\d.,])\d+(?:[.,]\d+)*{_SPACE}?{_CURRENCY}"
-CODES = rf"{_KEYS}(?:{_CODE})|{_MONEY}"
-"""Keys, codes and amounts of money: they have letters, but no words; an expression of JavaScript, too."""
+_MONEY = (
+    rf"{_CURRENCY}{_SPACE}?\d+(?:[.,]\d+)*"
+    rf"|(?<![\d.,])\d+(?:[.,]\d+)*{_SPACE}?(?:{_CURRENCY}|{_DEGREES})"
+)
+CODES = rf"{_KEYS}(?:{_CODE})|{_HELD}[A-Z](?!\w)|{_MONEY}"
+"""Keys, codes and amounts: they have letters, but no words; an expression of JavaScript, too."""
 
 _CODES = regex.compile(CODES)
 _FORM = regex.compile(
-    rf"{_KEYS}(?P<code>{_CODE})"
+    rf"{_KEYS}(?P<code>{_CODE})|{_HELD}(?P<key>[A-Z])(?!\w)"
     r"|(?P<date>\d{1,4}(?P<between>[-/.])\d{1,2}(?P=between)\d{1,4}(?:\.\d+)*+|\d{1,2}:\d\d(?::\d\d)?)(?!\d)"
     rf"|(?:(?P<currency>{_CURRENCY}){_SPACE}?)?(?P<sign>(?<![\p{{L}}\p{{N}}_)\]])[-−])?"
     rf"(?P<number>\p{{Nd}}{{1,3}}(?:{_SPACE}\p{{Nd}}{{3}})++(?!\p{{Nd}})(?:,\p{{Nd}}+)?"
-    r"|\p{Nd}+(?:[.,'’٫٬]\p{Nd}+)*+)"
-    rf"(?:{_SPACE}?(?P<currency>{_CURRENCY}))?(?:{_SPACE}?(?P<large>[万萬亿億]))?"
+    r"|[\p{Nd}¼-¾⅐-⅞]+(?:[.,'’٫٬]\p{Nd}+)*+)"
+    rf"(?:{_SPACE}?(?P<currency>{_CURRENCY}|{_DEGREES}))?(?:{_SPACE}?(?P<large>[万萬亿億]))?"
 )
 _SIGNS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY"}
 _GROUPED = re.compile(r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d+)?")
@@ -191,7 +197,7 @@ def stand_ins(text: str, language: str) -> StandIns | None:
 def _value(found: "regex.Match[str]", language: str) -> str:
     """What a number is in any form."""
     if found["number"] is None:
-        return str(found["code"] or found["date"])
+        return str(found["code"] or found["key"] or found["date"])
     digits = "".join(str(int(one)) if one.isdecimal() else one for one in found["number"])
     if not language:
         digits = _SEPARATOR.sub(",", digits)
@@ -200,5 +206,5 @@ def _value(found: "regex.Match[str]", language: str) -> str:
         plain = _SEPARATOR.sub(lambda mark: "." if mark[0] in point else ",", digits)
         digits = plain.replace(",", "") if _GROUPED.fullmatch(plain) else digits
     sign = "-" if found["sign"] else ""
-    currency, large = ((found[name] or "").strip() for name in ("currency", "large"))
+    currency, large = (re.sub(r"\s", "", found[name] or "") for name in ("currency", "large"))
     return f"{sign}{digits}{large} {_SIGNS.get(currency, currency)}".strip()

@@ -368,7 +368,7 @@ def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
         >>> exact(["A dog."], [["a cat", "a dog"]]).value
         1.0
     """
-    words = words_of(references)
+    words = words_of(hypotheses, references)
     right = [
         words.cut(hypothesis) in [words.cut(answer) for answer in answers]
         for hypothesis, answers in zip(hypotheses, references, strict=True)

@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from weft.data import calendar
+from weft.data import calendar, periods
 from weft.data.future import read_future, with_future
-from weft.data.guess import columns_of, series_of
+from weft.data.guess import VALUE, columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
 from weft.data.times import UNKNOWN
+from weft.data.transforms import PowerTransform, TransformName
 from weft.data.windows import Scale, SeriesWindows, TrainedScales
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.setting_types import AtLeastOne, check_fields
@@ -50,12 +51,17 @@ class SeriesData:
             table.
         known: covariates that are known in advance, such as holidays; forecasts need their values.
         past: covariates with an unknown future, such as the weather; only their past is read.
+        static: covariates with one value for each series, such as the size of a shop; their future is known.
+        categories: those of the covariates that hold classes, such as a, b; each class becomes an input.
         frequency: time between rows, as a pandas alias (h, 15min, D, B, W-SUN, MS, ME, QE); null infers
             one for all series from the times, `each` one for each series.
         resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
         absent: zero or missing, for periods without a row when rows are aggregated; null is zero for sums.
         positive: no value is below 0, as of counts: forecasts and quantiles below 0 become 0.
+        transform: log, log1p (of the value plus 1) or box-cox (with the power that fits the training part):
+            the model reads and forecasts values transformed so; forecasts are written in units.
+        gaps: add as inputs which values of the past are missing.
         calendar: add hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: number of rows to read, and number of rows to forecast.
@@ -76,10 +82,14 @@ class SeriesData:
     inputs: Literal["own", "all"] = "own"
     known: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     frequency: str | None = None
     resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
     absent: Literal["zero", "missing"] | None = None
     positive: bool = False
+    transform: TransformName | None = None
+    gaps: bool = False
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
     lookback: AtLeastOne = 96
@@ -116,7 +126,7 @@ class SeriesData:
         """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
-    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}) -> SeriesTable:
+    def table(self, file: Path | None = None, about: Mapping[str, Any] = {}, most: int = 0) -> SeriesTable:
         """The series of the recipe, or of another file with the same columns."""
         if file is None and self.generated is not None:
             return waves(self.seed)
@@ -126,7 +136,10 @@ class SeriesData:
             base = about.get("base", UNKNOWN) if about else None
             inferred = bool(about and about.get("inferred"))
             which = which._replace(base=base, trained=self.trained(about), inferred=inferred)
-        table = read_series(path, which)
+        if about and "fill" not in about:
+            which = which._replace(absent="older")
+        which = which._replace(classes=about.get("classes", {}))
+        table = read_series(path, which._replace(most=most))
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
@@ -143,7 +156,7 @@ class SeriesData:
 
     def future(self, file: Path, table: SeriesTable) -> SeriesTable:
         """The table with covariates from another file for the periods after the last one of each series."""
-        which = self.columns._replace(base=table.base)
+        which = self.columns._replace(base=table.base, classes=table.classes)
         return with_future(table, read_future(file, which, table.long), str(file))
 
     @property
@@ -155,6 +168,8 @@ class SeriesData:
             targets=targets,
             known=self.known,
             past=self.past,
+            static=self.static,
+            categories=self.categories,
             frequency=self.frequency,
             resample=self.resample,
             absent=self.absent,
@@ -182,6 +197,8 @@ class SeriesData:
             channels=channels,
             season=self.season_of(table),
             positive=self.positive,
+            gaps=self.gaps,
+            transform=self.transform,
             trained=scales_of(about) if about else None,
         )
 
@@ -242,7 +259,9 @@ class SavedSeries(jsonfile.Schema):
     base: str | None = None  # of times (data/times.py); earlier runs have none
     covariates: SavedScale | None = None
     channels: SavedScale | None = None
-    fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] = 1  # rows, for gaps; earlier runs have 1
+    classes: dict[str, list[str]] = jsonfile.field(default_factory=dict)  # of the categories
+    transform: list[jsonfile.Real] | None = None  # power and shift
+    fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] | None = None  # rows, for gaps
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -271,6 +290,8 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
         **_plain(windows.scale),
         "known": windows.known_size,
         "fill": windows.fill,
+        "classes": dict(table.classes),
+        "transform": list(windows.transform),
         "covariates": {"names": list(table.known), **_plain(windows.known_scale)},
     }
     if len(windows.channels.mean):
@@ -287,7 +308,8 @@ def scales_of(about: Mapping[str, Any]) -> TrainedScales:
     none: dict[str, list[float]] = {"mean": [], "std": []}
     parts = about, about.get("covariates") or {"mean": 0.0, "std": 1.0}, about.get("channels") or none
     series, known, channels = (Scale(np.array(one["mean"]), np.array(one["std"])) for one in parts)
-    return TrainedScales(about["names"], series, known, channels, about.get("fill", 1))
+    transform = PowerTransform(*about.get("transform", ()))
+    return TrainedScales(about["names"], series, known, channels, about.get("fill", 1), transform)
 
 
 def _plain(scale: Scale) -> dict[str, list[float]]:
@@ -297,12 +319,15 @@ def _plain(scale: Scale) -> dict[str, list[float]]:
 def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns, str]:
     """Columns that the user did not name are guessed from their values; a sentence says which.
 
-    A table with unique_id, ds and y needs no guess.
+    A table with unique_id, ds and y, or with a series or a day in each row, needs no guess.
     """
-    header = [name.lower() for name in read_rows(path)[0]]
-    if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
+    if path.suffix.lower() in (".parquet", ".tsf"):
         return which, ""
-    said = {*which.id, *which.known, *which.past, ""}
+    header, rows, _ = read_rows(path, which.time)
+    in_rows = periods.of_days(header, rows) or periods.of_series(header, rows)
+    if not which.targets and (in_rows or set(LONG) <= {name.lower() for name in header}):
+        return which, ""
+    said = {*which.id, *which.ahead, *which.past, ""}
     every = columns_of(path)
     columns = [one for one in every if one.name not in said]
     found = series_of(columns, ledger=which.resample is not None)
@@ -314,6 +339,11 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if named and check and len(targets) > 1:
         which = which._replace(past=(*which.past, *targets[1:]))
         targets = targets[:1]
+    usual = [one for one in targets if VALUE.fullmatch(one)]
+    left = found.left
+    if named and len(usual) == 1:
+        others = tuple(one for one in targets if one != usual[0])
+        targets, left = ((usual[0], *others), left) if check else ((usual[0],), (*left, *others))
     names = ", ".join(map(repr, named))
     if named and len(targets) != 1:
         raise ConfigError(
@@ -324,11 +354,11 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     shown = [f"times {', '.join(map(repr, time))}"] if time else []
     shown += [f"names of series {names}"] if named else []
     shown += [f"to forecast {', '.join(map(repr, targets or found.targets))}"]
-    shown += [f"left out {', '.join(map(repr, found.left))}"] if found.left else []
+    shown += [f"left out {', '.join(map(repr, left))}"] if left else []
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
 
 
-ROLES = ("time", "id", "known", "past")
+ROLES = ("time", "id", "known", "past", "static", "category")
 FORMS = ("dates", "zone", "frequency", "resample", "absent")
 """Options that name columns of a table, and that say how it is read."""
 
@@ -343,7 +373,10 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
         name: [part for one in some for part in parts(file, one)] for name, some in lists.items()
     }
     forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
-    return Columns(targets=columns.pop("target"), **columns, **forms)
+    categories = columns.pop("category")
+    others = (*columns["known"], *columns["past"], *columns["static"])
+    columns["known"] += [name for name in categories if name not in others]
+    return Columns(targets=columns.pop("target"), categories=categories, **columns, **forms)
 
 
 def parts(file: Path, names: str) -> list[str]:

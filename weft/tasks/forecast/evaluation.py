@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.data.windows import Scale, SeriesWindows
+from weft.data.transforms import PowerTransform
+from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, repeated, seasonal
@@ -173,7 +174,7 @@ class ScoredWindows:
             found = forecast_windows(self.model, windows, chosen, levels)
             lowest = {name: ForecastWindows(forecast(past)) for name, forecast in self.baselines.items()}
             scaled = ComparedOutputs(found, future, None, lowest, "numbers")
-            yield scaled, _in_units(scaled, windows.scales(chosen), naive[chosen[:, 0]].T)
+            yield scaled, _in_units(scaled, windows, chosen, naive[chosen[:, 0]].T)
 
     def _naive_errors(self) -> np.ndarray:
         """[N, 2] of each series."""
@@ -220,11 +221,13 @@ def _by_name(compared: ComparedOutputs) -> list[tuple[str, ForecastWindows]]:
     return [(MODEL, compared.outputs), *compared.baselines.items()]
 
 
-def _in_units(scaled: ComparedOutputs, scale: Scale, naive: np.ndarray) -> ComparedOutputs:
-    """Forecasts in units of the data, from scales [B, 1] and naive errors [2, B]."""
-    found = {name: in_units(one, scale, *naive) for name, one in _by_name(scaled)}
-    mean, std = scale
-    return ComparedOutputs(found.pop(MODEL), scaled.references * std + mean, None, found, "numbers")
+def _in_units(
+    scaled: ComparedOutputs, windows: SeriesWindows, chosen: np.ndarray, naive: np.ndarray
+) -> ComparedOutputs:
+    """Forecasts in units of the data, with naive errors [2, B]."""
+    found = {name: in_units(one, windows, chosen, *naive) for name, one in _by_name(scaled)}
+    true = windows.in_units(scaled.references, windows.scales(chosen))
+    return ComparedOutputs(found.pop(MODEL), true, None, found, "numbers")
 
 
 def _joined(parts: Sequence[ForecastWindows]) -> ForecastWindows:
@@ -268,6 +271,7 @@ def evaluate(
     seen = 0
     if trained is not None and trained is not windows:
         seen = windows.in_training(chosen, trained)
+    about += "|transformed values" if windows.transform != PowerTransform() else ""
     about += f"|new series, by their own rows:{len(windows.new)}" if windows.new else ""
     wanted = _wanted(season, quantiles=model.has_quantiles)
     found = forecasts.sums(wanted, forecasts.levels)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data.future import coming, joined
-from weft.data.series import SeriesTable, TimeSeries
+from weft.data.series import SeriesTable, TimeSeries, class_of, unknown_class
 from weft.data.times import clock_of, shown, shown_times
 from weft.data.windows import Scale, SeriesWindows
 from weft.errors import ConfigError, DataError
@@ -75,10 +75,9 @@ def check_joins(
         raise ConfigError(
             f"it reads {other_data.lookback} rows, here {data.lookback}; name the run with most rows first"
         )
-    if any(getattr(other_data, name) != getattr(data, name) for name in ("known", "past", "calendar")):
-        raise ConfigError(
-            "it has other covariates (data.known, data.past, data.calendar); an ensemble needs the same"
-        )
+    for name in ("known", "past", "static", "categories", "calendar", "gaps", "transform"):
+        if getattr(other_data, name) != getattr(data, name):
+            raise ConfigError(f"it has another data.{name}; an ensemble needs the same")
     bases = {one.get("base") for one in (about, other)} - {None}
     if len(bases) > 1:
         raise ConfigError(
@@ -220,8 +219,9 @@ class SeriesForecaster:
             )
         array = _numbers(values)
         rows = len(array)
-        beside = _given("known", self.data.known, known, rows + self.data.horizon)
-        others = _given("past", self.data.past, past, rows)
+        classes = self.about.get("classes", {})
+        beside = _given("known", self.data.columns.ahead, known, rows + self.data.horizon, classes)
+        others = _given("past", self.data.past, past, rows, classes)
         series = TimeSeries("", np.arange(rows), array[:, None], beside[:rows], others, beside[rows:], "")
         return SeriesColumn(series, 0, name or self.about["names"][0])
 
@@ -294,7 +294,9 @@ class SeriesForecaster:
         if cut < self.data.lookback:
             raise DataError(self._too_short(one, cut))
         columns = tuple(map(str, range(series.values.shape[1])))
-        table = SeriesTable([series], columns, self.data.known, self.data.past, long=False)
+        classes = self.about.get("classes", {})
+        ahead = self.data.columns.ahead
+        table = SeriesTable([series], columns, ahead, self.data.past, long=False, classes=classes)
         data = replace(self.data, targets=columns[one.column : one.column + 1])
         return data.windows(table, self.about, whole=True), np.array([[0, cut]])
 
@@ -315,9 +317,10 @@ class SeriesForecaster:
         """[H, G] the known covariates of the future."""
         series, names = one.series, self.data.known
         times = coming(series, self.data.horizon)
-        ahead = np.full((len(times), len(names)), np.nan)
+        ahead = np.full((len(times), series.known.shape[1]), np.nan)
         given = series.ahead[: len(times)]
         ahead[: len(given)] = given
+        ahead[:, len(names) :] = series.known[-1, len(names) :]  # static
         missing = times[np.isnan(ahead).any(1)]
         if not len(missing):
             return ahead
@@ -345,17 +348,20 @@ def forecast_windows(
             quantiles = found.double().cpu().numpy()
     if windows.positive:
         mean, std = windows.scales(chosen)
-        zero = -mean / std  # [N, 1]
+        zero = (windows.transform.lowest() - mean) / std  # [N, 1]
         best = np.maximum(best, zero)
         quantiles = None if quantiles is None else np.maximum(quantiles, zero[..., None])
     return ForecastWindows(best, quantiles, levels)
 
 
-def in_units(found: ForecastWindows, scale: Scale, *naive: np.ndarray) -> ForecastWindows:
-    """Forecasts in units, from the scales [N, 1] and naive errors [N] of their windows."""
-    mean, std = scale
-    quantiles = None if found.quantiles is None else found.quantiles * std[..., None] + mean[..., None]
-    return ForecastWindows(found.best * std + mean, quantiles, found.levels, *naive)
+def in_units(
+    found: ForecastWindows, windows: SeriesWindows, chosen: np.ndarray, *naive: np.ndarray
+) -> ForecastWindows:
+    """Forecasts in units, with the naive errors [N] of their windows [N, 2]."""
+    scale = windows.scales(chosen)
+    wide = Scale(scale.mean[..., None], scale.std[..., None])
+    quantiles = None if found.quantiles is None else windows.in_units(found.quantiles, wide)
+    return ForecastWindows(windows.in_units(found.best, scale), quantiles, found.levels, *naive)
 
 
 def record(
@@ -367,9 +373,7 @@ def record(
     quantiles: bool,
 ) -> ForecastRecord:
     """The forecast of one window [1, 2] in units, with the true values."""
-    found = in_units(
-        forecast_windows(model, windows, chosen, levels if quantiles else ()), windows.scales(chosen)
-    )
+    found = in_units(forecast_windows(model, windows, chosen, levels if quantiles else ()), windows, chosen)
     ((number, start),), split = chosen.tolist(), windows.lookback
     times, values = windows.times((number, start)), windows.values(number)
     return ForecastRecord(
@@ -382,7 +386,7 @@ def record(
         tuple(levels),
         values[start : start + windows.horizon],
         shown_times(times)[split:],
-        windows.scales(chosen).std.item(),
+        windows.deviation(number, start),
     )
 
 
@@ -417,7 +421,13 @@ def _numbers(values: Any) -> np.ndarray:
     raise DataError(f"expected a list of numbers, oldest first, or a table, got {what}")
 
 
-def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:
+def _given(
+    kind: str,
+    names: Sequence[str],
+    given: Mapping[str, Sequence[Any]],
+    rows: int,
+    classes: Mapping[str, Sequence[str]],
+) -> np.ndarray:
     """Covariates as columns [rows, K], in the order of `names`."""
     if set(given) != set(names):
         raise DataError(
@@ -427,5 +437,11 @@ def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]]
     for name in names:
         if len(given[name]) != rows:
             raise DataError(f"{kind}: expected {rows} values of {name}, got {len(given[name])}")
-    columns = [np.asarray(given[name], dtype=np.float64) for name in names]
+    columns = []
+    for name in names:
+        values, known = given[name], list(classes.get(name, ()))
+        if other := [one for one in map(class_of, values) if known and one not in known]:
+            raise DataError(f"{kind}: {unknown_class(name, other[0], known)}")
+        values = [known.index(class_of(one)) for one in values] if known else values
+        columns.append(np.asarray(values, dtype=np.float64))
     return np.stack(columns, 1) if columns else np.zeros((rows, 0))

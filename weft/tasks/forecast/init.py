@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.data.calendar import week_of
 from weft.data.series import Columns, SeriesTable, read_series
+from weft.data.transforms import TransformName
 from weft.errors import DataError
 from weft.tasks.init import TRAIN, Init, ModelCandidate, NewRecipe, Option, Trial, filled, only, planned
 from weft.wording import plural
@@ -65,6 +66,16 @@ class ForecastInit(Init):
             "past", "Columns known only for the past, such as the weather: a,b (repeatable).", multiple=True
         ),
         Option(
+            "static",
+            "Columns with one value for each series, such as a region: a,b (repeatable).",
+            multiple=True,
+        ),
+        Option(
+            "category",
+            "Columns of classes instead of numbers, such as 0, a, b: of those above, or known in advance.",
+            multiple=True,
+        ),
+        Option(
             "dates",
             "Order of ambiguous dates: day first (31/12/2024) or month first (12/31/2024).",
             choices=("day", "month"),
@@ -88,6 +99,12 @@ class ForecastInit(Init):
             choices=("zero", "missing"),
         ),
         Option("positive", "No value is below 0, as of counts: no forecast shall be.", bool),
+        Option(
+            "transform",
+            "Forecast transformed values, such as those that grow by a share a year.",
+            choices=("log", "log1p", "box-cox"),
+        ),
+        Option("gaps", "Give the network which values of the past are missing.", bool),
         *TRIAL.options(),
     )
     trial: ClassVar = TRIAL
@@ -105,8 +122,8 @@ class ForecastInit(Init):
             values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
             words += [word for one in values if one for word in (f"--{name}", one)]
         solve = given["model"] == "ridge"
-        positive = bool(given["positive"])
-        return recipe(file, given["horizon"], which, solve=solve, positive=positive)._replace(steps=[words])
+        forms = {name: given[name] for name in ("positive", "transform", "gaps")}
+        return recipe(file, given["horizon"], which, forms, solve=solve)._replace(steps=[words])
 
 
 def years(times: np.ndarray) -> float:
@@ -131,18 +148,18 @@ class _Measured(NamedTuple):
 
 
 def recipe(
-    file: Path, horizon: int, which: Columns, *, solve: bool = False, positive: bool = False
+    file: Path, horizon: int, which: Columns, forms: Mapping[str, Any] = {}, *, solve: bool = False
 ) -> NewRecipe:
     """A recipe whose lookback, segment and season fit the file; windows that do not overlap are counted."""
     from weft.tasks.forecast.data import short
 
     table = read_series(file, which)
-    found = _measured(table, file, horizon, which)
+    found = _measured(table, file, horizon, which, forms.get("transform"))
     often = f", at the frequency {found.frequency}" if found.frequency else ""
     batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     said = (*table.assumed, *table.notes, *([short(found.left_out)] if found.left_out else []))
-    names = {"targets": which.targets, "known": which.known, "past": which.past}
+    names = {name: getattr(which, name) for name in ("targets", "known", "past", "static", "categories")}
     given: dict[str, object] = {"dates": which.dates, "zone": which.zone}
     for name, found_names in (("time", which.time), ("id", which.id)):
         given[name] = found_names[0] if len(found_names) == 1 else list(found_names)
@@ -160,7 +177,10 @@ def recipe(
             "absent": which.absent,
             "lookback": found.lookback,
             "horizon": horizon,
-            "positive": "true" if positive else None,
+            **{
+                name: str(forms[name]).lower() if forms.get(name) else None
+                for name in ("positive", "transform", "gaps")
+            },
             "calendar": "true" if found.years >= YEARS else "false",
             "batch": batch,
             "segment": found.segment,
@@ -173,7 +193,9 @@ def recipe(
     return NewRecipe(text, examples=found.windows // horizon, parts=found.windows)
 
 
-def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _Measured:
+def _measured(
+    table: SeriesTable, file: Path, horizon: int, which: Columns, transform: TransformName | None
+) -> _Measured:
     from weft.tasks.forecast.data import LOOKBACK, SeriesData  # loads torch
     from weft.tasks.forecast.model import lookback_of
 
@@ -184,14 +206,14 @@ def _measured(table: SeriesTable, file: Path, horizon: int, which: Columns) -> _
         why = f"expected at least {least} rows for a horizon of {horizon}, got {lengths[-1]}"
         raise DataError(why, path=file)
     rows, most = usable[len(usable) // 10], lengths[-1]  # a tenth may be too short for what the others need
-    data = SeriesData(file=str(file), targets=tuple(which.targets), horizon=horizon)
+    data = SeriesData(file=str(file), targets=tuple(which.targets), horizon=horizon, transform=transform)
     season, frequency = data.season_of(table), table.series[0].frequency
     train = int(0.7 * rows)
     room = max(horizon, train // 2 - horizon)
     wanted = [week_of(frequency) if frequency else 0, 2 * season, season]
     fitting = [one for one in wanted if one <= min(room, LONGEST_SEASON)] or [min(2 * season, room)]
     lookback = max(horizon, LOOKBACK, *fitting)
-    if not which.known:  # the closed form does not read them, and would take a longer past in their place
+    if not which.ahead:  # the closed form does not read them, and would take a longer past in their place
         longest = train // 2 - horizon
         lookback = lookback_of(lambda rows: replace(data, lookback=rows).windows(table), lookback, longest)
     left_out = replace(data, lookback=lookback).windows(table).left_out

@@ -226,7 +226,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         else:
             content = raw.encode("utf-8", "replace") if isinstance(raw, str) else raw
             with held(content, str(place), ending_of(content)) as path:
-                table = forecaster.data.table(path, forecaster.about)
+                table = forecaster.data.table(path, forecaster.about, self.most)
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
@@ -483,6 +483,11 @@ class BestForecast(nn.Module):
 
 def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[str, Any]) -> ModelExport:
     """A forecaster as one graph: the newest values of series to the next ones."""
+    for name in ("static", "categories", "gaps", "transform"):
+        if getattr(data, name):
+            raise ConfigError(
+                f"data: {name}: the exported program reads numbers as they are; serve the run with weft serve"
+            )
     channels = (about.get("channels") or {}).get("names", [])
     sizes = len(about["names"]), about["known"], len(channels)
     two, three = (_inputs(data, *sizes, rows=rows) for rows in (2, 3))

@@ -187,7 +187,8 @@ class ForecastPipeline(Pipeline):
 
     def model(self) -> ForecastNetwork:
         """A new model for these series."""
-        seen = len(self.about.get("channels", {}).get("names", ()))
+        names, classes = self.about.get("channels", {}).get("names", ()), self.about.get("classes", {})
+        seen = sum(len(classes.get(name, name[:1])) for name in names)
         model = self.task.built(len(self.about["names"]), self.about["known"], seen)
         base = None if self.training is None else self.training.base
         if base is not None:
@@ -336,7 +337,7 @@ class ForecastTask(Task):
     inspection_settings: ClassVar = ForecastInspectionSettings
     keeps: ClassVar[Sequence[str]] = (KEPT,)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
-    suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
+    suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet", ".tsf")
     check_options: ClassVar[Sequence[str]] = (*ROLES, "target", *FORMS)
 
     data: SeriesData
@@ -376,7 +377,7 @@ class ForecastTask(Task):
     def rehearse(self) -> Loss:
         """Three windows of two series, with as many covariates as the recipe has."""
         channels = len(self.data.past) + (2 if self.data.inputs == "all" else 0)
-        covariates = len(self.data.known) + (4 if self.data.calendar else 0)
+        covariates = len(self.data.columns.ahead) + (4 if self.data.calendar else 0)
         model = self.built(2, covariates, channels)
         generator = torch.Generator().manual_seed(1)
         values = torch.randn(3, self.data.lookback, generator=generator)
@@ -434,6 +435,8 @@ class ForecastTask(Task):
         if self.model_config.base != "none":
             base = fit(windows, self.data.season_of(table), level=self.model_config.base == "level")
             progress(f"the model {'is' if self.model_config.solve else 'starts as'} {base.name}", 0, 0)
+        if self.model_config.solve and (windows.known_size or table.past):
+            progress("it reads no covariates; model.solve: false trains a network that does", 0, 0)
         return ForecastTraining(self, windows, base)
 
     def open(self, run: Path) -> ForecastPipeline:

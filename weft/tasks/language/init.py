@@ -76,6 +76,8 @@ class LanguageInit(TemplateInit):
         kind: Kind | None = given["kind"]
         lines = _Lines(train)
         seen = lines.survey()
+        for note in lines.text.notes:
+            say(note)
         for path in (valid, test):
             if path is not None:
                 _Lines(path).survey()

@@ -41,6 +41,7 @@ from weft.tasks.seq2seq.decoding import (
     TextEvaluationSettings,
     TextGenerationSettings,
 )
+from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.encoding import (
     AugmentedPairs,
     PairBatch,
@@ -92,6 +93,7 @@ class Seq2SeqTask(Task, ABC):
     decoding: Decoding
 
     def __init__(self, *, data: Any, model: Any, decoding: Decoding) -> None:
+        check_domain(decoding.domain, getattr(data, "domains", {}).values())
         self.data = data
         self.model_config = model
         self.decoding = decoding
@@ -270,7 +272,7 @@ class PairTraining(Training):
         return Mixture(
             self._store.lengths,
             temperature=self._data.temperature,
-            weights=[1.0, *self._data.mixed.values()],
+            weights=self._data.weights,
             max_tokens=tokens,
             max_rows=rows,
             seed=seed,
@@ -365,6 +367,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             beside=(self.task.data.target,),
             languages=known_languages(self.task.data.source, self.task.data.target),
             longest=self.task.data.max_length if self._keeps == "parts" else None,
+            domains=[*self.task.data.domains.values()],
         )
 
     def with_direction(self, text: str, target: str) -> str:
@@ -539,9 +542,7 @@ class PairTask(TextPairTask, ABC):
         )
         if self.decoding.shortlist:
             shortlist(known, self.data, progress)
-        training = PairTraining(
-            self.data, known, store, Pairs(*self.data.complete("valid")), self.with_scores
-        )
+        training = PairTraining(self.data, known, store, Pairs(*self.data.validation()), self.with_scores)
         plan = training.plan(0)
         if isinstance(plan, Mixture):
             progress(plan.summary([text.name for text in corpus]), 0, 0)

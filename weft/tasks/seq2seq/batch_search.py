@@ -278,7 +278,7 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
     if UNK in tokens:
         lacking = named(vocabulary.alphabet.unknown(text)) or " ".join(vocabulary.pieces(tokens))
         raise ConfigError(
-            f"{name}: {text!r} contains characters or words that the vocabulary lacks ({lacking}); "
+            f"{name}: {text[:40]!r} contains characters or words that the vocabulary lacks ({lacking}); "
             "write it differently"
         )
     return tokens

@@ -4,16 +4,19 @@ Read next: ../../data/parallel.py and ../../data/corpora.py, which read them; ..
 which keeps tokens.
 """
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from weft.data.corpora import corpus
 from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
-from weft.data.several import Files, called
+from weft.data.several import Files, JoinedTexts, called, each_file
 from weft.errors import ConfigError, DataError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
+from weft.tasks.seq2seq.domains import DomainText
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import TextVocabulary
@@ -85,8 +88,10 @@ class PairData:
             between them (english.txt,german.txt). train may be a list of these and of folders.
         hold_out: without `valid`, 20 holds out one training pair of every 20 to choose the checkpoint.
         corpus: an embedded corpus instead of files.
-        mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
-            first text has the weight 1.
+        mixed: weights of training texts, such as {"path/more": 2.0}: of files in the list `train`, and of
+            more texts, which are named as train is; all others have the weight 1.
+        domains: domains of training files, such as {contracts.tmx: legal}. Their sources begin with the name
+            of the domain, which `decoding.domain` gives in use.
         temperature: of the mixture (weft/data/mixture.py); 1 keeps the weighted sizes.
         glossary: a table TERM TAB TRANSLATION, such as a dictionary. In half of the training sources that
             contain a term, the translation is written after it if the target contains it, so that the model
@@ -110,6 +115,7 @@ class PairData:
     hold_out: int = 0
     corpus: str | None = None
     mixed: dict[str, float] = field(default_factory=dict)
+    domains: dict[str, str] = field(default_factory=dict)
     temperature: Annotated[float, Bounds(ge=1)] = 1.0
     glossary: Path | None = None
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
@@ -138,6 +144,11 @@ class PairData:
         for path, weight in self.mixed.items():
             if not weight > 0:
                 raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")
+        for path, domain in self.domains.items():
+            if not re.fullmatch(r"[\w-]+", domain):
+                raise ConfigError(
+                    f"domains: expected a name of letters, digits, - and _ for {path}, got {domain!r}"
+                )
         check_hold_out(self.hold_out, valid=self.valid, own="a corpus" if self.corpus else "")
 
     def has(self, split: Split) -> bool:
@@ -162,10 +173,9 @@ class PairData:
         """The pairs of a split: iterates (number, source, target)."""
         if self.corpus is not None:
             return corpus(self.corpus, self.source, self.target, split)
-        if self.hold_out and split != "test":
-            return self._training(hold_out=self.hold_out, held=split == "valid")
-        if split == "train":
-            return self._training()
+        if split == "train" or (split == "valid" and self.hold_out):
+            own = [part.read(self, held=split == "valid") for part in self._parts() if part.own]
+            return JoinedTexts(own) if own[1:] else own[0]
         path = getattr(self, split)
         if path is None:
             other = ", or score the validation files: --split valid" if split == "test" else ""
@@ -176,7 +186,18 @@ class PairData:
 
     def complete(self, split: Split) -> tuple[list[str], list[str]]:
         """Sources and targets of a split; pairs without text on one side are left out, as in training."""
-        pairs = list(self.open(split))
+        return self._complete(split, self.open(split))
+
+    def validation(self) -> tuple[list[str], list[str]]:
+        """Those of validation as a model in training reads them: held out of a file, with its domain."""
+        if not (self.hold_out and self.domains):
+            return self.complete("valid")
+        held = [(part.read(self, held=True), part.domain) for part in self._parts() if part.own]
+        named = [DomainText(text, domain, every=True) if domain else text for text, domain in held]
+        return self._complete("valid", JoinedTexts(named))
+
+    def _complete(self, split: Split, text: Iterable[Any]) -> tuple[list[str], list[str]]:
+        pairs = list(text)
         kept = complete([pair.source for pair in pairs], [pair.target for pair in pairs])
         if not kept:
             raise DataError(
@@ -186,16 +207,39 @@ class PairData:
         return [pairs[n].source for n in kept], [pairs[n].target for n in kept]
 
     def texts(self) -> list[Any]:
-        """All training texts, annotated: the first one, then those of the mixture."""
-        texts = [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
-        return texts if self.glossary is None else [AnnotatedText(text, self.glossary) for text in texts]
+        """All training texts, annotated: those of `train`, then those of the mixture."""
+        texts = []
+        for part in self._parts():
+            text = part.read(self)
+            text = text if self.glossary is None else AnnotatedText(text, self.glossary)
+            texts.append(DomainText(text, part.domain) if part.domain else text)
+        return texts
 
-    def _training(self, **part: Any) -> ParallelText:
-        assert self.train is not None
-        names = [self.train] if isinstance(self.train, str) else self.train
-        placed = [self._placed(name) for name in names]
-        path = placed[0] if isinstance(self.train, str) else placed
-        return ParallelText(path, self.source, self.target, **part)
+    @property
+    def weights(self) -> list[float]:
+        """Of each of `texts`."""
+        return [part.weight for part in self._parts()]
+
+    def _parts(self) -> list["TrainingPart"]:
+        """The texts of `train`, files with a weight or a domain apart; then those of the mixture."""
+        apart = {self._placed(name): name for name in (*self.mixed, *self.domains)}
+        own: Sequence[Path | None] = [None]  # the corpus
+        if isinstance(self.train, str):
+            own = [self._placed(self.train)]
+        elif self.train is not None:
+            own = each_file([str(self._placed(name)) for name in self.train])
+        for path, name in apart.items():
+            if path not in own and name not in self.mixed:
+                raise ConfigError(
+                    f"data.domains: expected a file of data.train or data.mixed, got {name}; correct it"
+                )
+        rest = [path for path in own if path not in apart]
+        first = TrainingPart(rest if isinstance(self.train, list) else rest[0]) if rest else None
+        others = [
+            TrainingPart(path, self.mixed.get(name, 1.0), self.domains.get(name, ""), path in own)
+            for path, name in apart.items()
+        ]
+        return [first, *others] if first else others
 
     def _placed(self, path: str) -> Path:
         """A path inside the folder; of two files with a comma between them, both."""
@@ -217,6 +261,22 @@ class PairData:
         else:
             name = f"{self.corpus} {split}" if self.corpus else called(getattr(self, split) or "")
         return f"{name} {self.source}-{self.target}"
+
+
+class TrainingPart(NamedTuple):
+    """A training text of a recipe."""
+
+    path: Any  # a name, a list of them, or None for the corpus
+    weight: float = 1.0
+    domain: str = ""
+    own: bool = True  # whether it is of `train`, so that validation pairs are held out of it
+
+    def read(self, data: PairData, *, held: bool = False) -> Any:
+        """Its pairs without those held out for validation, or these."""
+        if self.path is None:
+            return corpus(data.corpus or "", data.source, data.target, "train")
+        hold_out = data.hold_out if self.own else 0
+        return ParallelText(self.path, data.source, data.target, hold_out=hold_out, held=held)
 
 
 def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict[str, Any]:

@@ -17,9 +17,9 @@ Keeps = Literal["nothing", "texts", "parts"]
 """What answers keep of their sources: texts without letters as they are; or also parts of other texts."""
 
 _OF_TEXTS = options(Decoding)
-_DRAWN = {name: one for name, one in _OF_TEXTS.items() if name not in ("glossary", "strict")}
+_DRAWN = {name: one for name, one in _OF_TEXTS.items() if name not in ("glossary", "domain", "strict")}
 _SEARCHED = {name: one for name, one in _DRAWN.items() if one.search != "sample" and name != "nbest"}
-_SEARCHED_OF_TEXTS = {**_SEARCHED, "glossary": _OF_TEXTS["glossary"]}
+_SEARCHED_OF_TEXTS = {**_SEARCHED, **{name: _OF_TEXTS[name] for name in ("glossary", "domain")}}
 
 
 @dataclass(frozen=True, kw_only=True)

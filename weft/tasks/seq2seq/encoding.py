@@ -34,7 +34,9 @@ from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
 from weft.store.cache import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
-from weft.tasks.seq2seq.glossary import Glossary, read_glossary
+from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.seq2seq.domains import DomainText, in_domain
+from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.task import Progress
 from weft.text import noise
 from weft.text.loading import load_vocabulary
@@ -154,29 +156,33 @@ class SourceReader:
 
 
 class AnnotatingReader:
-    """Another reading that also reads the translations of a glossary's terms."""
+    """Another reading that also reads what is written into its sources: a domain, translations of terms."""
 
-    def __init__(self, reading: SourceVocabulary, glossary: Glossary) -> None:
-        self._reading, self._glossary = reading, glossary
+    def __init__(self, reading: SourceVocabulary, annotated: Callable[[str], str]) -> None:
+        self._reading, self._annotated = reading, annotated
         self.base, self.pieces, self.words = reading.base, reading.pieces, reading.words
         self.extended = reading.extended
 
     def encode(self, text: str) -> list[int]:
         """The numbers of one text."""
-        return self._reading.encode(self._glossary.annotated(text))
+        return self._reading.encode(self._annotated(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts."""
-        return self._reading.encode_batch([self._glossary.annotated(text) for text in texts])
+        return self._reading.encode_batch([*map(self._annotated, texts)])
 
     def copyable(self, text: str) -> Sequence[str]:
         """The unknown pieces of a text that the output may copy."""
-        return self._reading.copyable(self._glossary.annotated(text))
+        return self._reading.copyable(self._annotated(text))
 
 
-def annotating(reading: SourceVocabulary, path: Path | None) -> SourceVocabulary:
-    """The reading, with the annotations of a glossary's file; None for no file."""
-    return reading if path is None else AnnotatingReader(reading, read_glossary(path))
+def annotating(reading: SourceVocabulary, how: Decoding) -> SourceVocabulary:
+    """The reading, with the domain and the terms that the settings of a search write into sources."""
+    if how.domain:
+        reading = AnnotatingReader(reading, partial(in_domain, how.domain))
+    if how.terms == "annotate" and how.glossary is not None:
+        reading = AnnotatingReader(reading, read_glossary(how.glossary).annotated)
+    return reading
 
 
 def encode_pairs(
@@ -260,6 +266,7 @@ def stored(
         languages=[data.source, data.target],
         reading=[reading.cut, reading.copies],
         **({"hold_out": data.hold_out} if data.hold_out else {}),
+        **({"domain": text.domain} if isinstance(text, DomainText) else {}),
     )
     store = TokenStore.build(
         cache_directory() / "stores" / key[:32],
@@ -271,7 +278,7 @@ def stored(
     )
     report = store.report
     cut = f", {plural(report['cut'], 'source')} cut after {reading.cut} tokens" if report["cut"] else ""
-    name = f" of {text.name}" if data.mixed else ""
+    name = f" of {text.name}" if data.mixed or data.domains else ""
     progress(
         f"training pairs{name}: {report['kept']:,} of {report['pairs']:,} kept "
         f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side"

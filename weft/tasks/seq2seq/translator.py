@@ -43,6 +43,7 @@ from weft.tasks.predictor import (
 )
 from weft.tasks.seq2seq.batch_search import Asked, BatchSearch, Words, batches
 from weft.tasks.seq2seq.decoding import Decoding, Keeps
+from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.tasks.seq2seq.glossary import Glossary, read_glossary
 from weft.text.characters import Alphabet, named
@@ -234,6 +235,7 @@ class Translator(Predictor[str]):
         columns: of the sources in a table, one; beside: that of the targets.
         languages: their codes, for the forms of numbers; "" if they are not known.
         longest: tokens of the longest source in training; a longer one is named.
+        domains: those that the model knows.
 
     Example:
         >>> from weft.models import Generator
@@ -273,12 +275,14 @@ class Translator(Predictor[str]):
         beside: Sequence[str] = (),
         languages: Languages = ("", ""),
         longest: int | None = None,
+        domains: Sequence[str] = (),
     ) -> None:
+        check_domain(decoding.domain, domains)
         self.model = model
         self._longest = longest
         self.columns, self.beside = columns, beside
         self.languages = languages
-        self.source = annotating(source, decoding.glossary) if decoding.terms == "annotate" else source
+        self.source = annotating(source, decoding)
         self.target = target
         self.decoding = decoding
         self.banned = (PAD, UNK, SOS, *banned)
@@ -314,7 +318,10 @@ class Translator(Predictor[str]):
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention, or positions would not be those of the source."""
         if alignments and isinstance(self.source, AnnotatingReader):
-            raise ConfigError("decoding.terms: alignments would count the annotations; leave one of them out")
+            raise ConfigError(
+                "decoding.terms, decoding.domain: alignments would count the words that they write into the "
+                "source; leave one of them out"
+            )
         self.align([EOS], [])
 
     def value(self, answer: "TranslationAnswer") -> str:
@@ -504,7 +511,7 @@ class Translator(Predictor[str]):
         elif not isinstance(terms, Glossary):
             terms = Glossary([*terms.items()])
         if self.decoding.search != "beam":
-            raise ConfigError(f"glossary: needs search: beam, got {self.decoding.search}")
+            raise ConfigError(f"glossary: expected search: beam, got {self.decoding.search}")
         other = copy.copy(self)
         other._glossary = terms.beside(self._glossary)
         return other

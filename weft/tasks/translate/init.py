@@ -10,6 +10,7 @@ from weft.data.guess import columns_of, sides_of
 from weft.data.language_guess import SIDES, code_of
 from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
+from weft.data.several import inside
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.data.tables import TableFile, is_table
@@ -83,6 +84,11 @@ class TranslateInit(Init):
             Path,
         ),
         Option(
+            "domains",
+            "Tag the sources of each training file with its name, for weft predict --domain NAME.",
+            bool,
+        ),
+        Option(
             "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
         ),
     )
@@ -103,6 +109,9 @@ class TranslateInit(Init):
 
             reread(given["glossary"])
         train, source, target, note, valid, test = _named(given)
+        if given["domains"] and isinstance(train, Path):
+            train = inside(train)
+        domains = _domains(train) if given["domains"] else None
         if note:
             say(note)
         if source == target:
@@ -127,7 +136,7 @@ class TranslateInit(Init):
             ending = "" if is_table(train) else ".*"
             held = plural(given["split_off"], "pair")
             say(f"split into {train}{ending} and {valid}{ending} ({held} held out)")
-        recipe_text = recipe(train, valid, test, source, target, given["glossary"])
+        recipe_text = recipe(train, valid, test, source, target, given["glossary"], domains)
         if not isinstance(train, Path):
             files = ParallelText(train, source, target).files
             return NewRecipe(recipe_text, [("data", "check", *map(str, files))])
@@ -146,8 +155,9 @@ def recipe(
     source: str,
     target: str,
     glossary: Path | None = None,
+    domains: str | None = None,
 ) -> str:
-    """A commented recipe."""
+    """A commented recipe; `domains` is the value of its setting."""
     valid = valid or sibling_pairs(train, VALID_NAMES, source, target)
     test = test or sibling_pairs(train, ("test",), source, target)
     seen, repeated = survey_pairs(train, source, target)
@@ -167,6 +177,7 @@ def recipe(
             "target": quoted(target),
             **splits(train, valid, test),
             "glossary": glossary,
+            "domains": domains,
             "every": examples_held_out(seen.texts),
             "meaning": _meaning(train, source, target),
             "pieces": vocabulary_size(seen, repeated),
@@ -178,6 +189,17 @@ def recipe(
             "epochs": plan.epochs,
         },
     )
+
+
+def _domains(train: Train) -> str:
+    """The domains of training files, called after these."""
+    assert not isinstance(train, Path)
+    if len(train) < 2:
+        raise ConfigError(
+            f"--domains: expected two training files or more, got {len(train) or 1}; leave it out"
+        )
+    names = {quoted(file): re.sub(r"[^\w-]+", "-", bare(file).stem).strip("-") for file in train}
+    return f"{{{', '.join(f'{file}: {quoted(name)}' for file, name in names.items())}}}"
 
 
 def _meaning(train: Train, source: str, target: str) -> str:
