@@ -257,7 +257,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
         other = copy.copy(self)
         other._only = [series] if isinstance(series, str) else series
-        return predictor.Predictor.plot(other, raw)
+        return predictor.Predictor.plot(other, self._series(raw))
 
     def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
         return super().evaluate(self._timed(data), split=split)
