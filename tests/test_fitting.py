@@ -391,6 +391,12 @@ def test_the_model_of_a_trial_is_not_trained_again(
         (lambda: weft.compare(["a", "b"]), "compare: expected two models or more by name"),  # type: ignore[arg-type]
         (lambda: weft.compare({"a": "b"}), "compare: expected two models or more by name"),
         (lambda: weft.fit("classify", FRAME, label=FRAME.label), "label: expected a text, got Series$"),
+        (
+            lambda: weft.fit(
+                "forecast", pd.DataFrame({"unique_id": [1, 1.0], "y": 2}, dtype=object), horizon=1
+            ),
+            "1 and 1.0 in unique_id are one number and two texts; make them alike",
+        ),
         (lambda: weft.fit("classify", FRAME, training=3), "training: expected settings, such as training={"),
         (lambda: weft.fit("classify", FRAME, epochs=3), r'start, and training=\{"max_epochs": 5\}$'),
     ],

@@ -227,6 +227,9 @@ def test_an_array_of_columns_is_the_table_that_fit_makes_of_it(tmp_path: Path) -
     pd.testing.assert_frame_equal(found, model.predict(table))
     pd.testing.assert_frame_equal(found, model.predict())
     assert len(model.predict(values.T)) == 2  # two series of 40 values
+    timed = table.set_axis([1.0, 2.0], axis=1).assign(ds=pd.date_range("2024-02-27", periods=40))
+    with pytest.warns(DataWarning, match=r"new since the training, so scaled by their own rows: 1\.0, 2\.0"):
+        model.predict(timed.melt("ds", var_name="unique_id", value_name="y"))
 
 
 def test_without_data_at_its_place_there_is_nothing_to_go_on_from(tmp_path: Path) -> None:

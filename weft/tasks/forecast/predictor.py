@@ -253,10 +253,10 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             caution(text)
         return by_time(data)
 
-    def plot(self, raw: Any = None, *, series: str | Sequence[str] = ()) -> "Figure":
+    def plot(self, raw: Any = None, *, series: str | int | Sequence[str | int] = ()) -> "Figure":
         """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
         other = copy.copy(self)
-        other._only = [series] if isinstance(series, str) else series
+        other._only = [*map(str, [series] if isinstance(series, str | int) else series)]
         return predictor.Predictor.plot(other, self._series(raw))
 
     def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
@@ -403,6 +403,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                     caution(one.place.why(one.value))
         else:
             values = [self.parse(raw, Place("input"))]
+        for note in self.forecaster.remarks([one for asked in values for one in asked.series]):
+            caution(note)
         answers = self.fresh().answers(values)
         return pd.concat(map(self.value, answers), ignore_index=True)
 
