@@ -170,7 +170,7 @@ homework: $(VENV)/ready-course
 	@$(RUN) docs/_ext/notebooks.py build/homework --homework --language $(COURSE_LANGUAGE)
 
 slides: $(VENV)/ready-docs
-	@$(RUN) docs/_ext/slides.py build/slides
+	@$(RUN) docs/_ext/slides.py build/slides $(COURSE_LANGUAGE)
 
 docs-gettext: $(VENV)/ready-docs
 	@$(SPHINX) -d build/doctrees-gettext -b gettext -t course -D suppress_warnings=myst.xref_missing docs build/gettext

@@ -97,12 +97,15 @@ class Page:
 
     def translated(self, text: str) -> str:
         """Markdown with its paragraphs, headings, cells of tables and formulas in the language."""
-        out, at = list[str](), 0
+        out, at, line = list[str](), 0, 0
+        starts = [0, *(found.end() for found in re.finditer("\n", text))]
         for token in MARKDOWN.parse(text) if self.words else ():
+            line = token.map[0] if token.map else line
             words = token.content.split()
             if token.type not in ("inline", "math_block") or not words:
                 continue
-            found = re.compile(r"\s+".join(map(re.escape, words))).search(text, at)
+            place = re.compile(r"\s+".join(map(re.escape, words)))
+            found = place.search(text, max(at, starts[line]))
             if found and (said := self.words.get(" ".join(words))):
                 out += [text[at : found.start()], said]
                 at = found.end()

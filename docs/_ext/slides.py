@@ -1,4 +1,4 @@
-"""Slides of every chapter, from the chapter itself: python docs/_ext/slides.py build/slides
+"""Slides of every chapter, from the chapter itself: python docs/_ext/slides.py build/slides [LANGUAGE]
 
 Each chapter becomes one HTML file for reveal.js: its aim, its picture (step by step where the diagram has
 steps), the formulas and sentences of each section, cells with what they gave, common mistakes and exercises.
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from languages import catalog, messages
 from markdown_it import MarkdownIt
-from named import drawn
+from named import drawn, kit
 from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options, text_of
 
 HERE = Path(__file__).parent
@@ -26,6 +27,7 @@ WHOLE = re.compile(r"\$\$|[|#-]|\d+\. ")
 """How a formula, a table, a heading and a list begin, which a slide shows whole."""
 LINES = 18
 """A cell with more lines is no slide."""
+AIM = "After this chapter "
 POINTS = 5
 """Sentences and formulas on one slide."""
 
@@ -46,7 +48,7 @@ STYLE = """
 """
 
 PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="reveal.css"><link rel="stylesheet" href="katex/katex.min.css">
 <style>{style}</style></head><body><div class="reveal"><div class="slides">
 {sections}
@@ -77,16 +79,17 @@ def markdown(text: str, page: Page) -> str:
         formulas.append(f'<{tag} class="formula">{escape((found[1] or found[2]).strip())}</{tag}>')
         return f"\x02{len(formulas) - 1}\x03"
 
-    text = FORMULA.sub(kept, text)
+    text = FORMULA.sub(kept, page.translated(text))
     html = MarkdownIt("commonmark").enable("table").render(inline(text, page))
     html = re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html, flags=re.DOTALL)  # nobody clicks during a lecture
     return re.sub("\x02(\\d+)\x03", lambda found: formulas[int(found[1])], html)
 
 
-def slides(name: str) -> list[str]:
+def slides(name: str, language: str = "en") -> list[str]:
     """The sections of a page of docs/course, by its name there."""
-    page = Page(f"course/{name}")
-    text = text_of(DOCS / f"{page.name}.md")
+    page = Page(f"course/{name}", language=language)
+    text = page.translated(text_of(DOCS / f"{page.name}.md"))
+    left_out = set(map(page.said, LEFT_OUT))
     kept = DOCS / "_executed" / f"{page.name}.ipynb"
     outputs = iter(nbformat.read(kept, as_version=4).cells if kept.exists() else [])
     first, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
@@ -98,7 +101,7 @@ def slides(name: str) -> list[str]:
     found = [f"<section><h1>{_line(title[1], page)}</h1>{_aim(first, page)}</section>"]
     found += _of(first.replace(title[0], ""), "", page, outputs, lines, only=("diagram",))
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
-        if heading in LEFT_OUT:
+        if heading in left_out:
             for _ in CODE_CELL.findall(body):
                 next(outputs, None)
         else:
@@ -111,8 +114,8 @@ def _line(text: str, page: Page) -> str:
 
 
 def _aim(text: str, page: Page) -> str:
-    paragraph = re.search(r"^After this chapter .+?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    return markdown(paragraph[0], page) if paragraph else ""
+    aim = next((said for key, said in page.words.items() if key.startswith(AIM)), AIM)
+    return next((markdown(one, page) for one in text.split("\n\n") if one.startswith(aim)), "")
 
 
 def _of(
@@ -132,7 +135,9 @@ def _of(
         elif block.kind == "figure":
             found.append(f"<section>{title}{_picture((DOCS / page.name).parent / block.argument)}</section>")
         elif block.kind == "admonition":
-            found.append(f"<section><h2>{escape(block.argument)}</h2>{markdown(inside, page)}</section>")
+            found.append(
+                f"<section><h2>{escape(page.said(block.argument))}</h2>{markdown(inside, page)}</section>"
+            )
         elif block.kind == "code-cell":
             hidden = "remove-input" in given.get("tags", "")
             found += _cell("" if hidden else inside, next(outputs, None), title)
@@ -206,12 +211,15 @@ def _exercises(text: str, page: Page) -> list[str]:
     for block in blocks(text):
         if block.kind == "exercise":
             given, body = options(block.lines)
-            found.append(f"<section><h2>Exercise {given['label']}</h2>{markdown(body, page)}</section>")
+            found.append(
+                f"<section><h2>{page.said('Exercise')} {given['label']}</h2>{markdown(body, page)}</section>"
+            )
     return found
 
 
-def write(out: Path) -> list[Path]:
+def write(out: Path, language: str = "en") -> list[Path]:
     """Writes one file for each chapter, and the list of them."""
+    kit().WORDS.update(messages(catalog(language, "diagrams")))
     out.mkdir(parents=True, exist_ok=True)
     for path in (HERE / "reveal").iterdir():
         shutil.copy(path, out / path.name)
@@ -219,11 +227,11 @@ def write(out: Path) -> list[Path]:
     katex = find_spec("sphinxcontrib.katex")
     assert katex and katex.origin
     shutil.copy(Path(katex.origin).parent / "katex.min.js", out)
-    names = re.findall(
-        r"^\| \d+ \| \[(.+?)\]\(([\w-]+)\.md\)", (DOCS / "course/index.md").read_text("utf-8"), re.M
-    )
+    index = Page("course/index", language=language).translated((DOCS / "course/index.md").read_text("utf-8"))
+    names = re.findall(r"^\| \d+ \| \[(.+?)\]\(([\w-]+)\.md\)", index, re.M)
     for title, name in names:
-        page = PAGE.format(title=escape(title), style=STYLE, sections="\n".join(slides(name)))
+        sections = "\n".join(slides(name, language))
+        page = PAGE.format(title=escape(title), language=language, style=STYLE, sections=sections)
         (out / f"{name}.html").write_text(page, "utf-8")
     listed = "".join(f'<li><a href="{name}.html">{escape(title)}</a></li>' for title, name in names)
     (out / "index.html").write_text(
@@ -233,4 +241,5 @@ def write(out: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    print(f"{sys.argv[1]}: {len(write(Path(sys.argv[1])))} chapters; open {sys.argv[1]}/index.html")
+    made = write(Path(sys.argv[1]), *sys.argv[2:])
+    print(f"{sys.argv[1]}: {len(made)} chapters; open {sys.argv[1]}/index.html")

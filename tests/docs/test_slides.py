@@ -33,6 +33,19 @@ def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
     assert (tmp_path / "LICENSE").read_text("utf-8").startswith("Copyright (C) 2011-2024 Hakim El Hattab")
 
 
+@pytest.mark.parametrize("language", ["es", "hr", "pl", "ru"])
+def test_slides_speak_a_language(slides: ModuleType, language: str) -> None:
+    def texts(spoken: str) -> set[str]:
+        whole = re.sub(
+            r"<pre.*?</pre>|<svg.*?</svg>", "", "".join(slides.slides("bptt", spoken)), flags=re.DOTALL
+        )
+        bare = re.sub(r'<(\w+) class="formula">.*?</\1>', "", whole, flags=re.DOTALL)
+        return {one for one in re.split(r"<[^>]+>", bare) if len(re.findall(r"\w{3}", one)) > 4}
+
+    english, own = texts("en"), texts(language)
+    assert len(own) > 0.8 * len(english) > 30 and len(english & own) < 4  # code and numbers
+
+
 def test_the_lstm_is_drawn_in_six_frames_with_its_equations(slides: ModuleType) -> None:
     (frames,) = [one for one in slides.slides("lstm") if "frames" in one]
     drawn, _, equations = frames.partition("</svg>")

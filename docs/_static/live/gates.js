@@ -58,7 +58,7 @@ live.part('gates', (() => {
     function tell() {
       const step = steps[now.at];
       if (!step) { told.textContent = say('Type something.'); return; }
-      told.textContent = say('Unit {0} at “{1}”: {2}.', now.unit, step.piece === '▁' ? say('space') : step.piece, Object.keys(ROWS[now.cell]).map((name) => `${name} = ${number(values(step, name), 2)}`).join(', '));
+      told.textContent = say('Unit {0} at “{1}”: {2}.', now.unit, step.piece === '▁' ? say('space') : step.piece, Object.keys(ROWS[now.cell]).map((name) => `${name} = ${number(values(step, name), 2)}`).join('; '));
     }
 
     function draw() {

@@ -56,7 +56,7 @@ live.part('heads', (() => {
     const net = await live.model('heads'), now = { layer: 1, head: 2, word: 10, found: null };
     const input = make('input', { type: 'text', value: 'The first page has a footer and the last page has a header.', maxLength: 150 });
     const grid = make('div', { className: 'live-heads' }), words = make('p', { className: 'live-pieces' }), told = make('p', { 'aria-live': 'polite', className: 'live-told' }), usual = make('p'), large = make('div', { className: 'live-scroll', tabIndex: 0, role: 'group', ariaLabel: say('Map of the chosen head') });
-    const listed = (pairs) => pairs.map(([piece, value]) => `“${piece}” ${number(value)}`).join(', ');
+    const listed = (pairs) => pairs.map(([piece, value]) => `“${piece}” ${number(value)}`).join('; ');
 
     function tint() {
       const { found: { pieces, weights, next }, layer, head, word } = now, row = weights[layer][head][word], percent = (value) => number(100 * value, 0);

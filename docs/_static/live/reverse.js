@@ -58,7 +58,7 @@ live.part('reverse', (() => {
     function plot() {
       const colours = { never: '--live-2', late: '--live-3', input: '--live-1' }, dashes = { never: '', late: '6 3', input: '2 3' };
       chart.replaceChildren(live.lines({
-        label: `${say('Share of strings without an error, by length:')} ${KINDS.map((kind) => `${TITLES[kind]} ${(scores[kind] ?? []).map(([length, share]) => `${length}: ${number(share)}`).join(', ')}`).join('; ')}`,
+        label: `${say('Share of strings without an error, by length:')} ${KINDS.map((kind) => `${TITLES[kind]} ${(scores[kind] ?? []).map(([length, share]) => `${length}: ${number(share)}`).join('; ')}`).join('; ')}`,
         x: [3, 16], y: [0, 1], ticks: { x: [3, 6, 10, 13, 16], y: [0, 0.5, 1] }, axes: [say('length; training had at most 10'), ''],
         series: KINDS.map((kind) => ({ name: TITLES[kind], colour: colours[kind], dashes: dashes[kind], points: scores[kind] ?? [] })),
       }));
