@@ -172,6 +172,11 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
     figure: Any = model.plot()
     assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
+    with pytest.warns(DataWarning, match="of 60 inputs occurred in training"):
+        drawn: Any = model.plot(FRAME)
+    assert "60 texts, accuracy" in drawn.axes[0].get_title()  # the confusion matrix
+    with pytest.raises(DataError, match="expected a column 'label', got text"):
+        model.plot(FRAME[["text"]])
     shown = model._repr_html_()
     assert "&lt;TextClassifier;" in shown and "<table" not in shown
     with pytest.warns(DataWarning, match="of 60 inputs occurred in training"):
@@ -183,6 +188,8 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
         model.inspect("a fine film", view="search-tree")
     with pytest.raises(ConfigError, match="expected a new folder, got one with files"):
         model.save(tmp_path / "saved")
+    with pytest.raises(ConfigError, match="expected a new folder, got a file"):
+        model.save(tmp_path / "saved" / "recipe.yaml")
 
 
 def test_a_refit_model_is_saved_whole(tmp_path: Path) -> None:
@@ -383,6 +390,15 @@ def test_the_model_of_a_trial_is_not_trained_again(
         (lambda: weft.fit("forecast", [Path("a.tsv")], horizon=2), "forecast takes one file, got 1"),
         (lambda: weft.compare(["a", "b"]), "compare: expected two models or more by name"),  # type: ignore[arg-type]
         (lambda: weft.compare({"a": "b"}), "compare: expected two models or more by name"),
+        (lambda: weft.fit("classify", FRAME, label=FRAME.label), "label: expected a text, got Series$"),
+        (
+            lambda: weft.fit(
+                "forecast", pd.DataFrame({"unique_id": [1, 1.0], "y": 2}, dtype=object), horizon=1
+            ),
+            "1 and 1.0 in unique_id are one number and two texts; make them alike",
+        ),
+        (lambda: weft.fit("classify", FRAME, training=3), "training: expected settings, such as training={"),
+        (lambda: weft.fit("classify", FRAME, epochs=3), r'start, and training=\{"max_epochs": 5\}$'),
     ],
 )
 def test_a_wrong_call_is_said_in_a_sentence(

@@ -1,6 +1,8 @@
 """The public names have types: a program of a user, and the examples of the pages, pass mypy --strict."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +22,9 @@ def strict(folder: Path, *programs: Path) -> str:
     """What mypy finds, with the settings of a user and not those of Weft."""
     pytest.importorskip("mypy", reason="mypy is not installed: make setup-dev")
     settings = folder / "mypy.ini"
-    settings.write_text("[mypy]\nfollow_imports = silent\n[mypy-sklearn.*]\nignore_missing_imports = true\n")
+    settings.write_text(
+        "[mypy]\nfollow_imports = silent\n[mypy-sklearn.*,mypy-pandas.*]\nignore_missing_imports = true\n"
+    )
     words = ["--strict", "--config-file", str(settings), "--cache-dir", str(folder / "cache")]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *words, *map(str, programs)],
@@ -36,7 +40,9 @@ def strict(folder: Path, *programs: Path) -> str:
 def examples(page: str) -> str:
     """The Python of a page as one program."""
     text = (GUIDES / page).read_text("utf-8")
-    found = re.findall(r"^```(?:\{code-cell\} python3|python)\n(?::tags:.*\n)?(.*?)^```", text, re.M | re.S)
+    found = re.findall(
+        r"^```(?:\{code-cell\} python3|python)\n(?::tags:[^\n]*\n)?(.*?)^```", text, re.M | re.S
+    )
     lines = "\n".join(found).split("\n")
     imports = [line for line in lines if line.startswith(("import ", "from "))]
     return "\n".join([*imports, GIVEN, *(line for line in lines if line not in imports)])
@@ -47,11 +53,30 @@ def test_a_program_of_a_user_is_strictly_typed(tmp_path: Path) -> None:
     assert strict(tmp_path, ROOT / "tests" / "typing" / "user_program.py") == ""
 
 
+def programs_of_pages(folder: Path) -> list[Path]:
+    found = []
+    for page in PAGES:
+        found.append(folder / f"{Path(page).stem.replace('-', '_')}_page.py")
+        found[-1].write_text(examples(page), "utf-8")
+    return found
+
+
+def test_a_page_gives_all_of_its_python() -> None:
+    assert "weft.check(train" in examples("python.md") and "model.plot()" in examples("python.md")
+    assert "GridSearchCV(Classifier()" in examples("coming-from/scikit-learn.md")
+
+
 @pytest.mark.slow
 def test_the_examples_of_the_pages_are_strictly_typed(tmp_path: Path) -> None:
-    programs = []
-    for page in PAGES:
-        programs.append(tmp_path / f"{Path(page).stem.replace('-', '_')}_page.py")
-        programs[-1].write_text(examples(page), "utf-8")
-    assert all(one.stat().st_size > 200 for one in programs)
-    assert strict(tmp_path, *programs) == ""
+    assert strict(tmp_path, *programs_of_pages(tmp_path)) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pyright") is None, reason="pyright is not installed: pip install pyright")
+def test_pyright_finds_nothing_in_the_examples_either(tmp_path: Path) -> None:
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}), "utf-8")
+    shutil.copy(ROOT / "tests" / "typing" / "user_program.py", tmp_path)
+    programs_of_pages(tmp_path)
+    words = ["pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stdout

@@ -9,7 +9,7 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Number
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,6 +34,9 @@ from weft.train.trackers import open_report, usual_screen
 from weft.tune.candidates import take_over
 from weft.tune.recipes import new_recipe
 from weft.wording import close_name, kind_of, numbered
+
+SECTIONS = "data", "model", "training", "decoding"
+SECTION = 'training={"max_epochs": 5}'
 
 
 def fit(
@@ -124,7 +127,8 @@ def resume(
         raise CheckpointError(
             f"{run}: expected a run directory, got no recipe.yaml in it; train with weft.fit"
         )
-    return _trained(Path(run), read_recipe(recipe, [*_overrides(sections)]), plugins, progress)
+    with named():
+        return _trained(Path(run), read_recipe(recipe, [*_overrides(sections)]), plugins, progress)
 
 
 def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any) -> Report:
@@ -197,9 +201,11 @@ def _new_recipe(
     """The recipe that `weft init` writes for data that is kept in RUN/data."""
     known = {one.name.replace("-", "_"): one for one in init.options}
     for name in [*data, *options]:
+        if name in SECTIONS and name not in known:
+            raise ConfigError(f"{name}: expected settings, such as {SECTION}, got {kind_of(options[name])}")
         if name not in known:
             near = close_name(name, known)
-            hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}"
+            hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}, and {SECTION}"
             raise ConfigError(f"{name}: {init.task} has no such setting; {hint}")
     given: dict[str, Any] = {name: () if one.multiple else one.default for name, one in known.items()}
     given |= _lists(options, init)
@@ -287,7 +293,8 @@ def _typed(name: str, value: Any, kind: type) -> Any:
     if kind is str and isinstance(value, str | Integral) and not truth:
         return str(value)
     words = {bool: "True or False", int: "a whole number", str: "a text"}
-    raise ConfigError(f"{name}: expected {words[kind]}, got {kind_of(value)} ({str(value)[:40]})")
+    shown = f" ({str(value)[:40]})" if isinstance(value, str | Number) else ""
+    raise ConfigError(f"{name}: expected {words[kind]}, got {kind_of(value)}{shown}")
 
 
 def _several(data: Any) -> list[Path]:

@@ -26,7 +26,7 @@ from weft.export.formats.ctranslate2 import CTranslate2
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx, write_graphs
 from weft.export.formats.web import Web
-from weft.export.network import check_search, network
+from weft.export.network import LINES, check_search, network
 from weft.export.packed import pack
 from weft.export.programs import writers
 from weft.export.programs.continuing import TextContinuer
@@ -215,7 +215,7 @@ def test_a_setting_that_a_program_lacks_is_refused_by_name(
 ) -> None:
     given = given_for(case, request)
     given.with_search(case.settings())
-    own = ("search", "beam", "length_penalty") if to == "argos" else ()
+    own = ("search", "beam", "length_penalty") if to == "argos" else LINES
     if case.honours(to) or case.offer.name in own:
         check_search(given.opened, to, own)
         return
@@ -229,6 +229,13 @@ def test_a_program_names_a_code_that_became_part_of_a_word(translator: Exported)
     assert kept.lost_codes("alpha F5, Cmd+Q, 19.99 EUR", "uno5, Cmd+., 19,99 €") == ["F5", "Q"]
     assert kept.lost_codes("alpha F5, Cmd+Q", "uno F5 (Cmd+Q)") == []
     assert "lacks F5 " in kept.lacking("alpha F5", "uno5")
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface"])
+def test_an_engine_that_ends_at_a_line_end_says_so(to: str, writer: Exported) -> None:
+    writer.with_search(LanguageDecoding(max_lines=12))
+    (line,) = check_search(writer.opened, to)
+    assert "max_lines 12 (it ends an answer at the first line end)" in line
 
 
 @pytest.mark.parametrize("to", ["onnx", "web"])

@@ -1,5 +1,7 @@
 """Answers, forecasts and scores in pandas: a column of a DataFrame in, a column or a DataFrame out."""
 
+import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,11 @@ import pytest
 from tests.tasks.test_every_task import train
 from weft import load
 from weft.errors import ConfigError, DataError, DataWarning
+from weft.nn import LinearForecaster
 from weft.tasks import ForecastPredictor, TextClassifier, WordTagger
+from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.model import ForecastModel
+from weft.tasks.forecast.predictor import Horizon
 from weft.tasks.predictor import Answer, Place, Predictor, as_text
 
 GONE = [None, np.nan, float("nan"), pd.NA, pd.NaT, np.float32("nan")]
@@ -147,6 +153,11 @@ def test_a_classifier_and_its_scores_in_pandas(tmp_path: Path) -> None:
     assert found.same.equals(found.label)
     scores = model.evaluate(split="valid")
     assert list(scores.columns[:5]) == ["value", "low", "high", "size", "higher_is_better"]
+    title, first = str(scores).splitlines()[:2]
+    assert "valid" in title and re.fullmatch(r"  accuracy [\d.]+ \[.*\] \(unit:.*\)", first)
+    assert "baseline: most frequent class" in str(scores) and "..." not in str(scores)
+    assert str(pickle.loads(pickle.dumps(scores))) == str(scores)
+    assert str(scores[["value"]]).split()[:2] == ["value", "score"]
     accuracy = scores.loc["accuracy"]
     assert accuracy.low <= accuracy.value <= accuracy.high
     assert accuracy["signature"].startswith("unit:")
@@ -186,10 +197,12 @@ def test_a_forecast_of_a_table_is_a_table_with_quantiles(tmp_path: Path) -> None
     assert (found["q0.1"] <= found["q0.5"]).all()
     assert (found["q0.5"] <= found["q0.9"]).all()
     pd.testing.assert_frame_equal(model.predict(path), found)
+    pd.testing.assert_frame_equal(model.predict(), found)  # which ends where this table does
     indexed = df.set_index(pd.DatetimeIndex(times)).drop(columns=df.columns[0])
     pd.testing.assert_frame_equal(model.predict(indexed), found)
     values = df[names[0]].tolist()
     assert model.predict(values) == pytest.approx(one.y.tolist(), rel=1e-5)
+    assert model.predict(np.array(values)[:, None]) == model.predict(values)
     many = model.predict([values, None, values[:3], df])
     with pytest.warns(DataWarning, match=r"1 of 3 inputs have no answer: inputs\[2\]: .*expected at least"):
         assert many[0] == model.predict(values) and many[1:3] == [None, None]
@@ -199,3 +212,29 @@ def test_a_forecast_of_a_table_is_a_table_with_quantiles(tmp_path: Path) -> None
     assert "last value repeated" in scores
     with pytest.raises(DataError):
         model.predict(df.head(3))
+
+
+def test_an_array_of_columns_is_the_table_that_fit_makes_of_it(tmp_path: Path) -> None:
+    values = np.arange(80.0).reshape(40, 2) % 7
+    table = pd.DataFrame(values, columns=["y1", "y2"])
+    table.to_csv(tmp_path / "train.csv", index=False)
+    data = SeriesData(folder=tmp_path, file="train.csv", lookback=4, horizon=2)
+    network = ForecastModel(forecaster=LinearForecaster).build(4, 2, 0, 2).eval()
+    about = {"names": ["y1", "y2"], "mean": [0.0, 0.0], "std": [1.0, 1.0]}
+    model = ForecastPredictor(network, data, about, Horizon())
+    found = model.predict(values)
+    assert found.unique_id.tolist() == ["y1", "y1", "y2", "y2"]
+    pd.testing.assert_frame_equal(found, model.predict(table))
+    pd.testing.assert_frame_equal(found, model.predict())
+    assert len(model.predict(values.T)) == 2  # two series of 40 values
+    timed = table.set_axis([1.0, 2.0], axis=1).assign(ds=pd.date_range("2024-02-27", periods=40))
+    with pytest.warns(DataWarning, match=r"new since the training, so scaled by their own rows: 1\.0, 2\.0"):
+        model.predict(timed.melt("ds", var_name="unique_id", value_name="y"))
+
+
+def test_without_data_at_its_place_there_is_nothing_to_go_on_from(tmp_path: Path) -> None:
+    network = ForecastModel(forecaster=LinearForecaster).build(4, 2, 0, 1).eval()
+    about = {"names": ["y"], "mean": [0.0], "std": [1.0]}
+    data = SeriesData(folder=tmp_path, file="gone.csv", lookback=4, horizon=2)
+    with pytest.raises(DataError, match=r"gone\.csv"):
+        ForecastPredictor(network, data, about, Horizon()).predict()

@@ -186,7 +186,7 @@ def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, b
     if is_frame(data):
         if not len(data):
             raise DataError("expected a table, a list or a file, got a table without rows", path=path.name)
-        for name in columns[1:]:
+        for name in (*columns[1:], "unique_id"):
             if name in getattr(data, "columns", ()) and getattr(data[name], "dtype", "") == "object":
                 _check_one_meaning(path.name, name, data[name])
         return path.with_suffix(".csv"), as_csv(data).encode()

@@ -206,7 +206,11 @@ def search_of(opened: LoadedRun) -> SearchSettings | None:
     return found if isinstance(found, SearchSettings) else None
 
 
-def check_search(opened: LoadedRun, to: str, own: Collection[str] = ()) -> list[str]:
+LINES = ("max_lines",)
+"""What an engine is not told: it ends an answer at the first line end."""
+
+
+def check_search(opened: LoadedRun, to: str, own: Collection[str] = LINES) -> list[str]:
     """Lines of the report on settings that a program does in its own way.
 
     Args:
@@ -225,7 +229,8 @@ def check_search(opened: LoadedRun, to: str, own: Collection[str] = ()) -> list[
                 f"remove it from {opened.path / 'recipe.yaml'}"
             )
     named = [one.name for one in lacking if one.name in own or _acts(one.default)]
-    said = ", ".join(f"{name} {getattr(how, name)}" for name in named)
+    ends = " (it ends an answer at the first line end)"
+    said = ", ".join(f"{name} {getattr(how, name)}{ends if name in LINES else ''}" for name in named)
     return [f"in the program's own way, not as in weft predict: {said}"] if said else []
 
 

@@ -137,13 +137,15 @@ class Evaluation(ABC):
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def frame(self) -> "pd.DataFrame":
-        """The scores as a DataFrame, a row for each by name.
+        """The scores as a DataFrame, a row for each by name; printed, it is the report of `weft evaluate`.
 
         Columns: value, low and high (the interval), size (items), higher_is_better, one for each baseline,
         and signature.
         """
         library("pandas", "pandas", "a DataFrame of scores")
         import pandas as pd
+
+        from weft.tasks.score_table import ScoreTable
 
         rows = {}
         for one in self.scores:
@@ -152,7 +154,10 @@ class Evaluation(ABC):
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("score")
         first = [name for name in ("value", "low", "high", "size", "higher_is_better") if name in table]
         rest = [name for name in table if name not in (*first, "signature")]
-        return table[[*first, *rest, "signature"]]
+        whole = ScoreTable(table[[*first, *rest, "signature"]])
+        parts = [self.title, *report(self.scores), *self.notes(), self.scores[0].verdict()]
+        whole.attrs["report"] = "\n".join(parts)
+        return whole
 
     def notes(self) -> Sequence[str]:
         """What a reader of these scores must know, below them."""

@@ -483,13 +483,17 @@ class Predictor(ABC, Generic[In]):
         """
         if data is not None and split != "test":
             raise ConfigError(f"evaluate: split={split!r} is of the recipe's own data; leave it out, or data")
+        self._evaluated = self._scored(data, split).frame()
+        return self._evaluated
+
+    def _scored(self, data: Any, split: Literal["test", "valid"] = "test") -> "Evaluation":
+        """The evaluation of data, or of a split of the recipe's; its cautions are warnings."""
         run = self._run("evaluate")
         with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
             found = run.evaluate(split=split, data=file)
         for line in found.cautions():
             caution(line)
-        self._evaluated = found.frame()
-        return self._evaluated
+        return found
 
     def _repr_html_(self) -> str:
         """What a notebook shows: run, task and labels, and the scores of the last `evaluate`."""
@@ -512,10 +516,11 @@ class Predictor(ABC, Generic[In]):
         return (self._run("recipe").path / "recipe.yaml").read_text("utf-8")
 
     def plot(self, raw: Any = None) -> "Figure":
-        """The picture of an answer, such as a forecast with its past; or the curves of the training.
+        """The picture of an answer or of scores; or the curves of the training.
 
         Args:
-            raw: one input, see `predict`; None for the curves of the training.
+            raw: one input, see `predict`, for its answer, such as a forecast with its past; several, as
+                `evaluate` takes them, for their scores, such as a confusion matrix; None for the curves.
 
         Raises:
             ConfigError: answers of this task have no picture, or `weft.load` did not make this predictor.
@@ -528,6 +533,8 @@ class Predictor(ABC, Generic[In]):
 
         if raw is None:
             return for_notebook(self._inspector().curves_of(self._run("plot")))
+        if not self.is_one(raw):
+            return for_notebook(self._scored(raw).figure(self._run("plot").path.name))
         (answer,) = succeeded(self.fresh().attempts([self.parse(raw, Place("input"))]))
         if (figure := answer.figure()) is None:
             raise ConfigError("plot: an answer of this task has no picture; plot() has the training's curves")
@@ -557,8 +564,9 @@ class Predictor(ABC, Generic[In]):
         if not isinstance(folder, str | Path):
             raise ConfigError(f"save: expected a folder, got {kind_of(folder)}")
         run, to = self._run("save"), Path(folder)
-        if to.exists() and any(to.iterdir()):
-            raise ConfigError(f"{to}: expected a new folder, got one with files; choose another")
+        if to.exists() and (not to.is_dir() or any(to.iterdir())):
+            what = "one with files" if to.is_dir() else "a file"
+            raise ConfigError(f"{to}: expected a new folder, got {what}; choose another")
         to.mkdir(parents=True, exist_ok=True)
         for file in run.path.iterdir():
             if file.is_dir() and file.name not in UNSAVED:

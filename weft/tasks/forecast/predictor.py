@@ -215,8 +215,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: the table cannot be read, or a series is too short.
         """
         forecaster = self.forecaster
+        raw = self._timed(raw)
         if is_frame(raw):
-            raw = self._timed(raw)
             with TemporaryDirectory() as folder, given_as_file(raw, Path(folder), str(place)) as file:
                 asked = SeriesInput(
                     forecaster.chosen(forecaster.data.table(file, forecaster.about), self._only)
@@ -230,8 +230,20 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             asked = SeriesInput(forecaster.chosen(table, self._only))
         return self._checked(asked, place)
 
+    def _series(self, data: Any) -> Any:
+        """An array [T, N] as a table, and one [T, 1] as a series, as `weft.fit` reads them."""
+        if not isinstance(data, np.ndarray) or data.ndim != 2:
+            return data
+        names = [f"y{n + 1}" for n in range(data.shape[1])]
+        if len(names) == 1 or names != [*self.forecaster.about["names"]]:
+            return data[:, 0] if len(names) == 1 else data
+        import pandas as pd
+
+        return pd.DataFrame(data, columns=names)
+
     def _timed(self, data: Any) -> Any:
         """A table in the order of its times; what is assumed about their zone is said."""
+        data = self._series(data)
         zone, given, text = self.forecaster.data.zone, zone_of(data), ""
         if zone is not None and given is None and is_frame(data):
             text = f"times without a zone were read as those of {zone}, the zone of the training"
@@ -241,11 +253,11 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             caution(text)
         return by_time(data)
 
-    def plot(self, raw: Any = None, *, series: str | Sequence[str] = ()) -> "Figure":
+    def plot(self, raw: Any = None, *, series: str | int | Sequence[str | int] = ()) -> "Figure":
         """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
         other = copy.copy(self)
-        other._only = [series] if isinstance(series, str) else series
-        return predictor.Predictor.plot(other, raw)
+        other._only = [*map(str, [series] if isinstance(series, str | int) else series)]
+        return predictor.Predictor.plot(other, self._series(raw))
 
     def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
         return super().evaluate(self._timed(data), split=split)
@@ -257,15 +269,17 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
                 raise place.refuse(why)
         return asked
 
-    def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[SeriesInput]]:
-        forecaster, place = self.forecaster, Place(name_of(source))
+    def inputs(self, source: Path | BinaryIO | None) -> Iterator[ParsedInput[SeriesInput]]:
+        """The series of a file, or of the recipe's data."""
+        forecaster = self.forecaster
+        place = Place(forecaster.data.name if source is None else name_of(source))
         if self._scores and not forecaster.model.has_quantiles:
             raise ConfigError(
                 "--scores: a point forecast has no quantiles; calibrate it with --set conformal=true, or "
                 "train with the head normal, student or quantile"
             )
         data, about = forecaster.data, forecaster.about
-        if not isinstance(source, Path):
+        if source is not None and not isinstance(source, Path):
             yield from self.each_input(source)
             return
         table = data.table(source, about)
@@ -336,14 +350,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     ) -> list[float]: ...
 
     @overload
-    def predict(self, raw: "pd.DataFrame | pd.Series | str | Path") -> "pd.DataFrame": ...
+    def predict(self, raw: "pd.DataFrame | pd.Series | str | Path | None" = None) -> "pd.DataFrame": ...
 
     @overload
     def predict(self, raw: "Sequence[Sequence[float]]") -> AnswerList[list[float]]: ...
 
     def predict(
         self,
-        raw: Any,
+        raw: Any = None,
         name: str | None = None,
         *,
         known: Mapping[str, Sequence[float]] = {},
@@ -355,6 +369,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             raw: a DataFrame, a Series or a file, as `weft predict` reads them: columns of series, or
                 `unique_id`, time and value; or the values of one series, at least `lookback`, oldest first.
                 A list of numbers is one series; a list of such lists, of Series or of DataFrames is many.
+                None continues the recipe's own data.
             name: of a series of values, as in training; None uses the scale of the first series.
             known: covariates of values that are known in advance, by name, with `horizon` values more than
                 `raw`.
@@ -368,7 +383,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             DataError: too few values, or covariates that are missing, too few or too many.
             ConfigError: the model requires dates or other series; give it a table.
         """
-        if isinstance(raw, str | Path) or is_frame(raw):
+        raw = self._series(raw)
+        if raw is None or isinstance(raw, str | Path) or is_frame(raw):
             return self._table(raw)
         if not self.is_one(raw):
             return self.predict_all(raw)
@@ -379,14 +395,16 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     def _table(self, raw: Any) -> "pd.DataFrame":
         import pandas as pd
 
-        if isinstance(raw, str | Path):
-            given = list(self.inputs(Path(raw)))
+        if not is_frame(raw):
+            given = list(self.inputs(None if raw is None else Path(raw)))
             values = [one.value for one in given if isinstance(one.value, SeriesInput)]
             for one in given:
                 if not isinstance(one.value, SeriesInput):
                     caution(one.place.why(one.value))
         else:
             values = [self.parse(raw, Place("input"))]
+        for note in self.forecaster.remarks([one for asked in values for one in asked.series]):
+            caution(note)
         answers = self.fresh().answers(values)
         return pd.concat(map(self.value, answers), ignore_index=True)
 

@@ -51,7 +51,7 @@ class LanguageDecoding(SearchSettings):
     )
     max_lines: OneOrMore = setting(
         1,
-        "Line ends after which writing stops.",
+        "Line ends after which writing stops, if max_tokens does not end it before.",
         programs={**GRAPHS, "ctranslate2": (1,), "huggingface": (1,)},
     )
     stop: tuple[str, ...] = setting((), "Texts before which writing stops.", programs=GRAPHS)
