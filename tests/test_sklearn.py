@@ -12,6 +12,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -125,3 +126,9 @@ def test_scikit_learn_checks_what_fits_its_inputs(kind: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that no table of numbers is tried
         check_estimator(kind())
+
+
+@pytest.mark.parametrize("one", [Classifier(), Tagger(), Forecaster(horizon=2)])
+def test_nothing_is_predicted_before_a_fit(one: Any) -> None:
+    with pytest.raises(NotFittedError):
+        one.predict(["x"])

@@ -103,7 +103,8 @@ class Classifier(ClassifierMixin, _Fitted):
 
     def predict(self, X: Sequence[str]) -> np.ndarray:
         """The most probable class of each text [N]."""
-        return self.classes_[self.predict_proba(X).argmax(1)]  # type: ignore[no-any-return]
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]  # type: ignore[no-any-return]
 
 
 class Tagger(_Fitted):

@@ -1,6 +1,7 @@
 """`training.refit` by the command: the model has seen the validation texts, and everything says so."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def test_the_validation_texts_are_no_test_any_more(solved: Path) -> None:
     assert "accuracy 1" in weft("evaluate", solved).out
     assert "training.refit" in weft("show", solved).out
     assert "trained again" in (solved / "README.md").read_text()
+
+
+def test_no_test_part_is_not_answered_with_the_validation_part(solved: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(solved, tmp_path / "run")
+    recipe = run / "recipe.yaml"
+    lines = [line for line in recipe.read_text().splitlines() if not line.startswith("  test:")]
+    recipe.write_text("\n".join(lines) + "\n")
+    said = refused(weft("evaluate", run))
+    assert "--data FILE; weft show" in said and "--split" not in said
 
 
 def test_baselines_have_the_examples_that_the_model_had(tmp_path: Path) -> None:

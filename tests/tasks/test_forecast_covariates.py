@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -70,6 +71,12 @@ def test_every_way_to_give_the_future_gives_the_same_forecast(run: Path, tmp_pat
         past={"weather": [float(row["weather"]) for row in table[:150]]},
     )
     np.testing.assert_allclose(got, want, rtol=1e-5)
+    for one, later in (
+        (past, ahead),
+        (pd.read_csv(past), pd.read_csv(ahead)),
+        (str(past), pd.read_csv(ahead)),
+    ):
+        np.testing.assert_allclose(package.load(run).predict(one, future=later).y, want, rtol=1e-5)
 
 
 def test_a_holiday_moves_its_own_day_and_no_other(run: Path, tmp_path: Path) -> None:

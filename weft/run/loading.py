@@ -45,7 +45,16 @@ class LoadedRun(NamedTuple):
                 f"their score would say nothing; weft show {seen[0]} prints the score of the model before, "
                 "and --data FILE scores other data"
             )
-        return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
+        try:
+            return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
+        except ConfigError as error:
+            without, advice, _ = str(error).partition(", or score the validation")
+            if not (advice and self.pipeline.refit):
+                raise
+            before = (
+                f"weft show {self.path} prints the score of the model that had not seen the validation part"
+            )
+            raise ConfigError(f"{without}; {before}") from None
 
 
 class Runs(NamedTuple):

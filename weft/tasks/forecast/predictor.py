@@ -350,7 +350,9 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     ) -> list[float]: ...
 
     @overload
-    def predict(self, raw: "pd.DataFrame | pd.Series | str | Path | None" = None) -> "pd.DataFrame": ...
+    def predict(
+        self, raw: "pd.DataFrame | pd.Series | str | Path | None" = None, *, future: Any = None
+    ) -> "pd.DataFrame": ...
 
     @overload
     def predict(self, raw: "Sequence[Sequence[float]]") -> AnswerList[list[float]]: ...
@@ -362,6 +364,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         *,
         known: Mapping[str, Sequence[float]] = {},
         past: Mapping[str, Sequence[float]] = {},
+        future: Any = None,
     ) -> Any:
         """The next `horizon` rows of every series of a table, or the next values of one series.
 
@@ -374,6 +377,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             known: covariates of values that are known in advance, by name, with `horizon` values more than
                 `raw`.
             past: covariates of values whose future is unknown, with as many values as `raw`.
+            future: of a table, the covariates that are known in advance, as a file or a DataFrame with the
+                times after it.
 
         Returns:
             Of a table a DataFrame with the columns unique_id, ds and y, and q0.1 and so on if the model has
@@ -384,6 +389,8 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             ConfigError: the model requires dates or other series; give it a table.
         """
         raw = self._series(raw)
+        if future is not None:
+            return self._continued(raw, future)
         if raw is None or isinstance(raw, str | Path) or is_frame(raw):
             return self._table(raw)
         if not self.is_one(raw):
@@ -391,6 +398,17 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         series = self.forecaster.of_values(raw, name, known, past)
         asked = self._checked(SeriesInput([series], plain=True), Place("input"))
         return self.value(next(self.answers([asked])))
+
+    def _continued(self, raw: Any, future: Any) -> "pd.DataFrame":
+        """The forecasts of a table, given its covariates of later times."""
+        other = copy.copy(self)
+        with (
+            TemporaryDirectory() as folder,
+            given_as_file(self._timed(raw), Path(folder), "input") as file,
+            given_as_file(self._timed(future), Path(folder), "future") as later,
+        ):
+            other._future = later
+            return other._table(file)
 
     def _table(self, raw: Any) -> "pd.DataFrame":
         import pandas as pd
