@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
+import weft as package
 from tests.commands.shell import Answer, unanswered, weft
+from tests.shared import shared_run
 from tests.tasks.every import KINDS, make_prose
 from weft.commands import bulk
+from weft.errors import DataWarning
 
 ENDS = (
     "training.max_updates=1",
@@ -208,3 +211,12 @@ def test_a_series_that_is_too_short_leaves_the_others_their_forecasts(
     assert three.out == both.out and len(three.lines) == 1 + 2 * 5
     none = written(short=3, other=4)
     assert none.code == 2 and "at least 13 rows" in none.err and not none.out
+
+
+def test_a_text_that_names_a_file_is_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\na\n")
+    model = package.load(shared_run("classify"))
+    with pytest.warns(DataWarning) as said:
+        model.predict(str(path))
+    assert "was read as a text, though it names a file" in str(said[0].message)

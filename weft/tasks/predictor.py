@@ -8,6 +8,7 @@ import copy
 import html
 import importlib
 import json
+import os
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -393,6 +394,8 @@ class Predictor(ABC, Generic[In]):
         """
         if not self.is_one(raw):
             return self.predict_all(raw)
+        if self.reads == "text" and isinstance(raw, str) and Path(raw).suffix and os.path.isfile(raw):
+            caution(f"{raw!r} was read as a text, though it names a file; give what is in it")
         remarks, value = Remarks(), self.parse(raw, Place("input"))
         (answer,) = succeeded(self.fresh().attempts([value]))
         self._see(remarks, Place("input"), value, answer)

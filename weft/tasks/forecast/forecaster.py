@@ -317,7 +317,7 @@ class SeriesForecaster:
         raise DataError(
             f"{_called(one)}: expected {', '.join(names)} for the {plural(len(times), 'row')} to forecast "
             f"({first} to {last}), {len(missing)} are missing ({several}); add rows with an empty target at "
-            "the end of the table, or give a table of the future (--future FILE)"
+            "the end of the table, or give a table of the future (--future FILE, in Python future=)"
         )
 
 
