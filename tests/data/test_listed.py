@@ -71,6 +71,19 @@ def test_records_have_the_columns_of_a_table(tmp_path: Path) -> None:
     assert read_captions(tmp_path / "x.jsonl") == read_captions(tmp_path / "x.csv")
 
 
+def test_a_list_of_common_voice_is_no_table_of_texts_by_speaker(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    rows = ["client_id\tpath\tsentence\tup_votes\tlocale"]
+    for number in range(20):
+        soundfile.write(
+            tmp_path / "clips" / f"{number}.wav", np.sin(np.arange(4000) * (number + 1) / 99), 8000
+        )
+        rows.append(f"s{number % 2}\t{number}.wav\tsentence {number % 5} of it\t2\thr")
+    (tmp_path / "validated.tsv").write_text("\n".join(rows) + "\n")
+    answer = weft("data", "check", tmp_path / "validated.tsv")
+    assert answer.code == 0 and "20 recordings" in answer.out, answer
+
+
 def test_quotes_around_cells_are_said(tmp_path: Path) -> None:
     pictures(tmp_path)
     with pytest.warns(DataWarning, match="quotes enclose its cells"):

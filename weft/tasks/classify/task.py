@@ -698,7 +698,13 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
 
     @classmethod
     def knows(cls, file: Path) -> bool:
-        """A column of texts, and one of few classes beside it; or lines that begin with `__label__`."""
+        """A column of texts with one of few classes, and no recordings; or lines with `__label__`."""
+        from weft.data.audio import SPOKEN
+        from weft.data.listed import lists_files
+
+        with suppress(DataError, ConfigError):
+            if lists_files(file, SPOKEN):  # with the class of each speaker
+                return False
         return holds_texts(file)
 
     @classmethod
