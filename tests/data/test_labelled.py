@@ -135,7 +135,8 @@ def test_several_columns_are_one_text_in_every_command(
     read = said(path, text=["subject", "body"], label="queue")
     assert read == [(kind, f"{a} ␞ {b}") for kind, a, b in ROWS[:-1]] + [("ship", f" ␞ {ROWS[-1][2]}")]
     named = ("--text", "subject", "--text", "body")
-    assert f"{path}: 60 texts" in weft("data", "check", path, *named, "--label", "queue").lines
+    checked = weft("data", "check", path, *named, "--label", "queue").lines
+    assert f"{path}: 60 texts" in checked and "columns 'subject' and 'body' are read" in "".join(checked)
     began = weft("init", "classify", path, *named, code=0)
     assert (
         "columns 'subject' and 'body' are read as the text, joined, and 'queue' as its class"

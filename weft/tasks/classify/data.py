@@ -412,14 +412,15 @@ def columns(
         return named._replace(
             note=f"{path}: no header, so the first column is read as the class of the second"
         )
-    shown = " and ".join(map(repr, guess.texts))
-    read = (
-        f"columns {shown} are read as the text, joined,"
-        if len(guess.texts) > 1
-        else f"column {shown} is read as the text"
-    )
-    note = f"{path}: {read} and {guess.label!r} as its class; --text and --label name others"
+    note = f"{path}: {read_as(guess.texts, guess.label)}; --text and --label name others"
     return NamedColumns(_one(guess.texts), guess.label, note)
+
+
+def read_as(texts: Sequence[str], label: str) -> str:
+    """What the columns of a table are read as."""
+    shown = " and ".join(map(repr, texts))
+    read = f"columns {shown} are" if len(texts) > 1 else f"column {shown} is"
+    return f"{read} read as the text{', joined,' if len(texts) > 1 else ''} and {label!r} as its class"
 
 
 def _one(texts: Sequence[str]) -> str | list[str]:

@@ -17,7 +17,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.guess import holds_texts
-from weft.data.labelled import LabelledExample
+from weft.data.labelled import LabelledExample, text_columns
 from weft.data.report import Report
 from weft.data.several import called
 from weft.data.tables import is_table
@@ -36,7 +36,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.store.digests import WHOLE
-from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of
+from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of, read_as
 from weft.tasks.classify.evaluation import (
     LabelEvaluation,
     SeveralEvaluation,
@@ -715,6 +715,6 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         with suppress(DataError, ConfigError):  # the check names it
             text, label, *notes = columns(files[0], text, label, form.get("encoding", "utf-8"))
             if is_table(files[0]) and not any(notes):
-                notes = [f"{files[0]}: column {text!r} is read as the text and {label!r} as its class"]
+                notes = [f"{files[0]}: {read_as(text_columns(text), label)}"]
         report = check_labels(files, text=text or "text", label=label or "label", **form)
         return report._replace(notes=(*filter(None, notes), *report.notes))
