@@ -73,6 +73,7 @@ class PublicNames(Directive):
     def run(self) -> list[nodes.Node]:
         """The list."""
         (package,) = self.arguments
+        self.state.document.settings.env.note_reread()  # names may go without a change of the page
         lines = []
         for name, (home, original) in sorted(lazy.names(package).items()):
             inside = home == package  # a package
