@@ -97,8 +97,8 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     assert weft("predict", "run", name).lines == weft("predict", "run", "in.txt").lines
     assert weft("predict", "run", stdin=Path(name).read_bytes()).out == weft("predict", "run", name).out
     said = refused(weft("predict", "run", name, "--output", "out.xlsx"))
-    assert "out.xlsx: answers are written as text, not as a workbook" in said
-    assert "written as CSV; name it .csv" in refused(weft("predict", "run", name, "--output", "out.tsf"))
+    assert "out.xlsx: answers are written as text, not as .xlsx" in said
+    assert "not as .tsf; name it .csv" in refused(weft("predict", "run", name, "--output", "out.tsf"))
 
 
 def test_languages_and_sides_are_found_by_their_names(

@@ -130,6 +130,13 @@ def test_every_check_has_an_exercise_and_an_answer() -> None:
     assert list(answers()) == list(EXERCISES)
 
 
+def test_a_word_is_translated_where_it_stands_and_not_in_a_name_before(notebooks: ModuleType) -> None:
+    page = notebooks.Page("course/elman", language="hr")
+    (shape,) = (said for key, said in page.words.items() if key == "shape")
+    text = "```{diagram} task-shapes\n```\n\n| shape |\n|---|\n"
+    assert page.translated(text) == text.replace("| shape |", f"| {shape} |")
+
+
 @pytest.mark.parametrize("language", ["es", "hr", "pl", "ru"])
 def test_a_notebook_speaks_the_language_of_its_page(notebooks: ModuleType, language: str) -> None:
     name, found = "course/attention", []

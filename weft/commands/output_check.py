@@ -115,10 +115,9 @@ def _paths(param: click.Parameter, value: Any) -> Iterator[Path]:
 def _check_place(path: Path) -> None:
     if files.is_dir(path):
         raise DataError("expected a file, got a directory; name a file in it", path=path)
-    if path.suffix.lower() in WORKBOOKS:
-        raise DataError("answers are written as text, not as a workbook; name it .csv or .txt", path=path)
-    if path.suffix.lower() == ".tsf":
-        raise DataError("forecasts are written as CSV; name it .csv", path=path)
+    ending = path.suffix.lower()
+    if ending in (*WORKBOOKS, ".tsf"):
+        raise DataError(f"answers are written as text, not as {ending}; name it .csv or .txt", path=path)
     if not files.is_dir(path.absolute().parent):
         raise DataError(f"no such directory {path.parent}; create it, or choose another name", path=path)
 
