@@ -353,6 +353,7 @@ def test_models_and_recipes_are_compared(tmp_path: Path) -> None:
     assert "two" in repr(found) and "four" in repr(found)
 
 
+@pytest.mark.slow
 def test_the_model_of_a_trial_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
