@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import coupled, equations, linear
@@ -10,7 +10,7 @@ from weft.probe import watching
 from weft.shapes import check_choice
 
 
-class Coupled(Cell):
+class Coupled(VectorCell):
     """f, o = sigmoid(W h_{t-1} + W x_t + b), c_t = f c_{t-1} + (1 - f) c^, h_t = o tanh(c_t).
 
     Args:
@@ -35,6 +35,8 @@ class Coupled(Cell):
         torch.Size([2, 7, 5])
     """
 
+    vectors = 2
+
     def __init__(
         self,
         in_size: int,
@@ -53,11 +55,6 @@ class Coupled(Cell):
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=3), GateNorm(size, gates=3)
         self.norm_c = GateNorm(size) if normalised else nn.Identity()
-
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, c = state

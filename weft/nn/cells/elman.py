@@ -3,14 +3,14 @@
 from torch import Tensor, nn
 
 from weft.nn.activations import Recurrent, activate, modrelu, pieces
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import Start, recurrent_weights, rotations_
 from weft.nn.ops import elman, linear
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
 
-class Elman(Cell):
+class Elman(VectorCell):
     """h_t = g(W_xh x_t + W_hh h_{t-1} + b_h), y_t = h_t.
 
     Args:
@@ -51,10 +51,6 @@ class Elman(Cell):
         elif weights == "rotations":
             for piece in self.weight_h.data.split(size):
                 rotations_(piece)
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         inside = self.activation == "modrelu"

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, triton_asked, triton_layer
@@ -15,7 +15,7 @@ from weft.shapes import check_choice
 Reset = Literal["after", "before"]
 
 
-class GRU(Cell):
+class GRU(VectorCell):
     """u, r = sigmoid(W h_{t-1} + W x_t + b), h_t = u h_{t-1} + (1 - u) h^.
 
     reset = "after" (torch, cuDNN): h^ = tanh(W_x x_t + b_x + r (W_h h_{t-1} + b_h)).
@@ -69,10 +69,6 @@ class GRU(Cell):
         self.norm_x = GateNorm(size, gates=3) if normalised else nn.Identity()
         self.norm_h = GateNorm(size, gates=2) if normalised else nn.Identity()
         self.norm_n = GateNorm(size) if normalised else nn.Identity()
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         return self._step(x, state[0], state[0])

@@ -45,6 +45,7 @@ class LocalAttention(Cell):
 
     multiplies = False
     bridges = False
+    keeps_output = True
 
     def __init__(
         self,
@@ -82,14 +83,6 @@ class LocalAttention(Cell):
             like.new_zeros(rows, before, wide),
             like.new_zeros(rows, before),
         )
-
-    def carried(self, state: State) -> tuple[Tensor, ...]:
-        """Keys and values, and whether they are real."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """(zeros, keys and values, whether real)."""
-        return carried[0].new_zeros(carried[0].shape[0], self.size), *carried  # type: ignore[return-value]
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, state = self._attended(x[:, None], state, None)

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, triton_asked, triton_layer
 from weft.probe import watching
@@ -14,7 +14,7 @@ from weft.shapes import check_choice
 Candidate = Literal["tanh", "sigmoid"]
 
 
-class LSTM(Cell):
+class LSTM(VectorCell):
     """i, f, o = sigmoid(W h_{t-1} + W x_t + b), c^ = tanh(...), c_t = f c_{t-1} + i c^, h_t = o tanh(c_t).
 
     Args:
@@ -43,6 +43,8 @@ class LSTM(Cell):
         (torch.Size([2, 7, 5]), torch.Size([2, 5]))
     """
 
+    vectors = 2
+
     def __init__(
         self,
         in_size: int,
@@ -67,11 +69,6 @@ class LSTM(Cell):
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=gates), GateNorm(size, gates=gates)
             self.norm_c = GateNorm(size)
-
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, c = state

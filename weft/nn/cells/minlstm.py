@@ -2,13 +2,13 @@
 
 from torch import Tensor
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import light, linear, log_odds
 from weft.probe import record, watching
 
 
-class MinLSTM(Cell):
+class MinLSTM(VectorCell):
     """f', i' = sigmoid(W x_t + b), f = f'/(f'+i'), i = i'/(f'+i'), h^ = W x_t + b, h_t = f h_{t-1} + i h^.
 
     Args:
@@ -33,10 +33,6 @@ class MinLSTM(Cell):
         super().__init__(in_size, size)
         self.weight_x, self.bias = input_weights(in_size, size, gates=3)
         self.bias.data[:size] = forget_bias
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         f, i, candidate = self._gates(x)

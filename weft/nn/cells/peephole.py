@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import Norms, Recurrence, equations, linear, peephole, triton_asked, triton_layer
@@ -17,7 +17,7 @@ Form = Literal["diagonal", "full"]
 Gate = Literal["input", "forget", "output"]
 
 
-class Peephole(Cell):
+class Peephole(VectorCell):
     """The LSTM (lstm.py) with p_i, p_f and p_o added inside its gates' sigmoids.
 
     form = "diagonal": p_i = w_i c_{t-1}, p_f = w_f c_{t-1}, p_o = w_o c_t, elementwise (Gers 2000).
@@ -46,6 +46,8 @@ class Peephole(Cell):
         >>> y.shape, cell.weight_c.shape
         (torch.Size([2, 7, 5]), torch.Size([5, 5]))
     """
+
+    vectors = 2
 
     def __init__(
         self,
@@ -76,11 +78,6 @@ class Peephole(Cell):
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=4), GateNorm(size, gates=4)
         self.norm_c = GateNorm(size) if normalised else nn.Identity()
-
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, before = state
