@@ -59,6 +59,14 @@ def record(name: str, tensor: Tensor) -> None:
         seen[name].append(tensor)
 
 
+def record_all(**tensors: Tensor | None) -> None:
+    """Add each tensor to the open probe under its name, if there is one; None is left out."""
+    if watching():
+        for name, tensor in tensors.items():
+            if tensor is not None:
+                record(name, tensor)
+
+
 def watching() -> bool:
     """Whether a probe is open, to skip computations that only figures need."""
     if _seen.get() is None:

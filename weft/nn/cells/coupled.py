@@ -6,7 +6,7 @@ from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import coupled, equations, linear
-from weft.probe import watching
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 
@@ -64,7 +64,7 @@ class Coupled(VectorCell):
             energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
         new = equations.coupled(*energy.chunk(3, -1), c, activation=self.candidate, norm=self.norm_c)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
     def run(

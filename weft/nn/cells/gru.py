@@ -9,7 +9,7 @@ from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, triton_asked, triton_layer
-from weft.probe import watching
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 Reset = Literal["after", "before"]
@@ -93,7 +93,7 @@ class GRU(VectorCell):
 
         new = equations.gru(gates + self.norm_h(gates_h), n_x, inner, h, activation=self.candidate)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden,)
 
     def step_weights(self) -> Gates | None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, triton_asked, triton_layer
-from weft.probe import watching
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 Candidate = Literal["tanh", "sigmoid"]
@@ -80,7 +80,7 @@ class LSTM(VectorCell):
         norm = self.norm_c if self.normalised else None
         new = equations.lstm(i, f, *gates, c, activation=self.candidate, norm=norm)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
     def step_weights(self) -> Gates | None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.ops import Decayed, MatrixRecurrence, widened
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record, record_all, watching
 from weft.setting_types import Count, Size
 from weft.tree import State
 
@@ -111,9 +111,7 @@ class MatrixCell(Cell):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, after = self._through(x[:, None], state, None, at_once=False)
-        if watching():
-            record("hidden", y[:, 0])
-            record("state", after[1])
+        record_all(hidden=y[:, 0], state=after[1])
         return y[:, 0], after
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:

@@ -5,7 +5,7 @@ from torch import Tensor
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
 class MinGRU(VectorCell):
@@ -37,9 +37,7 @@ class MinGRU(VectorCell):
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         u, candidate = self._gates(x)
         h = u * state[0] + (1 - u) * candidate
-        if watching():
-            for name, value in (("update_gate", u), ("candidate", candidate), ("hidden", h)):
-                record(name, value)
+        record_all(update_gate=u, candidate=candidate, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

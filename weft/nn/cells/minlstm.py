@@ -5,7 +5,7 @@ from torch import Tensor
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import light, linear, log_odds
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
 class MinLSTM(VectorCell):
@@ -37,14 +37,7 @@ class MinLSTM(VectorCell):
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         f, i, candidate = self._gates(x)
         h = f * state[0] + i * candidate
-        if watching():
-            for name, value in (
-                ("forget_gate", f),
-                ("input_gate", i),
-                ("candidate", candidate),
-                ("hidden", h),
-            ):
-                record(name, value)
+        record_all(forget_gate=f, input_gate=i, candidate=candidate, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

@@ -10,7 +10,7 @@ from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.ops import Norms, Recurrence, equations, linear, peephole, triton_asked, triton_layer
-from weft.probe import watching
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 Form = Literal["diagonal", "full"]
@@ -94,7 +94,7 @@ class Peephole(VectorCell):
             i, f, candidate, o, before, activation=self.candidate, peep=peep, norm=self.norm_c
         )
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
     def run(

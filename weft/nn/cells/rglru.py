@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.headwise import Headwise
 from weft.nn.ops import Linear, recur
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count
 
 SHARPNESS = 8.0
@@ -47,9 +47,7 @@ class RGLRU(VectorCell):
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         a, entering, i = self._gates(x)
         h = a * state[0] + entering
-        if watching():
-            for name, value in (("forget_gate", a), ("input_gate", i), ("hidden", h)):
-                record(name, value)
+        record_all(forget_gate=a, input_gate=i, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import hold_last, light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
 class SRU(VectorCell):
@@ -52,15 +52,7 @@ class SRU(VectorCell):
         f, r = f.sigmoid(), r.sigmoid()
         c = f * c + (1 - f) * candidate
         h = r * c + (1 - r) * past
-        if watching():
-            for name, value in (
-                ("forget_gate", f),
-                ("output_gate", r),
-                ("candidate", candidate),
-                ("cell", c),
-            ):
-                record(name, value)
-            record("hidden", h)
+        record_all(forget_gate=f, output_gate=r, candidate=candidate, cell=c, hidden=h)
         return h, (h, c)
 
     def run(

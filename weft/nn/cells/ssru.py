@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import Gates, light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
 class SSRU(VectorCell):
@@ -44,9 +44,7 @@ class SSRU(VectorCell):
         f = f.sigmoid()
         c = f * state[0] + (1 - f) * candidate
         h = torch.relu(c)
-        if watching():
-            for name, value in (("forget_gate", f), ("candidate", candidate), ("cell", c), ("hidden", h)):
-                record(name, value)
+        record_all(forget_gate=f, candidate=candidate, cell=c, hidden=h)
         return h, (c,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear
-from weft.probe import record, watching
+from weft.probe import record_all
 
 EPSILON = 1e-10  # inside the square root of |z|, whose slope at 0 is infinite
 
@@ -61,8 +61,7 @@ class Unitary(VectorCell):
         scale = torch.relu(length + self.bias) / length
         state = ((real * scale).to(self.bias.dtype), (imaginary * scale).to(self.bias.dtype))
         y = self.shown(state)
-        if watching():
-            record("hidden", y)
+        record_all(hidden=y)
         return y, state
 
     def turned(self, h: Tensor) -> Tensor:
