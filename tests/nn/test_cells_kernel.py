@@ -15,7 +15,8 @@ from weft.native import jobs
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import layer
 from weft.nn.kernels.cells.compiled import sort
-from weft.nn.kernels.cells.layer import ELMAN_CELLS, coupled, elman, gru, lstm, peephole
+from weft.nn.kernels.cells.form import ELMAN_CELLS
+from weft.nn.kernels.cells.layer import LayerInput, run_layer
 from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
 
@@ -30,14 +31,12 @@ Call = Callable[..., Any]
 
 
 def call(cell: str, given: list[Tensor], mask: Tensor | None, way: Any) -> tuple[Tensor, ...]:
-    functions: dict[str, Call] = {"lstm": lstm, "peephole": peephole, "coupled": coupled, "gru": gru}
+    x, *states, weight_x, weight_h, bias = given[: 5 + (cell in WITH_C)]
+    extra = given[len(states) + 4 :] or [None]
+    states = states if cell in WITH_C else [*states, None]
     with choice.use(cells=way):
-        if cell in ELMAN_CELLS.values():
-            activation = next(name for name, ours in ELMAN_CELLS.items() if ours == cell)
-            return elman(*given, activation, mask)
-        if cell == "gru_before":
-            return gru(*given, None, mask)
-        return functions[cell](*given, mask)
+        found = run_layer(cell, LayerInput(x, *states, weight_x, weight_h, bias, *extra, mask))
+    return found if cell in WITH_C else found[:2]
 
 
 def inputs(cell: str, shape: tuple[int, int, int, int], dtype: torch.dtype) -> list[Tensor]:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from weft.nn.activations import Recurrent, activate, modrelu, pieces
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import Start, recurrent_weights, rotations_
-from weft.nn.ops import elman, linear
+from weft.nn.ops import ELMAN_CELLS, LayerInput, linear, run_layer
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
@@ -63,5 +63,6 @@ class Elman(VectorCell):
         """All steps, with the kernel if it supports the activation."""
         if self.activation == "maxout" or watching():
             return super().run(x, state, mask)
-        y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)
+        given = LayerInput(x, state[0], None, self.weight_x, self.weight_h, self.bias, None, mask)
+        y, h, _ = run_layer(ELMAN_CELLS[self.activation], given)
         return y, (h,)

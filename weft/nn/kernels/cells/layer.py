@@ -1,4 +1,4 @@
-"""Recurrent layers as functions: an LSTM, GRU, Elman network and their kin over all time steps.
+"""Recurrent layers over all time steps: an LSTM, GRU, Elman network and their kin.
 
 A layer is computed by one of several ways; choice.py has the rule, and the plain twin of each is the loop
 over its cell's `step`:
@@ -23,12 +23,10 @@ from weft import native
 from weft.native import jobs
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, operations, steps
-from weft.nn.kernels.cells.form import ACTIVATIONS, FORMS, LayerInput, Norms, Operation, Recurrence, Result
+from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Operation, Recurrence, Result
 from weft.nn.kernels.linear import linear, opened
 from weft.nn.padding import inspectable
 from weft.probe import exporting, mapped, traced
-
-__all__ = ["LayerInput", "coupled", "elman", "gru", "lstm", "peephole", "run", "skips_padding"]
 
 COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "tiles": "tiles"}
 """The ways in compiled code, and the kind of products that each computes with."""
@@ -44,82 +42,7 @@ OPERATIONS: Mapping[str, Operation] = {
 """The cells for which there is something faster than the loop on every device."""
 
 
-def lstm(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates in torch's order i, f, g (candidate), o."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("lstm", given)  # type: ignore[return-value]
-
-
-def gru(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    bias_n: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Gates in torch's order r, u (torch's z), n (candidate)."""
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
-    return run("gru_before" if bias_n is None else "gru", given)[:2]
-
-
-ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
-"""The name of an Elman cell in the kernels, by its activation."""
-
-
-def elman(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    activation: str,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead."""
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
-    return run(ELMAN_CELLS[activation], given)[:2]
-
-
-def coupled(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked f, candidate, o."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("coupled", given)  # type: ignore[return-value]
-
-
-def peephole(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    weight_c: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
-    return run("peephole", given)  # type: ignore[return-value]
-
-
-def run(cell: str, given: LayerInput) -> Result:
+def run_layer(cell: str, given: LayerInput) -> Result:
     """A layer of a cell, one of FORMS (form.py)."""
     if exporting():
         return exported(cell, given) if cell in OPERATORS else steps.run(cell, given)
@@ -284,7 +207,7 @@ def recurrent_layer(
     old = c if FORMS[cell].kind in ("lstm", "coupled") else None
     given = LayerInput(x, h, old, weight_x, weight_h, bias, extra, steps_ < lengths[:, None])
     with torch.no_grad():
-        y, h, last = run(cell, given)
+        y, h, last = run_layer(cell, given)
     return y, h.clone(), c.clone() if last is None else last.clone()
 
 
