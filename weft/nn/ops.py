@@ -26,7 +26,6 @@ from weft.nn.kernels.cells.form import Gates as Gates
 from weft.nn.kernels.cells.form import LayerInput as LayerInput
 from weft.nn.kernels.cells.form import Norms as Norms
 from weft.nn.kernels.cells.layer import run_layer as run_layer
-from weft.nn.kernels.cells.layer import skips_padding as skips_padding
 from weft.nn.kernels.cells.layer import triton_asked as triton_asked
 from weft.nn.kernels.cells.layer import triton_layer as triton_layer
 from weft.nn.kernels.cells.operations import HOLD as HOLD
@@ -34,6 +33,7 @@ from weft.nn.kernels.cells.operations import hold_last as hold_last
 from weft.nn.kernels.cells.operations import shown_last as shown_last
 from weft.nn.kernels.cells.operations import torch_lstm as torch_lstm
 from weft.nn.kernels.choice import forced as forced
+from weft.nn.kernels.choice import skips_padding as skips_padding
 from weft.nn.kernels.cross_entropy import IGNORED as IGNORED
 from weft.nn.kernels.cross_entropy import cross_entropy as cross_entropy
 from weft.nn.kernels.decoding import log_probabilities as log_probabilities

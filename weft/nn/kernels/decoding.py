@@ -22,7 +22,7 @@ from weft.native import pointer
 from weft.native.jobs import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, Decode, DecoderLayer, PredictJob
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.choice import compiles, in_torch, why_not_native
+from weft.nn.kernels.choice import compiles, in_torch
 from weft.nn.kernels.linear import linear, room_arguments, tiled_panel, tiled_room
 from weft.probe import edit_active, watching
 
@@ -102,14 +102,11 @@ def multiply_as(one: nn.Module, other: nn.Module) -> None:
         _int8.add(other)
 
 
-def why_not_in_search(x: Tensor) -> str:
-    """Why compiled code cannot compute a search step over x of any shape, which gives no gradients."""
-    dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
-    if x.dtype not in dtypes:
-        return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
-    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
-        return "compiled code of a search runs without gradients and without autocast"
-    return why_not_native(x, "decoding") or why_not_native(x, "cells")  # which packs the weights
+def suits_search(x: Tensor) -> bool:
+    """Whether compiled code can compute a search step over x of any shape, which gives no gradients."""
+    if torch.is_grad_enabled() or (x.dtype == torch.bfloat16 and not native.narrow()):
+        return False
+    return compiles("search", x) and native.loaded().library is not None  # which packs the weights
 
 
 def tiled(rows: int) -> bool:
@@ -191,28 +188,14 @@ def has_compiled_step(module: nn.Module) -> bool:
 
 def suits(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled step for x [N, 1, D] of a search, rather than the decoder's modules."""
-    return compiles(_why_not, x, num_heads)
+    if x.shape[1] != 1 or watching() or edit_active():
+        return False
+    return x.shape[2] // num_heads <= MOST_REGISTERS * native.loaded().width and suits_search(x)
 
 
 def suits_whole(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled layers for x [B, S, D] of an encoder, rather than its modules."""
-    return compiles(_why_not_whole, x, num_heads)
-
-
-def _why_not_whole(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] > choice.ENCODER_POSITIONS or not x.numel():
-        return f"compiled attention within a text is fast up to {choice.ENCODER_POSITIONS} positions"
-    return _why_not(x[:, :1], num_heads)
-
-
-def _why_not(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] != 1:
-        return "the compiled step takes one position at a time"
-    if watching() or edit_active():
-        return "a probe reads or changes intermediate values"
-    if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
-        return f"the compiled step takes heads of at most {MOST_REGISTERS} registers"
-    return why_not_in_search(x)
+    return 0 < x.shape[1] <= choice.ENCODER_POSITIONS and suits(x[:, :1], num_heads)
 
 
 def step(
@@ -406,7 +389,7 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     Args:
         weight: [V, D]; bias: [V].
     """
-    if not compiles(_why_not_output, h, weight, bias):
+    if not (weight.dtype == bias.dtype == h.dtype and suits_search(h)):
         # In place: a copy for the bias and a second buffer took a quarter of a search step.
         logits = linear(h, weight)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
@@ -415,8 +398,3 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     how = packing(of, weight, -(-rows // native.slabs(rows)))
     packed = kept(of, [weight], lambda how: how.panels(weight), how)
     return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
-
-
-def _why_not_output(h: Tensor, weight: Tensor, bias: Tensor) -> str:
-    same = weight.dtype == bias.dtype == h.dtype
-    return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"

@@ -23,7 +23,7 @@ from weft.native import pointer
 from weft.native.jobs import LIGHT, Light, LightBack
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import ROWS
-from weft.nn.kernels.choice import HALF, refused, runs_compiled, why_not_layer
+from weft.nn.kernels.choice import compiles, refused
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import exporting, traced
@@ -321,7 +321,7 @@ def light(
         if reason := _why_not_triton(z) if asked == "triton" else "it multiplies no matrices":
             raise refused(kind, asked, reason)
         return _triton(*given)
-    if runs_compiled(kind, why_not_layer, "light", given[1:-1], HALF):
+    if compiles("light", *given[1:-1], name=kind):
         return _native(*given)
     return by_torch(*given, loop=asked == "steps" and not traced())
 

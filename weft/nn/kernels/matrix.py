@@ -21,7 +21,7 @@ from torch import Tensor
 from weft import native
 from weft.native import jobs, pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import runs_compiled, why_not_layer
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import traced
 
@@ -354,8 +354,7 @@ def all_steps(
         if not library.why_not(asked, state, dtype):
             return library.run(asked, state, dtype)
     asked, state = widened(asked, state)
-    compilable = runs_compiled("matrix", why_not_layer, "matrix", (*asked, state))
-    return compiled(asked.terms(), state) if compilable else asked.chunks(state)
+    return compiled(asked.terms(), state) if compiles("matrix", *asked, state) else asked.chunks(state)
 
 
 def _carried(

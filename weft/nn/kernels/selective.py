@@ -13,7 +13,7 @@ from torch import Tensor
 
 from weft import native
 from weft.native import jobs, pointer
-from weft.nn.kernels.choice import HALF, runs_compiled, why_not_layer
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.twin import twin_gradients
 
 CHUNK = 16
@@ -37,7 +37,8 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
         s [B, T, E], and the last h.
     """
     given = u, dt, a, b, c, h
-    return (_native if runs_compiled("selective", _why_not_native, *given) else by_steps)(*given)
+    limit = f"compiled code has at most {MOST} states a feature, not {len(a)}" if len(a) > MOST else ""
+    return (_native if compiles("selective", *given, limit=limit) else by_steps)(*given)
 
 
 def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
@@ -60,12 +61,6 @@ def _native(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -
     wanted = torch.is_grad_enabled() and any(each.requires_grad for each in given)
     y, last = _Selective.apply(wanted, *given)
     return y, last
-
-
-def _why_not_native(*given: Tensor) -> str:
-    if len(given[2]) > MOST:
-        return f"compiled code has at most {MOST} states a feature, not {len(given[2])}"
-    return why_not_layer("selective", given, HALF)
 
 
 class _Selective(torch.autograd.Function):
