@@ -223,19 +223,13 @@ def step(
     sources = len(caches[0])
     most = -(-sources // native.slabs(sources)) * (len(x) // sources)
     found, how = packed(of, layers, last, most)
-    call = _Call(
-        form,
-        found,
-        how,
-        _with_caches(found.each, caches, source),
-        sources,
-        entries,
-        positions=entries + 1 if path is None else path.shape[1],
-        places=0 if source is None else source.layers[0][0].shape[2],
-        path=None if path is None else path.contiguous(),
-        mask=None if source is None else source.rows(),
-    )
-    return call.run(x[:, 0], most)[:, None]
+    each = _with_caches(found.each, caches, source)
+    positions = entries + 1 if path is None else path.shape[1]
+    places = 0 if source is None else source.layers[0][0].shape[2]
+    path = None if path is None else path.contiguous()
+    mask = None if source is None else source.rows()
+    sizes = sources, entries, positions, places
+    return _decode(x[:, 0], most, form, found, how, each, sizes, path, mask)[:, None]
 
 
 def whole(
@@ -246,12 +240,12 @@ def whole(
     Args:
         mask: [B, S] bool; None for no padding.
     """
-    sources, places, size = x.shape
+    sources, places, size = shape = x.shape
     rows = max(places, min(AT_ONCE, sources * places))
     found, how = packed(of, layers, last, rows)
     mask = None if mask is None else mask.contiguous()
-    call = _Call(form, found, how, found.each, sources, 0, 0, places, None, mask, whole=True)
-    return call.run(x.reshape(-1, size), rows).view(x.shape)
+    x, sizes = x.reshape(-1, size), (sources, 0, 0, places)
+    return _decode(x, rows, form, found, how, found.each, sizes, None, mask, whole=True).view(shape)
 
 
 def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: int) -> Sequence[Tensor]:
@@ -271,39 +265,39 @@ def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: 
     return whole.copy_(parts).unbind()  # so that a head reads its positions in order
 
 
-class _Call(NamedTuple):
-    """The arguments of weft_decode, as struct Decode in native/decoding.cpp has them."""
+def _decode(
+    x: Tensor,
+    most: int,
+    form: Form,
+    packed: "Packed",
+    how: Packing,
+    each: "Array[DecoderLayer]",
+    sizes: tuple[int, int, int, int],
+    path: Tensor | None,
+    mask: Tensor | None,
+    *,
+    whole: bool = False,
+) -> Tensor:
+    """x [N, D] through all layers, at most so many rows at a time; as struct Decode in native/layers.h.
 
-    form: Form
-    packed: "Packed"
-    how: Packing
-    each: "Array[DecoderLayer]"
-    sources: int
-    entries: int
-    positions: int
-    places: int
-    path: Tensor | None
-    mask: Tensor | None
-    whole: bool = False
-
-    def run(self, x: Tensor, most: int) -> Tensor:
-        """x [N, D] through all layers; `most` rows are computed at a time."""
-        (rows, size), form, packed = x.shape, self.form, self.packed
-        slabs = native.slabs(self.sources)
-        high = form.inner * (2 if form.activation == "swiglu" else 1)
-        longest = max(self.positions, self.places)
-        room = torch.empty(rows * (size + max(3 * size, high)) + slabs * longest)
-        cut = self.how.room(most, max(size, form.inner), slabs)
-        y = torch.empty(rows, size).copy_(x)
-        job = Decode(
-            len(self.each), rows, self.sources, size, form.num_heads, form.inner, self.entries,
-            self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
-            packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
-            pointer(self.path), pointer(self.mask), pointer(y), pointer(room),
-            *room_arguments(cut), KINDS[self.how.kind], self.whole, self.positions,
-        )  # fmt: skip
-        native.call("weft_decode", job)
-        return y.to(x.dtype)
+    Args:
+        sizes: sources, entries, positions and places.
+    """
+    (rows, size), (sources, entries, positions, places) = x.shape, sizes
+    slabs = native.slabs(sources)
+    high = form.inner * (2 if form.activation == "swiglu" else 1)
+    room = torch.empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
+    cut = how.room(most, max(size, form.inner), slabs)
+    y = torch.empty(rows, size).copy_(x)
+    job = Decode(
+        len(each), rows, sources, size, form.num_heads, form.inner, entries,
+        positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
+        packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
+        pointer(path), pointer(mask), pointer(y), pointer(room),
+        *room_arguments(cut), KINDS[how.kind], whole, positions,
+    )  # fmt: skip
+    native.call("weft_decode", job)
+    return y.to(x.dtype)
 
 
 def packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -> "tuple[Packed, Packing]":

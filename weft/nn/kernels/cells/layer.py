@@ -22,7 +22,7 @@ from torch import Tensor
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, operations, steps
 from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Operation, Recurrence, Result
-from weft.nn.kernels.linear import linear, opened
+from weft.nn.kernels.linear import opened
 from weft.probe import exporting, traced
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -45,15 +45,9 @@ def run_layer(cell: str, given: LayerInput) -> Result:
         return OPERATIONS[cell](given)
     if way == "steps":
         return steps.run(cell, given)
-    return by_triton(cell, given) if way == "triton" else compiled.run(cell, given, kind=way)  # type: ignore[arg-type]
-
-
-def by_triton(cell: str, given: LayerInput) -> Result:
-    """A layer by Triton."""
-    x, h, c, weight_x, weight_h, bias, extra, mask = given
-    inside = cell == "elman_modrelu"
-    z = linear(x, weight_x, None if inside else bias)
-    return triton_layer(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
+    if way == "triton":
+        return steps.run(cell, given, triton_layer)
+    return compiled.run(cell, given, kind=way)  # type: ignore[arg-type]
 
 
 def triton_asked() -> bool:
