@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import COMPILED, needs_native
+from tests.nn.ways import COMPILED, needs_native, on_threads, weighed
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.native import jobs
@@ -54,7 +54,7 @@ def everything(cell: str, given: list[Tensor], mask: Tensor | None, way: str) ->
         plain = call(cell, given, mask, way)
     leaves = [t.clone().requires_grad_() for t in given]
     outs = call(cell, leaves, mask, way)
-    total = sum((normal(*o.shape, seed=k, dtype=o.dtype).to(o.device) * o).sum() for k, o in enumerate(outs))
+    total = weighed(outs)
     return (*plain, *outs, *torch.autograd.grad(total, leaves))
 
 
@@ -80,16 +80,12 @@ def test_law_7_an_operation_is_the_loop_in_float64(cell: str, lengths: list[int]
 @pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int, way: str) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         count = 5 if lengths else 23
         given, mask = inputs(cell, (count, T, 3, 13), torch.float32), mask_of(lengths)
         close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
         given, mask = inputs(cell, (11, T, 3, 13), torch.float32), mask_of([7, 7, 1, 2, 6, 0, 5, 4, 3, 7, 2])
         close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("way", COMPILED)

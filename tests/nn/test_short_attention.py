@@ -5,14 +5,13 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from tests.nn.ways import needs, on_threads
 from tests.slow import leading
-from weft import masks, native
+from weft import masks
 from weft.nn.kernels import choice
 from weft.nn.kernels.attention import LONGEST, WIDEST, attention, plain_attention, suits_short
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("attention").library is None, reason=native.loaded("attention").reason
-)
+pytestmark = needs("attention")
 B, H = 5, 3
 
 
@@ -55,14 +54,10 @@ CASES = {
 def test_results_and_gradients_are_those_of_float64(
     steps: int, places: int, mask: Tensor | None, causal: bool, size: int, threads: int
 ) -> None:
-    before = torch.get_num_threads()
     given = parts(steps, places, size, torch.float32)
     assert suits_short(*heads(given), mask, None, 0.0)
-    try:
-        torch.set_num_threads(threads)
+    with on_threads(threads):
         mine = derived(given, mask, causal=causal)
-    finally:
-        torch.set_num_threads(before)
     exact = derived(parts(steps, places, size, torch.float64), mask, causal=causal)
     for one, other in zip(mine, exact, strict=True):
         close(one.double(), other, 1e-5)

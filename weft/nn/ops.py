@@ -2,7 +2,7 @@
 
 Every operation is a function of tensors with a plain twin in torch that is always right:
 
-- products: `linear`, `Linear`, `depthwise`; steps of a loop that share their weights: `repeating`
+- products: `linear`, `Linear`; steps of a loop that share their weights: `repeating`
 - recurrent layers: `run_layer`; without a matrix: `light`, `recur`, `selective`; with a matrix per head:
   `Decayed`, `Corrected`, `Replaced`
 - attention: `attention`, `attention_weights`; additive: `additive`, `look`
@@ -39,7 +39,6 @@ from weft.nn.kernels.cross_entropy import cross_entropy as cross_entropy
 from weft.nn.kernels.decoding import log_probabilities as log_probabilities
 from weft.nn.kernels.decoding import multiply_as as multiply_as
 from weft.nn.kernels.decoding import use_int8 as use_int8
-from weft.nn.kernels.depthwise import depthwise as depthwise
 from weft.nn.kernels.dropout import Dropout as Dropout
 from weft.nn.kernels.dropout import dropout as dropout
 from weft.nn.kernels.exported import stepped as stepped

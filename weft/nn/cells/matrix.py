@@ -73,9 +73,12 @@ class MatrixCell(Cell):
             The recurrence; the state beyond y and S after the last real step; and what `write` needs.
         """
 
-    @abstractmethod
     def write(self, o: Tensor, rest: Extra) -> Tensor:
-        """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`."""
+        """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`.
+
+        By default the norm of each head, then the projection.
+        """
+        return self.out(self.norm(o).flatten(-2))  # type: ignore[no-any-return]
 
     def show(self, asked: MatrixRecurrence, rest: Extra) -> None:
         """Record the decays of one step, and what multiplies S where that is a matrix.
