@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import jobs, pointer
+from weft.native import dense, jobs, pointer
 from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.linear import Products, Shared, Sums, linear, shared
 from weft.nn.kernels.twin import twin_gradients
@@ -39,14 +39,9 @@ def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 
 def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     found: Tensor = _Energies.apply(
-        query.float().contiguous(), _dense(keys.float()), weight.float().contiguous()
+        query.float().contiguous(), dense(keys.float()), weight.float().contiguous()
     )
     return found.to(query.dtype)
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    """A tensor whose features are contiguous; copied if necessary."""
-    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
 
 
 class _Energies(torch.autograd.Function):
@@ -108,7 +103,7 @@ def _look_native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, ma
         powers = _powers(keys) if query.shape[1] > 1 else None
     keys = keys if held_keys is None else held_keys.tensor
     values = values if held_values is None else held_values.tensor
-    given = query.contiguous(), _dense(keys), weight.contiguous(), _dense(values), mask.contiguous()
+    given = query.contiguous(), dense(keys), weight.contiguous(), dense(values), mask.contiguous()
     return _Look.apply(*given, powers, held_keys, held_values)
 
 

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft import masks, native
-from weft.native import jobs, pointer
+from weft.native import dense, jobs, pointer
 from weft.nn.kernels import choice
 from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.dropout import dropout as drop
@@ -49,7 +49,7 @@ def attention(
         NaN.
     """
     if suits_short(q, k, v, mask, bias, dropout):
-        return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal)  # type: ignore[no-any-return]
+        return _Short.apply(dense(q), dense(k), dense(v), mask, causal)  # type: ignore[no-any-return]
     if prefers_plain(q, k, dropout):
         return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
     if bias is not None:
@@ -64,7 +64,8 @@ def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
     """Whether the formula is faster than the fused operation."""
     if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
-    return choice.formula_is_faster(q.shape[2], k.shape[2], costly=q.dtype == torch.bfloat16 or dropout > 0)
+    costly = q.dtype == torch.bfloat16 or dropout > 0
+    return costly and q.shape[2] * k.shape[2] < choice.FUSED_FROM
 
 
 def plain_attention(
@@ -137,7 +138,7 @@ class _Short(torch.autograd.Function):
         if torch.is_grad_enabled():  # for a second derivative
             twin = partial(plain_attention, mask=mask, causal=ctx.causal)
             return *twin_gradients(twin, (q, k, v), (dy,)), None, None
-        dy = _rows(dy)
+        dy = dense(dy)
         dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
         job = _job(q, k, v, ctx.causal)
         job.dy_row, job.dy_head, job.dy_step = dy.stride()[:3]
@@ -148,11 +149,6 @@ class _Short(torch.autograd.Function):
 
 
 CONTIGUOUS = torch.contiguous_format
-
-
-def _rows(x: Tensor) -> Tensor:
-    """x with its features side by side."""
-    return x if x.stride(3) == 1 else x.contiguous()
 
 
 def _job(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> jobs.Attend:

@@ -189,7 +189,8 @@ SMALL_PRODUCT = 1 << 20
 """Multiplications below which the overhead of a call exceeds a product: torch's then."""
 
 FUSED_FROM = 384 * 384
-"""Query times key positions from which on fused attention is faster; from 200 to 512 tokens it is level."""
+"""Query times key positions from which on fused attention is faster than its formula, in a training in
+bfloat16 or with dropout; from 200 to 512 tokens it is level."""
 
 ENCODER_POSITIONS = 256
 """Positions up to which an encoder's compiled attention, row by row, is as fast as torch's."""
@@ -323,11 +324,6 @@ def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
     # MKL leaves AVX-512 unused on processors of other makers, where oneDNN is up to twice as fast.
     unused = torch.backends.cpu.get_cpu_capability() == "AVX512" and vendor() not in ("GenuineIntel", "")
     return "onednn" if "onednn" in can and unused else "torch"
-
-
-def formula_is_faster(queries: int, places: int, *, costly: bool) -> bool:
-    """Whether attention by its formula is faster than torch's fused operation in a training on a CPU."""
-    return costly and queries * places < FUSED_FROM
 
 
 @functools.cache

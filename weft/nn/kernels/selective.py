@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import jobs, pointer
+from weft.native import dense, jobs, pointer
 from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.twin import twin_gradients
 
@@ -67,9 +67,9 @@ class _Selective(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, training: bool, *given: Tensor) -> Scan:  # type: ignore[override]
         u, dt, a, b, c, h = (
-            *(_dense(each) for each in given[:2]),
+            *(dense(each) for each in given[:2]),
             given[2],
-            *map(_dense, given[3:5]),
+            *map(dense, given[3:5]),
             given[5],
         )
         a, last = a.contiguous(), h.clone(memory_format=torch.contiguous_format)
@@ -121,8 +121,3 @@ def _job(
     strides = [number for each in (u, dt, b, c) for number in each.stride()[:2]]
     tensors = (bounds, u, dt, a, b, c, h, kept, y)
     return bounds, jobs.Selective(steps, rows, size, len(a), slabs, *strides, *map(pointer, tensors))
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    """A tensor whose features are contiguous; copied if necessary."""
-    return tensor if tensor.stride(2) == 1 else tensor.contiguous()

@@ -126,16 +126,5 @@ def recurrent_layer(
 
 
 @recurrent_layer.register_fake
-def _(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    inner: Tensor,
-    peep: Tensor,
-    lengths: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+def _(cell: str, x: Tensor, h: Tensor, c: Tensor, *others: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return x.new_empty(x.shape[0], x.shape[1], h.shape[1]), torch.empty_like(h), torch.empty_like(c)
