@@ -67,9 +67,12 @@ def test_all_are_those_of_scikit_learn() -> None:
         assert AveragePrecision()(PROBS, given).value == pytest.approx(known)
     one = PROBS[:, 1]
     assert Brier()(one, TRUE == 1).value == pytest.approx(metrics.brier_score_loss(TRUE == 1, one))
-    assert AveragePrecision()(one, TRUE == 1).value == pytest.approx(
-        metrics.average_precision_score(TRUE == 1, one)
-    )
+    for true in (TRUE == 1, TRUE != 1, (TRUE == 1).astype(float)):  # class 1 is rare or frequent
+        known = metrics.average_precision_score(true, one)
+        assert AveragePrecision()(one, true).value == pytest.approx(known)
+    half = np.arange(66) % 2  # two classes that are as frequent
+    known = metrics.average_precision_score(half, one[:66])
+    assert AveragePrecision()(np.stack([1 - one, one], 1)[:66], half).value == pytest.approx(known)
 
 
 def test_pseudo_values_are_derivatives_by_the_weight_of_an_item() -> None:
@@ -112,6 +115,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         Brier()(PROBS[:2], [0, 3])
     with pytest.raises(DataError, match=r"got shapes \[67, 3\] and \[67, 2\]"):
         Auroc()(PROBS, SEVERAL[:, :2])
+    with pytest.raises(DataError, match="expected rows of as many numbers each"):
+        Ece()([[0.5, 0.5], [1.0]], [0, 1])
 
 
 def test_numbers_that_are_no_probabilities_are_refused() -> None:
