@@ -6,6 +6,7 @@ import pytest
 from weft.errors import DataError
 from weft.metrics.intervals import compare, compare_statistics, with_interval
 from weft.metrics.probabilities import Auroc, AveragePrecision, Brier, Ece
+from weft.metrics.scored import of_rows
 
 CHANCE = np.random.default_rng(3)
 TRUE = CHANCE.integers(0, 3, 67)
@@ -135,3 +136,7 @@ def test_the_area_of_one_class_is_not_defined_and_proves_nothing() -> None:
     chance = np.random.default_rng(1)
     found = compare(Auroc(), chance.random(20), chance.random(20), np.zeros(20, int))
     assert np.isnan(found.difference) and (found.p_value, found.low) == (1.0, -np.inf)
+    rows = Auroc().statistics(chance.random(20), np.zeros(20, int))
+    assert of_rows(Auroc(), rows, baselines={"always": np.nan}).lines() == [
+        "  AUROC: not defined for these items, such as a single class or no values"
+    ]
