@@ -36,10 +36,6 @@ class ProbabilityMetric(Metric):
     def of_arrays(self, probs: np.ndarray, true: np.ndarray, *, single: bool) -> np.ndarray:
         """[N, K] of probabilities [N, C] and what is true, [N, C] bool; `single`: each item has one class."""
 
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
-        return found
-
 
 class Brier(ProbabilityMetric):
     """Mean squared error of the probabilities: Σ_c (p_c - y_c)², halved for two classes; 0 is best.
