@@ -72,7 +72,7 @@ class NumberMetric(Metric):
                 f"got {list(found.best.shape)}"
             )
         known = np.isfinite(true)
-        with np.errstate(invalid="ignore"):  # a forecast that is no number makes the score none
+        with np.errstate(invalid="ignore"):  # of forecasts that are no numbers
             sums = [np.where(known, one, 0.0) for one in (*self.terms(found, true), known)]
         return np.stack([one.reshape(len(true), -1).sum(1) for one in sums], 1)
 
