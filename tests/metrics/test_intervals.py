@@ -18,6 +18,7 @@ from weft.metrics.intervals import (
     confidence,
     mean_of,
     mean_over_runs,
+    mean_with_interval,
     student_quantile,
     student_tail,
     values_of,
@@ -239,6 +240,16 @@ def test_the_spread_over_seeds_widens_the_interval_of_a_mean() -> None:
     assert (low, high) == pytest.approx(
         (0.5 - (half := student_quantile(degrees) * 0.0003**0.5), 0.5 + half), abs=1e-6
     )
+
+
+def test_the_mean_over_test_sets_has_the_spread_of_each() -> None:
+    chance = np.random.default_rng(4)
+    sets = [np.stack([chance.normal(3, 1, size), np.ones(size)], 1) for size in (150, 600)]
+    found = mean_with_interval(ERROR, sets)
+    means, errors = zip(*((one[:, 0].mean(), one[:, 0].std() / len(one) ** 0.5) for one in sets), strict=True)
+    assert (found.value, found.size) == (pytest.approx(np.mean(means)), 750)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * math.hypot(*errors) / 2, rel=0.1)
+    assert found.signature.startswith("unit:value|mean of 2 sets|bca:")
 
 
 # Student
