@@ -40,6 +40,24 @@ class ConfigError(WeftError):
     """
 
 
+class MissingSplitError(ConfigError):
+    """A recipe names no data for a split.
+
+    Attributes:
+        lack: the sentence without the advice to score the validation part.
+    """
+
+    lack = ""
+
+    @classmethod
+    def of(cls, split: str, what: str, given: str) -> "MissingSplitError":
+        """That of a split, which could name `what`; --data takes `given`."""
+        lack = f"data.{split}: the recipe names no {split} {what}; give some with --data {given}"
+        error = cls(lack + (", or score the validation part: --split valid" if split == "test" else ""))
+        error.lack = lack
+        return error
+
+
 class ShapeError(WeftError):
     """Tensors whose sizes do not fit together."""
 

@@ -153,8 +153,8 @@ def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> No
     assert "--data PREFIX`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     said = refused(weft("evaluate", tmp_path / "run"))
     assert said == (
-        "weft: data.test: the recipe names no such files; give some with --data PREFIX, "
-        "or score the validation files: --split valid"
+        "weft: data.test: the recipe names no test files; give some with --data PREFIX, "
+        "or score the validation part: --split valid"
     )
 
 

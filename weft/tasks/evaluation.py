@@ -189,9 +189,9 @@ class Evaluation(ABC):
             raise ConfigError(
                 f"--plot: expected an evaluation with a picture, got {self.title}; leave it out"
             )
-        from weft.figures.intervals import intervals
+        from weft.figures.comparison import run_figure
 
-        return intervals(self.scores, title=f"{name}: {self.title}")
+        return run_figure(self.scores, title=f"{name}: {self.title}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,11 +66,12 @@ class Continuation(Answer):
 
     def figure(self) -> "Figure":
         """The first text, coloured by how likely the model finds each of its tokens."""
-        from weft.figures.surprise import coloured_tokens
+        from weft.figures.coloured import coloured_text
 
         text = self.found[0].text
         scored = self._writer.score(text)
-        return coloured_tokens(scored.pieces, scored.logp, title=text[:80])
+        note = f"probabilities; {-sum(scored.logp) / len(scored.logp):.3f} nats per token"
+        return coloured_text(scored.pieces, np.exp(scored.logp), title=text[:80], note=note, top=1.0)
 
 
 WINDOW = 512  # lines per sort by length

@@ -383,7 +383,7 @@ class SpeechEvaluation(WrittenEvaluation):
         rows = list(self.lengths)
         while rows[-1].score is None:
             rows.pop()
-        return quality_by_length({name: rows}, title=f"{name}: {self.title}", x=self.length)
+        return quality_by_length(rows, title=f"{name}: {self.title}", x=self.length)
 
 
 def rates(references: Sequence[str]) -> tuple[ErrorRate, ErrorRate]:
