@@ -332,20 +332,16 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return UnlabelledRow(wrong, row, 1 + len(self.reader.classes) * self._scores)
 
     def _window(self, read: Sequence[str]) -> list[LabelDecision]:
+        device = next(self.model.parameters()).device
         rows = self.reader.encode(read)
         results: dict[int, LabelDecision] = {}
         for group in length_groups([len(row) for row in rows], TOKENS):
-            decided = self._batch([rows[n] for n in group], [read[n] for n in group])
-            results.update(zip(group, decided, strict=True))
+            source, mask = self.reader.source([rows[n] for n in group], [read[n] for n in group])
+            with torch.inference_mode():
+                logp = self.model(source.to(device), mask.to(device))[:, 0].float()
+                probs = calibrated(logp, self.reader.temperature).exp().cpu().numpy()
+            results.update(zip(group, map(self.reader.decide, probs), strict=True))
         return [results[number] for number in range(len(read))]
-
-    def _batch(self, rows: list[list[int]], texts: list[str]) -> list[LabelDecision]:
-        device = next(self.model.parameters()).device
-        source, mask = self.reader.source(rows, texts)
-        with torch.inference_mode():
-            logp = self.model(source.to(device), mask.to(device))[:, 0].float()
-            probs = calibrated(logp, self.reader.temperature).exp().cpu().numpy()
-        return [self.reader.decide(row) for row in probs]
 
 
 def _is_header(asked: ClassifyInput) -> bool:
@@ -388,30 +384,18 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
     )
 
 
-class TokenClasses(nn.Module):
-    """Tokens and their mask to log-probabilities."""
+class TextClasses(nn.Module):
+    """Tokens, or the items of a bag and their weights, to log-probabilities."""
 
     def __init__(self, model: Labeller, temperature: float) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
 
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """[B, S] int64 and [B, S] bool to [B, C]."""
-        return calibrated(self.model(tokens, mask)[:, 0], self.temperature)
-
-
-class BagClasses(nn.Module):
-    """Items, their weights and their mask to log-probabilities."""
-
-    def __init__(self, model: Labeller, temperature: float) -> None:
-        super().__init__()
-        self.model = model
-        self.temperature = temperature
-
-    def forward(self, tokens: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
-        """[B, S] int64, [B, S] and [B, S] bool to [B, C]."""
-        return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
+    def forward(self, tokens: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """[B, S] int64, [B, S] bool and [B, S] to [B, C]."""
+        source = tokens if weights is None else Grams(tokens, weights)
+        return calibrated(self.model(source, mask)[:, 0], self.temperature)
 
 
 def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> ModelExport:
@@ -419,7 +403,7 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
     reader, model = classifier.reader, classifier.model
     if isinstance(model.embed, InContext):
         raise not_in_a_graph()
-    both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
+    both = _inputs(reader, 3, 7), _inputs(reader, 2, 10)
     contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
     settings: dict[str, Any] = {
         "kind": "classifier",
@@ -431,17 +415,14 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         "frame": symbols(reader.frame),
         "bag": None,
     }
-    module: nn.Module = TokenClasses(model, reader.temperature)
     if reader.items is not None:
-        module, bag = BagClasses(model, reader.temperature), asdict(reader.items.bag)
+        bag = asdict(reader.items.bag)
         named = {name: bag[name] for name in ("ngrams", "edges", "weight")}
         letters = None if bag["letters"] is None else list(bag["letters"])
         settings["bag"] = {**named, "letters": letters, "items": "items.json"}
         items = {"items": reader.items.kept, "documents": reader.items.documents, "texts": reader.items.total}
         contents["items.json"] = files.to_json(items)
-    else:
-        both = tuple({name: each[name] for name in ("tokens", "mask")} for each in both)  # type: ignore[assignment]
-    graph = Graph("scores", module, both, ["logp"])
+    graph = Graph("scores", TextClasses(model, reader.temperature), both, ["logp"])
 
     def examples(count: int) -> Sequence[str]:
         return some_of(valid, count, lambda: random_texts(reader.vocabulary, count, 1))
@@ -449,11 +430,15 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
     return ModelExport([graph], settings, contents, examples, program="labels")
 
 
-def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
-    draw = torch.Generator().manual_seed(rows)
+def _inputs(reader: LabelReader, rows: int, steps: int) -> dict[str, Tensor]:
+    """Random tokens, or random items with weights."""
+    draw, items = torch.Generator().manual_seed(rows), reader.num_items
     mask = ragged_mask(rows, steps)
     tokens = torch.randint(min(EOS + 1, items - 1), items, (rows, steps), generator=draw)
-    return {"tokens": tokens * mask, "weights": torch.rand(rows, steps, generator=draw) * mask, "mask": mask}
+    found = {"tokens": tokens * mask, "mask": mask}
+    if reader.items is not None:
+        found["weights"] = torch.rand(rows, steps, generator=draw) * mask
+    return found
 
 
 def explain(model: Labeller, reader: LabelReader, text: str) -> Explanation:

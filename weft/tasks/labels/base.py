@@ -22,17 +22,21 @@ from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.models import Labeller
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import Confidence, LabelCalibration, note
+from weft.tasks.labels.solver import PENALTIES, Design, solve
 from weft.tasks.task import (
     DataSection,
     EvaluationSettings,
     Pipeline,
     PredictionSettings,
+    Progress,
     RunOpener,
     Split,
     Task,
+    Training,
 )
 from weft.wording import close_name
 
@@ -130,10 +134,38 @@ class LabelTask(Task, Generic[D, M]):
     """A task that predicts labels."""
 
     data: D
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "accuracy": "higher",
+        "f1": "higher",
+    }
 
     def __init__(self, *, data: D, model: M) -> None:
         self.data = data
         self.model_config = model
+
+
+class SolvedTraining(Training):
+    """Texts of which a linear model is solved at once, if the recipe asks for one.
+
+    Attributes:
+        penalty: that of the recipe, or the one that was chosen; None before.
+    """
+
+    penalties: ClassVar[Sequence[float]] = PENALTIES
+    penalty: float | None = None
+    progress: Progress
+
+    @abstractmethod
+    def designs(self) -> tuple[Design, Design]:
+        """The training texts, and the validation texts that choose the penalty."""
+
+    def solve(self, model: Labeller) -> None:
+        """Fill a linear model with its best weights."""
+        if self.solved:
+            found = solve(model, *self.designs(), self.penalty, self.penalties)
+            self.penalty = found.penalty
+            self.progress(f"the linear model is solved: {found}", 0, 0)
 
 
 class TextLabelTask(LabelTask[D, M]):
@@ -155,6 +187,9 @@ class TextLabelTask(LabelTask[D, M]):
     @abstractmethod
     def embedding(self) -> WordVectorSettings:
         """The recipe's `model.embedding`."""
+
+    def check_refit(self) -> None:
+        """Any of them can."""
 
     def check_ready(self) -> None:
         super().check_ready()

@@ -5,6 +5,7 @@ Read next: data.py, ../lexicon.py, predictor.py.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -52,13 +53,14 @@ from weft.tasks.labels.base import (
     ClassWeights,
     LabelBatch,
     LabelSettings,
+    SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
     check_weights,
     weights_of,
 )
 from weft.tasks.labels.calibration import LabelCalibration
-from weft.tasks.labels.solver import Design, solve
+from weft.tasks.labels.solver import Design
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.reused import Frame, ReusedEncoder, words_in_pieces
 from weft.tasks.space import Range, Recipe, Space, usual, whole
@@ -80,7 +82,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Split,
-    Training,
     silent,
 )
 from weft.text.loading import load_vocabulary
@@ -252,8 +253,10 @@ class TaggedText(NamedTuple):
     vectors: Mapping[str, np.ndarray]
 
 
-class TagTraining(Training):
+class TagTraining(SolvedTraining):
     """The sentences of a training."""
+
+    penalties = PENALTIES
 
     def __init__(
         self,
@@ -266,26 +269,20 @@ class TagTraining(Training):
         progress: Progress = silent,
     ) -> None:
         self.vectors = vectors
-        self.solved = features is not None
         self._features = features
-        self._penalty = None if features is None else features.how.penalty
-        self._progress = progress
+        if features is not None:
+            self.solved, self.penalty = True, features.how.penalty
+        self.progress = progress
         self._data = data
         self._lexicon = lexicon
         self.train = train
         self._valid = valid
 
-    def solve(self, model: Labeller) -> None:
-        """Fill a linear model with its best weights."""
-        if self._features is None:
-            return
+    def designs(self) -> tuple[Design, Design]:
         known = _known(self._lexicon, self._valid)
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
-        learnt, choosing = self._design(self.train), self._design(known)
-        found = solve(model, learnt, choosing, self._penalty, PENALTIES)
-        self._penalty = found.penalty
-        self._progress(f"the linear model is solved: {found}", 0, 0)
+        return self._design(self.train), self._design(known)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
         assert self._features is not None
@@ -313,9 +310,8 @@ class TagTraining(Training):
             for one in self._valid
             if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
         ]
-        joined, others = [*self.train, *known], (self._valid, self.vectors, self._features, self._progress)
-        found = TagTraining(self._data, self._lexicon, joined, *others)
-        found._penalty = self._penalty
+        found = copy(self)
+        found.train = [*self.train, *known]
         return found
 
     def check_metric(self, metric: str) -> None:
@@ -549,13 +545,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     )
     evaluation: ClassVar = TagEvaluation
     target_unit: ClassVar[str] = "word"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "accuracy": "higher",
-        "unknown": "higher",
-        "f1": "higher",
-        "span_f1": "higher",
-    }
+    better: ClassVar = {**TextLabelTask.better, "unknown": "higher", "span_f1": "higher"}
     suffixes: ClassVar[Sequence[str]] = (".conllu", ".conll", ".iob", ".iob2")
     least: ClassVar[int] = 2
 
@@ -620,9 +610,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         sizes = lexicon.num_words, lexicon.num_letters, 3
         model = self.model_config.build(*sizes, num_features=rows, num_pieces=len(letters))
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
-
-    def check_refit(self) -> None:
-        """Any tagger can."""
 
     def implied(self) -> Sequence[Implied]:
         """A solved model needs no end of its training."""
