@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.models import Labeller
+from weft.setting_types import DropoutRate, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import Confidence, LabelCalibration, note
@@ -109,20 +110,29 @@ class LabelBatch(NamedTuple):
         return LabelBatch(source, fill(self.source_mask, rows, columns), target, self.target_tokens)
 
 
-class WordVectorSettings(Protocol):
-    """A recipe's `model.embedding` of words that may have given vectors and vectors in context."""
+@dataclass(frozen=True, kw_only=True)
+class WordVectorSettings:
+    """A recipe's `model.embedding` of words that may have given vectors and vectors in context.
 
-    @property
-    def size(self) -> int:
-        """Features of a word's vector."""
+    Args:
+        dropout: share of features that is set to zero in training.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
+        tuned: train the model of that run further too; otherwise it stays as it is.
+    """
 
-    @property
-    def vectors(self) -> Path | None:
-        """A file of vectors that the table begins with."""
+    size: Size
+    vectors: Path | None = None
+    fixed: bool = False
+    contextual: Path | None = None
+    tuned: bool = False
+    dropout: DropoutRate = 0.3
 
-    @property
-    def contextual(self) -> Path | None:
-        """A run whose vectors of words in context are appended."""
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.tuned and self.contextual is None:
+            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
+        if self.fixed and self.vectors is None:
+            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
 
 
 D = TypeVar("D", bound=DataSection)

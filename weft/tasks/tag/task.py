@@ -44,7 +44,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import Bounds, DropoutRate, Features, NonNegative, Share, Size, check_fields
+from weft.setting_types import Bounds, Features, NonNegative, Share, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
 from weft.tasks.export import ModelExport
@@ -56,6 +56,7 @@ from weft.tasks.labels.base import (
     SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
+    WordVectorSettings,
     check_weights,
     weights_of,
 )
@@ -89,7 +90,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spelling:
+class Spelling(WordVectorSettings):
     """How words become vectors.
 
     Args:
@@ -104,12 +105,9 @@ class Spelling:
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
         fixed: leave the vectors as they are, in a second table beside the trained one; better for words that
             training never saw.
-        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
-        tuned: train the model of that run further too; otherwise it stays as it is.
         pieces: read a word as the pieces of the vocabulary of `training.start`, with these symbols around a
             sentence (none, before, after or both; see the task classify), and tag the state of its first
-            piece; of the settings above only size, the features of a piece, has an effect then.
-        dropout: share of features that is set to zero in training.
+            piece; of the other settings only size, the features of a piece, and dropout have an effect then.
     """
 
     size: Size = 100
@@ -118,19 +116,10 @@ class Spelling:
     widths: tuple[int, ...] = (3,)
     spelled: Annotated[int, Bounds(ge=2)] = 64
     replaced: NonNegative = 0.25
-    vectors: Path | None = None
-    fixed: bool = False
-    contextual: Path | None = None
-    tuned: bool = False
     pieces: Frame | None = None
-    dropout: DropoutRate = 0.3
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.tuned and self.contextual is None:
-            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
-        if self.fixed and self.vectors is None:
-            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
+        super().__post_init__()
         if self.size == 0 and (self.characters == "none" or self.pieces is not None):
             raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
