@@ -160,9 +160,9 @@ class LabelAnswer(Answer):
 class UnlabelledRow(NoAnswer):
     """A row of a table whose text has no class: its new cells are empty."""
 
-    def __init__(self, wrong: str, row: TableRow, empty: int) -> None:
+    def __init__(self, wrong: str, line: str) -> None:
         super().__init__(wrong)
-        self._line = row.line([""] * empty)
+        self._line = line
 
     def text(self) -> str:
         return self._line
@@ -325,11 +325,38 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return 1.0 if self._others else self.reader.temperature
 
     def explain(self, text: str) -> Explanation:
-        """How much each word of a text weighed in the decision; see the function explain."""
-        return explain(self.model, self.reader, text)
+        """Decide on a text, and weigh its words.
+
+        The weights are the attention of a pool with learned queries (the mean over the queries). For any
+        other model they are the share |dL/dx_j . x_j| of each position j, where L is the log-probability of
+        the class and x its embedding.
+        """
+        model, reader = self.model, self.reader
+        rows = reader.encode([text])
+        device = next(model.parameters()).device
+        source, mask = reader.source(rows, [text])
+        with torch.enable_grad(), probe() as seen:
+            x = model.embed(source.to(device)).detach().requires_grad_()
+            memory = model.encoder(x, mask.to(device))
+            assert model.pool is not None
+            logp = model.head(model.pool(memory)[:, None])[0, 0]
+            (slope,) = torch.autograd.grad(logp.max(), x)
+        probs = logp.detach().exp().float().cpu().numpy()
+        attention = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
+        if attention:
+            weights, shown = attention[-1][0].mean(0), f"attention, mean of {attention[-1].shape[1]} queries"
+        else:
+            weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
+        positions = weights.detach().float().cpu().numpy().astype(np.float64)
+        found = reader.vocabulary.words(rows[0], text)
+        if reader.items is not None:
+            positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
+        sums = np.array([positions[word.positions].sum() for word in found])
+        shares = sums / max(float(sums.sum()), 1e-12)
+        return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
 
     def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
-        return UnlabelledRow(wrong, row, 1 + len(self.reader.classes) * self._scores)
+        return UnlabelledRow(wrong, row.line([""] * (1 + len(self.reader.classes) * self._scores)))
 
     def _window(self, read: Sequence[str]) -> list[LabelDecision]:
         device = next(self.model.parameters()).device
@@ -439,37 +466,6 @@ def _inputs(reader: LabelReader, rows: int, steps: int) -> dict[str, Tensor]:
     if reader.items is not None:
         found["weights"] = torch.rand(rows, steps, generator=draw) * mask
     return found
-
-
-def explain(model: Labeller, reader: LabelReader, text: str) -> Explanation:
-    """Decide on a text, and weigh its words.
-
-    The weights are the attention of a pool with learned queries (the mean over the queries). For any other
-    model they are the share |dL/dx_j . x_j| of each position j, where L is the log-probability of the class
-    and x its embedding.
-    """
-    rows = reader.encode([text])
-    device = next(model.parameters()).device
-    source, mask = reader.source(rows, [text])
-    with torch.enable_grad(), probe() as seen:
-        x = model.embed(source.to(device)).detach().requires_grad_()
-        memory = model.encoder(x, mask.to(device))
-        assert model.pool is not None
-        logp = model.head(model.pool(memory)[:, None])[0, 0]
-        (slope,) = torch.autograd.grad(logp.max(), x)
-    probs = logp.detach().exp().float().cpu().numpy()
-    attention = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
-    if attention:
-        weights, shown = attention[-1][0].mean(0), f"attention, mean of {attention[-1].shape[1]} queries"
-    else:
-        weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
-    positions = weights.detach().float().cpu().numpy().astype(np.float64)
-    found = reader.vocabulary.words(rows[0], text)
-    if reader.items is not None:
-        positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
-    sums = np.array([positions[word.positions].sum() for word in found])
-    shares = sums / max(float(sums.sum()), 1e-12)
-    return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
 
 
 def _of_tokens(

@@ -97,36 +97,6 @@ UNLIMITED = 10**9
 """Tokens of a text that a bag reads, unless the recipe says otherwise: all."""
 
 
-def begin(
-    model: Labeller,
-    model_config: LabelModel,
-    reader: LabelReader,
-    rows: Sequence[Sequence[int]],
-    texts: Sequence[str],
-    labels: Sequence[str],
-) -> None:
-    """Fill a new model, in place and without gradients."""
-    table = model.embed.words if isinstance(model.embed, InContext) else model.embed
-    bag, vectors = model_config.bag, model_config.embedding.vectors
-    if isinstance(table, GramTable):
-        if bag is None or not bag.naive_bayes:
-            return
-        bags = [reader.counted(row, text) for row, text in zip(rows, texts, strict=True)]
-        bayes = NaiveBayes(bags, labels, alpha=bag.alpha)
-        logp = np.zeros((reader.num_items, len(bayes.classes)))
-        logp[[int(str(number)) for number in bayes.items]] = bayes.logp
-        table.begin(torch.from_numpy(logp).float())
-        assert isinstance(model.head, Categorical)
-        model.head.bias.copy_(torch.from_numpy(bayes.prior))
-    elif isinstance(table, Tokens) and vectors is not None:
-        pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-        names = [piece.removeprefix("▁") for piece in pieces]
-        found, size = read_vectors(vectors, set(names))
-        for number, name in enumerate(names):
-            if name in found:
-                table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClassifierSettings(LabelSettings):
     """What the user asks of classes.
@@ -294,9 +264,32 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         )
         if self.training is not None:
             with torch.no_grad():
-                begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
+                self._begin(model, self.training)
             self.training.solve(model)
         return model
+
+    def _begin(self, model: Labeller, training: ClassifyTraining) -> None:
+        """Fill a new model, in place and without gradients."""
+        table = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        bag, vectors = self.task.model_config.bag, self.task.embedding.vectors
+        reader, train = self.reader, training.train
+        if isinstance(table, GramTable):
+            if bag is None or not bag.naive_bayes:
+                return
+            bags = [reader.counted(row, text) for row, text in zip(training.rows, train.texts, strict=True)]
+            bayes = NaiveBayes(bags, train.labels, alpha=bag.alpha)
+            logp = np.zeros((reader.num_items, len(bayes.classes)))
+            logp[[int(str(number)) for number in bayes.items]] = bayes.logp
+            table.begin(torch.from_numpy(logp).float())
+            assert isinstance(model.head, Categorical)
+            model.head.bias.copy_(torch.from_numpy(bayes.prior))
+        elif isinstance(table, Tokens) and vectors is not None:
+            pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+            names = [piece.removeprefix("▁") for piece in pieces]
+            found, size = read_vectors(vectors, set(names))
+            for number, name in enumerate(names):
+                if name in found:
+                    table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
 
     def widen(self, run: Path) -> None:
         """A solved model reads the items of the validation texts too."""
