@@ -52,6 +52,34 @@ def names_of(label: str, separator: str | None) -> list[str]:
     return sorted({name.strip() for name in label.split(separator)} - {""})
 
 
+class LabelledTexts(NamedTuple):
+    """Texts and their classes."""
+
+    texts: list[str]
+    labels: list[str]
+    lines: list[int]  # of the texts in their file
+    finer: list[str]  # their subclasses, empty where unknown
+
+    @classmethod
+    def of(cls, labelled: Sequence[LabelledExample], finer: str | None = None) -> "LabelledTexts":
+        """The columns of these rows, and that of their subclasses."""
+        texts, labels = [one.text for one in labelled], [one.label for one in labelled]
+        subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
+        return cls(texts, labels, [one.number for one in labelled], subclasses)
+
+    def joined(self, other: "LabelledTexts") -> "LabelledTexts":
+        """Both."""
+        texts, labels, lines, finer = other
+        return LabelledTexts(self.texts + texts, self.labels + labels, self.lines + lines, self.finer + finer)
+
+    def at(self, numbers: Sequence[int]) -> "LabelledTexts":
+        """Some of them."""
+        texts, labels, finer = (
+            [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
+        )
+        return LabelledTexts(texts, labels, [self.lines[n] for n in numbers], finer)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LabelData:
     """The source of labelled texts.

@@ -14,7 +14,7 @@ from weft.data.images import LabelledImage, is_clip, read_clip, read_folders, re
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
-from weft.tasks.labels.splits import check_classes, parts
+from weft.tasks.labels.splits import HeldOut, check_classes, parts
 from weft.tasks.pictures.data import LEAST, SIDE
 from weft.tasks.task import SPLITS, Split
 
@@ -92,7 +92,7 @@ class ClassData:
         if self.valid is not None:
             return whole
         labels = [one.label for one in whole]
-        split_of = parts(labels, folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        split_of = parts(labels, HeldOut(hold_out=self.hold_out, seed=self.split_seed))
         return [one for one, part in zip(whole, split_of, strict=True) if part == split]
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
