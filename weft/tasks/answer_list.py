@@ -168,6 +168,8 @@ def rows_of(given: Any, columns: Sequence[str]) -> Any:
     if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
         return given
     names = list(given.columns)
+    if not names and not len(given):
+        return []
     if len(names) == 1 and (not columns or not isinstance(names[0], str)):
         columns = names
     wrong = [name for name in columns if names.count(name) != 1]

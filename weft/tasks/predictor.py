@@ -447,7 +447,8 @@ class Predictor(ABC, Generic[In]):
         yield from (None for _ in absent)
         if wrong:
             shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-            caution(f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}")
+            have = "has" if len(wrong) == 1 else "have"
+            caution(f"{len(wrong):,} of {plural(count, 'input')} {have} no answer: {shown}")
         for line in remarks.lines():
             caution(line)
 
