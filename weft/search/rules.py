@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.offered import Narrowing
+from weft.search.offered import Decoding, Narrowing
 from weft.search.step import Step
 from weft.tree import State
 
@@ -154,6 +154,16 @@ def no_repeat(size: int) -> Rule:
         raise ConfigError(f"no_repeat_ngram: expected at least 1, got {size}")
 
     return NoRepeat(size)
+
+
+def decoding_rules(how: Decoding, eos: int, begin: Sequence[int] = (), *, free: int = 0) -> list[Rule]:
+    """The rules that these settings ask for, after the tokens that a text begins with."""
+    found: list[Rule] = [Prefix(begin, free)] if begin else []
+    if how.min_length:
+        found.append(LeastLength(how.min_length, eos))
+    if how.no_repeat_ngram:
+        found.append(NoRepeat(how.no_repeat_ngram))
+    return found
 
 
 class SamplingRule(NamedTuple):
