@@ -212,14 +212,7 @@ LINES = ("max_lines",)
 
 
 def check_search(opened: LoadedRun, to: str, own: Collection[str] = LINES) -> list[str]:
-    """Lines of the report on settings that a program does in its own way.
-
-    Args:
-        own: settings that it cannot be told.
-
-    Raises:
-        ConfigError: a setting of the run's search that it cannot do.
-    """
+    """Lines of the report on settings that a program does in its own way."""
     how = search_of(opened)
     lacking = [] if how is None else unable(how, to)
     for one in lacking:
