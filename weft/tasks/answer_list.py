@@ -39,18 +39,11 @@ class AnswerList(Sequence[T], Generic[T]):
         index: of the inputs, where they are of pandas.
 
     Example:
-        >>> from weft.tasks.predictor import Answer
-        >>> class Length(Answer):
-        ...     def __init__(self, size):
-        ...         self.size = size
-        ...     def text(self):
-        ...         return f"{self.size} letters"
-        ...     def json(self):
-        ...         return {"letters": self.size}
-        >>> found = AnswerList(iter([Length(3), None, Length(5)]), lambda one: one.size)
+        >>> from weft.tasks.predictor import PlainAnswer
+        >>> found = AnswerList(iter([PlainAnswer(3), None, PlainAnswer(5)]), lambda one: one.json())
         >>> len(found), found[0], next(found), list(found)
         (3, 3, 3, [3, None, 5])
-        >>> found.to_frame().letters.tolist()
+        >>> found.to_frame().answer.tolist()
         [3.0, nan, 5.0]
     """
 

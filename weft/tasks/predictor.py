@@ -220,18 +220,11 @@ class Predictor(ABC, Generic[In]):
         origin: the run and its task, for `repr`; set by `weft.load`.
 
     Example:
-        >>> class TextLength(Answer):
-        ...     def __init__(self, size):
-        ...         self.size = size
-        ...     def text(self):
-        ...         return f"{self.size} letters"
-        ...     def json(self):
-        ...         return self.size
         >>> class LengthOfTexts(Predictor[str]):
         ...     def parse(self, raw, place):
         ...         return str(raw)
         ...     def answers(self, inputs):
-        ...         return (TextLength(len(text)) for text in inputs)
+        ...         return (PlainAnswer(len(text)) for text in inputs)
         >>> LengthOfTexts().predict("a cat")  # the JSON of the answer
         5
     """
