@@ -40,6 +40,10 @@ class PlainData:
     Args:
         train, valid, test: the files; without a test file only the validation examples are scored.
         batch_rows: examples in a batch.
+
+    Example:
+        >>> PlainData(train=Path("train.tsv"), valid=Path("valid.tsv")).has("test")
+        False
     """
 
     train: Path
