@@ -72,7 +72,7 @@ def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[
     if isinstance(file, str | Path):
         return _decoded(text_bytes(file, encoding), str(file))
     name = str(getattr(file, "name", "input"))
-    return _decoded(_unmarked(stream_bytes(file), name, encoding), name)
+    return _decoded(_lined(_unmarked(stream_bytes(file), name, encoding)), name)
 
 
 def prose_lines(file: str | Path) -> Iterator[str]:

@@ -220,18 +220,11 @@ class Predictor(ABC, Generic[In]):
         origin: the run and its task, for `repr`; set by `weft.load`.
 
     Example:
-        >>> class TextLength(Answer):
-        ...     def __init__(self, size):
-        ...         self.size = size
-        ...     def text(self):
-        ...         return f"{self.size} letters"
-        ...     def json(self):
-        ...         return self.size
         >>> class LengthOfTexts(Predictor[str]):
         ...     def parse(self, raw, place):
         ...         return str(raw)
         ...     def answers(self, inputs):
-        ...         return (TextLength(len(text)) for text in inputs)
+        ...         return (PlainAnswer(len(text)) for text in inputs)
         >>> LengthOfTexts().predict("a cat")  # the JSON of the answer
         5
     """
@@ -447,7 +440,8 @@ class Predictor(ABC, Generic[In]):
         yield from (None for _ in absent)
         if wrong:
             shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-            caution(f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}")
+            have = "has" if len(wrong) == 1 else "have"
+            caution(f"{len(wrong):,} of {plural(count, 'input')} {have} no answer: {shown}")
         for line in remarks.lines():
             caution(line)
 
