@@ -123,6 +123,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "sound"
+    file_columns: ClassVar = ("file", "transcript")
     linewise = False
     window = WINDOW
 
