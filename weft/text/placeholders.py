@@ -52,6 +52,7 @@ _OTHER = (
 )
 PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, _FORM.pattern)
 """The same expression for programs without the library, in Python's `re` and JavaScript."""
+_LETTER = re.compile(r"[^\W_]")
 HALF = 0.5
 """Share of a word's attention from which on it stands for a placeholder."""
 
@@ -129,8 +130,9 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Se
 
 
 def _before_next(source: str, begin: int, end: int) -> Mark:
-    """A point before the word that follows a part of a source."""
-    place = len(source) - len(source[end:].lstrip())
+    """A point before the word that follows a part of a source, or the sign at its end."""
+    following = _LETTER.search(source, end)
+    place = following.start() if following else len(source) - len(source[end:].lstrip())
     return Mark(place, place, (begin, end))
 
 
@@ -146,6 +148,8 @@ def _spaced(text: str, beside: str, sign: str, joins: Callable[[str], bool]) -> 
     """The text on a side of what is put into it, with a space or without one as in the source."""
     if beside.isspace():
         return f" {text}" if text and (text[0].isalnum() or joins(text[0])) else text
+    if text[:1].isalnum() and sign.isalnum() and not beside.isalnum():
+        return f" {text}"
     return text.lstrip() if beside and joins(sign) else text
 
 
