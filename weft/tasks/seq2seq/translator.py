@@ -305,6 +305,7 @@ class Translator(Predictor[str]):
     ) -> None:
         check_domain(decoding.domain, domains)
         self.model = model
+        self.domains, self._unmarked = domains, source
         self._longest = longest
         self.columns, self.beside = columns, beside
         self.languages = languages
@@ -377,6 +378,16 @@ class Translator(Predictor[str]):
                 asked = self._glossary or how.require or how.prefix
                 return f"the answers copy them{', except in place of required words' if asked else ''}"
         return self.unread
+
+    def predict(self, raw: Any, domain: str | None = None) -> Any:
+        """The best translation of one text, or those of many; see Predictor.predict.
+
+        Args:
+            raw: a text, or several.
+            domain: of the texts, one of the recipe's `data.domains`; None for that of `decoding.domain`.
+        """
+        used = self if domain is None else self.in_domain(domain)
+        return super(Translator, used).predict(raw)
 
     def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
         """Like `predict` of many lines, with the n best translations of each and their scores."""
@@ -540,6 +551,24 @@ class Translator(Predictor[str]):
             raise ConfigError(f"glossary: expected search: beam, got {self.decoding.search}")
         other = copy.copy(self)
         other._glossary = terms.beside(self._glossary)
+        return other
+
+    def in_domain(self, domain: str) -> "Translator":
+        """The same for texts of a domain; "" for none.
+
+        Args:
+            domain: one of the recipe's `data.domains`.
+
+        Raises:
+            ConfigError: the model does not know the domain.
+
+        Example:
+            weft.load("runs/en-es").in_domain("legal").predict("The lease ends.")
+        """
+        check_domain(domain, self.domains)
+        other = copy.copy(self)
+        other.decoding = replace(self.decoding, domain=domain)
+        other.source = annotating(self._unmarked, other.decoding)
         return other
 
     def _too_long(self, lost: str, source: Sequence[int]) -> str:
