@@ -69,7 +69,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    outputs.remarked([*lost, *remarks.lines()], len(lost) + remarks.named)
+    outputs.remarked([*lost, *remarks.lines()], sum(bool(one.lost) for one in found))
     return [f"{file}: {one}" for one in wrong]
 
 

@@ -15,7 +15,7 @@ import regex
 
 from weft.text.characters import named
 from weft.text.links import Links, Span
-from weft.text.placeholders import became_words, differing, restored, spans
+from weft.text.placeholders import became_words, differing, restored, spans, unchanged
 from weft.text.segments import WrittenSentence
 from weft.words import base
 
@@ -127,7 +127,8 @@ def wrong_numbers(source: str, target: str, languages: Languages) -> str:
 
 def wrong_parts(source: str, target: str) -> str:
     """What is wrong with the placeholders and numbers of a translation between any languages."""
-    return "; ".join(filter(None, (differing(source, target), wrong_numbers(source, target, ("", "")))))
+    found = differing(source, target), wrong_numbers(source, target, ("", "")), unchanged(source, target)
+    return "; ".join(filter(None, found))
 
 
 class Renumbered(NamedTuple):

@@ -52,6 +52,7 @@ _OTHER = (
 )
 PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, _FORM.pattern)
 """The same expression for programs without the library, in Python's `re` and JavaScript."""
+_BRANCHES = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\b")
 _LETTER = re.compile(r"[^\W_]")
 HALF = 0.5
 """Share of a word's attention from which on it stands for a placeholder."""
@@ -74,6 +75,12 @@ def differing(source: str, target: str) -> str:
         return ""
     need = f"placeholders {' '.join(wanted.elements())}" if wanted else "no placeholders"
     return f"expected {need}, got {' '.join(given.elements()) or 'none'}; correct the translation"
+
+
+def unchanged(source: str, target: str) -> str:
+    """What is wrong if an ICU message with words in its branches was copied."""
+    there = [one for one in placeholders(source) if _BRANCHES.match(one) and one in target]
+    return "the ICU message is not translated; translate its branches" if there else ""
 
 
 def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]:
