@@ -619,6 +619,11 @@ class Remarks:
         where = f"in {plural(self._places, 'input')}, the first {self._first}"
         return [*self._lost, f"the vocabulary lacks {named(list(self._lacking))}, {where}; {self._lacked}"]
 
+    @property
+    def named(self) -> int:
+        """How many answers are named."""
+        return len(self._lost)
+
     def as_json(self) -> str:
         """For `add`; empty if there is none."""
         held = self._lost, list(self._lacking), self._places, self._first, self._lacked

@@ -120,9 +120,11 @@ class MultilingualTranslator(Predictor[str]):
     def _refuse(self) -> NoReturn:
         raise ConfigError(f"--target: name the language to write, one of {', '.join(self._data.targets)}")
 
-    def predict(self, raw: Any, target: str = "", source: str | None = None) -> Any:
+    def predict(
+        self, raw: Any, target: str = "", source: str | None = None, domain: str | None = None
+    ) -> Any:
         """The best translation of one text, or those of many; see Predictor.predict."""
-        return self.to(target, source).predict(raw) if target else self._refuse()
+        return self.to(target, source).predict(raw, domain) if target else self._refuse()
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,12 @@ class BatchSearch:
         other._require(rows)
         return other
 
+    def of_beam(self) -> "BatchSearch":
+        """The search for as many answers as its beam is wide."""
+        other = copy.copy(self)
+        other._how = replace(self._how, nbest=self._how.beam)
+        return other
+
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
         return torch.Generator(next(self._models[0].parameters()).device).manual_seed(self._how.seed)
