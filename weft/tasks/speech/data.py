@@ -127,7 +127,7 @@ class SpeechData:
                 "the validation list: --split valid"
             )
         path = self.folder / name
-        if not path.is_file():
+        if not path.exists():
             raise DataError(f"no such file; check data.{split}", path=path)
         return path
 
