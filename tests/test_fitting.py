@@ -466,26 +466,13 @@ def test_a_model_takes_the_forms_that_it_was_trained_on(run: Path) -> None:
         model.save(None)  # type: ignore[arg-type]
 
 
-def test_a_table_of_series_is_sorted_by_time() -> None:
-    from weft.data.frames import by_time
-
-    long = pd.DataFrame(
-        {
-            "unique_id": ["b", "b", "a", "a"],
-            "ds": pd.to_datetime(["2024-01-01", "2024-01-02"] * 2),
-            "y": range(4),
-        }
-    )
-    assert by_time(long) is long and by_time(long.set_index(["unique_id", "ds"])).index[0][0] == "b"
-    with pytest.warns(DataWarning, match="the rows were sorted by time"):
-        assert by_time(long.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
-    shops = long.rename(columns={"unique_id": "shop"})
-    assert by_time(shops) is shops
+def test_a_table_of_series_is_sorted_by_time(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a")
+    right = model.predict(table)
     with pytest.warns(DataWarning, match="the rows were sorted by time") as said:
-        assert by_time(shops.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
+        assert model.predict(table[::-1]).equals(right)
     assert said[0].filename == __file__
-    with pytest.warns(DataWarning):
-        assert by_time(SERIES[::-1]).equals(SERIES)
 
 
 def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:

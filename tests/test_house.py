@@ -93,6 +93,7 @@ HOMES = {
     "pandas": {"data", "tasks", "commands"},
     "python_calamine": {"data"},
     "soundfile": {"data", "export"},
+    "av": {"data"},
     "charset_normalizer": {"data"},
     "regex": {"words", "text", "data", "documents", "metrics", "tasks"},
     "msgspec": {"store", "serve"},

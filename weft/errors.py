@@ -114,6 +114,7 @@ EXTRAS = {
     "tune": "optuna",
     "pictures": "matplotlib PIL",
     "sound": "soundfile",
+    "video": "av",
     "pieces": "sentencepiece google",
     "pandas": "pandas",
     "parquet": "pyarrow",

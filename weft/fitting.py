@@ -19,17 +19,7 @@ from weft import rooms
 from weft.config import Table, read_recipe
 from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
-from weft.data.frames import (
-    GivenData,
-    as_file,
-    by_time,
-    given_as_file,
-    in_python,
-    is_frame,
-    located,
-    named,
-    zone_of,
-)
+from weft.data.frames import GivenData, as_file, given_as_file, in_python, is_frame, located, named, zone_of
 from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, caution, given_path
 from weft.run.loading import load
@@ -255,11 +245,9 @@ def _new_recipe(
 
 
 def _examples(init: Init, name: str, data: Any) -> Any:
-    """Data of Python as the task reads it: series by time, texts as a list."""
-    if not is_frame(data):
+    """Data of Python as the task reads it: texts as a list."""
+    if not is_frame(data) or init.reads == "table":
         return data
-    if init.reads == "table":
-        return by_time(data) if "zone" in {one.name for one in init.options} else data
     if init.reads == "sentences":
         how = "[[*zip(own.word, own.tag)] for _, own in df.groupby('sentence')]"
         raise DataError(f"{name}: expected sentences as lists of (word, tag), got a table; give {how}")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError, caution, saying_what_to_install
+from weft.errors import ConfigError, DataError, saying_what_to_install
 from weft.wording import kind_of
 
 
@@ -65,27 +65,6 @@ def zone_of(data: Any) -> str | None:
     kinds = [getattr(data.index, "dtype", None), *columns]
     zones = [str(kind.tz) for kind in kinds if getattr(kind, "tz", None) is not None]
     return zones[0] if zones else None
-
-
-def by_time(data: Any) -> Any:
-    """A table sorted by its times, where it has one column of them; a change is said."""
-    data = data.to_pandas() if hasattr(data, "to_pandas") else data
-    if not hasattr(data, "iloc"):
-        return data
-    levels = {name: data.index.get_level_values(n) for n, name in enumerate(data.index.names)}
-    columns = dict(data.items()) if hasattr(data, "columns") else {}
-    every = [*levels.values(), *columns.values()]
-    times = [one for one in every if one.dtype.kind == "M"]
-    if len(times) != 1:
-        return data
-    ids = [one for name, one in levels.items() if name is not None and one is not times[0]]
-    ids += [one for name, one in columns.items() if name == "unique_id" or one.dtype.kind == "O"]
-    several = [np.asarray(one) for one in ids if one.nunique() < len(data)] or [np.zeros(len(data))]
-    found = times[0].to_series(range(len(data))) if hasattr(times[0], "to_series") else times[0]
-    if all(own.is_monotonic_increasing for _, own in found.groupby(several)):
-        return data
-    caution("the rows were sorted by time")
-    return data.iloc[np.argsort(found.to_numpy(), kind="stable")]
 
 
 def located(data: Any) -> Any:

@@ -124,7 +124,7 @@ class SpeechData:
         if name is None:
             raise MissingSplitError.of(split, "recordings", "LIST.tsv")
         path = self.folder / name
-        if not path.is_file():
+        if not path.exists():
             raise DataError(f"no such file; check data.{split}", path=path)
         return path
 
