@@ -32,6 +32,7 @@ from named import drawn, kit
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from weft.testing.exercises import EXERCISES
+from weft.testing.translations import translated
 
 DOCS = Path(__file__).resolve().parents[1]
 SOLUTIONS = DOCS / "course" / "solutions.py"
@@ -49,7 +50,7 @@ c.Execute.timeout = 900  # seconds for a cell; some of them train a network, and
 c.Execute.iopub_timeout = 60
 """
 CHECKED = "Define {0} Then type `weft check {1} FILE`, or run the check in a cell:"
-CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals())'
+CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals(){})'
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
 MACROS = {r"\softmax": r"\operatorname{softmax}", r"\R": r"\mathbb{R}"}
 """What conf.py defines for KaTeX."""
@@ -289,21 +290,21 @@ def exercise(label: str, title: str, body: str, page: Page) -> Iterator[str | nb
     """The text, how to check an answer, and in homework the cells that nbgrader marks."""
     one = EXERCISES.get(label)
     text = "\n\n".join(part for part in rendered(body, page) if isinstance(part, str))
+    check = CHECK.format(label, "" if page.language == "en" else f', language="{page.language}"')
     yield f"**{page.said('Exercise')} {title or label}**\n\n{text}"
     if not page.homework:
         if one:
-            yield page.said(CHECKED).format(one.asks, label)
-            yield f"```python\n{CHECK.format(label)}\n```"
+            yield page.said(CHECKED).format(translated(one.asks, page.language), label)
+            yield f"```python\n{check}\n```"
         return
     if one is None:  # in words, marked by a person
         yield graded(new_markdown_cell(page.said("*Your answer here.*")), label, grade=True, solution=True)
         return
     inside = f"### BEGIN SOLUTION\n{solutions()[label]}\n### END SOLUTION"
     source = inside if page.homework == "source" else "# YOUR CODE HERE\nraise NotImplementedError()"
-    asks = "\n".join(f"# {line}" for line in f"Define {one.asks}".split("\n"))
-    yield graded(new_code_cell(f"{asks}\n{source}"), label, grade=False, solution=True)
-    test = CHECK.format(label)
-    yield graded(new_code_cell(test), f"test-{label}", grade=True, solution=False)
+    asks = translated(f"Define {one.asks}", page.language)
+    yield graded(new_code_cell(f"# {asks}\n{source}"), label, grade=False, solution=True)
+    yield graded(new_code_cell(check), f"test-{label}", grade=True, solution=False)
 
 
 def graded(cell: nbformat.NotebookNode, name: str, *, grade: bool, solution: bool) -> nbformat.NotebookNode:
