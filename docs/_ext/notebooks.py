@@ -226,6 +226,12 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         title = page.said(block.argument if block.kind == "admonition" else block.kind.capitalize())
         inside = "\n\n".join(one for one in rendered(body, page) if isinstance(one, str))
         yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{inside}".split("\n"))
+    elif block.kind == "question":
+        asked, choices, answer = inline(body, page).split("\n\n", 2)
+        letters = iter("ABCD")
+        choices = re.sub(r"^- ", lambda _: f"- **{next(letters)}**: ", choices, flags=re.MULTILINE)
+        yield f"**{page.said('A question')}.** {asked}\n\n{choices}"
+        yield folded(f"**{block.argument}**. {answer}", page, "The answer")
     elif block.kind == "live":  # runs in a browser only
         path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", page.said(given.get("title", ""))
         drawn_part = picture(path.name, path.read_bytes(), title, page) if path.is_file() else ""
@@ -238,9 +244,9 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         raise ValueError(f"docs/{page.name}.md: notebooks have no form for the directive {{{block.kind}}}")
 
 
-def folded(text: str, page: Page) -> str:
+def folded(text: str, page: Page, title: str = "Solution") -> str:
     """Text that a click opens."""
-    return f"<details><summary>{page.said('Solution')}</summary>\n\n{text.strip()}\n\n</details>"
+    return f"<details><summary>{page.said(title)}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 def picture(name: str, content: bytes, alt: str, page: Page) -> str:

@@ -291,11 +291,16 @@ globalThis.live = (() => {
   }
 
   // ---------------------------------------------------------------- parts
+  // What the program of a part gives, for another part that computes with it.
+  async function program(name) {
+    if (!(name in parts)) await script(`${name}.js`);
+    return parts[name];
+  }
+
   async function begin(place) {
     const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
     try {
-      await script(`${name}.js`);
-      await parts[name].mount(root, place);
+      await (await program(name)).mount(root, place);
       if (still) still.replaceWith(root); else place.querySelector('details').before(root); // a vote
       place.dataset.ready = 'yes';
     } catch (error) {
@@ -312,5 +317,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, stepped, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, program, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, stepped, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();
