@@ -11,7 +11,7 @@
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all nightly test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework slides clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all nightly test-changed test-forced check audit bench sbom lock format docs docs-run docs-gettext course homework marked slides clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -171,6 +171,11 @@ course: $(VENV)/ready-course
 
 homework: $(VENV)/ready-course
 	@$(RUN) docs/_ext/notebooks.py build/homework --homework --language $(COURSE_LANGUAGE)
+
+# Homework for marks, with other numbers for each name in the file NAMES.
+NAMES ?= names.txt
+marked: $(VENV)/ready-course
+	@$(RUN) docs/_ext/marked.py build/marked $(NAMES) $(COURSE_LANGUAGE)
 
 slides: $(VENV)/ready-docs
 	@$(RUN) docs/_ext/slides.py build/slides $(COURSE_LANGUAGE)
