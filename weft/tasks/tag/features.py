@@ -44,12 +44,15 @@ class TagFeatures:
         min_count: number of training words that a feature must have.
         penalty: half of it times the sum of the squared weights is added to the loss; null chooses it on the
             validation sentences.
+        alone: whether this is the model; false adds its scores to those of a network with a CRF, which learns
+            beside it.
     """
 
     affixes: Whole = 4
     window: Whole = 1
     min_count: AtLeastOne = 1
     penalty: Positive | None = None
+    alone: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -36,6 +36,7 @@ from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import FeatureTable
+from weft.nn.embed.pieces import FirstPieces
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
@@ -60,6 +61,7 @@ from weft.tasks.predictor import (
     predicted,
 )
 from weft.tasks.tag.features import WordFeatures
+from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
@@ -307,10 +309,12 @@ def inspect_words(
     tags = [lexicon.tags[number] for number in numbers]
     vectors = None
     weights = None
-    if isinstance(model.embed, FeatureTable) and known is not None:
-        table = model.embed.weight.detach().float().cpu().numpy()
+    features_of = model.table if isinstance(model, SummedTagger) else model.embed
+    if isinstance(features_of, FeatureTable) and known is not None:
+        table = features_of.weight.detach().float().cpu().numpy()
         weights = FeatureWeights(known.kept, lexicon.tags, table[1:])
     own = spelled.own if isinstance(spelled, Twice) else spelled
+    own = own.spelled if isinstance(own, SpelledWithFeatures) else own
     if isinstance(own, Spelled):
         vectors = vectors_of(
             model.embed,
@@ -355,7 +359,7 @@ def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Mod
     """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
     if lexicon.reader is not None:
-        reads = "model.features" if isinstance(model.embed, FeatureTable) else "model.embedding.pieces"
+        reads = "model.embedding.pieces" if isinstance(model.embed, FirstPieces) else "model.features"
         raise ConfigError(f"{reads}: an exported program cannot compute them; serve the run with weft serve")
     if not isinstance(model.embed, Words):
         raise not_in_a_graph()

@@ -76,6 +76,7 @@ from weft.tasks.tag.predictor import (
     tagged_at,
     tags_of,
 )
+from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import (
     EvaluationSettings,
     Implied,
@@ -138,7 +139,7 @@ class TagModel:
             weights, such as {PROPN: 3}; tags that are left out count 1. Not with a CRF.
         features: a linear CRF over features of words instead (Lafferty et al. 2001), solved on all sentences
             at once, in seconds; encoder, embedding and most settings of the section training have no effect
-            then.
+            then. With `alone: false` its scores are added to those of the network.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
@@ -150,10 +151,9 @@ class TagModel:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.features is not None and self.embedding.contextual is not None:
-            raise ConfigError(
-                "embedding.contextual: cannot be combined with features, which read no vectors; leave one out"
-            )
+        for name in ("contextual", "pieces") if self.features is not None else ():
+            if getattr(self.embedding, name) is not None:
+                raise ConfigError(f"embedding.{name}: cannot be combined with features; leave one out")
         if self.scores_together and self.smoothing:
             raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
         if self.scores_together and self.class_weights != "none":
@@ -181,11 +181,14 @@ class TagModel:
         num_pieces: int = 0,
     ) -> Labeller:
         """A new model."""
+        linear = None
         if self.features is not None:
             together = Crf(num_tags, num_tags)
             together.emit = nn.Identity()  # the sum over the features of a word is its score for each tag
-            encoder: Encoder = BagEncoder(num_tags, reduce="sum")
-            return Labeller(FeatureTable(num_features, num_tags), encoder, together)
+            table = FeatureTable(num_features, num_tags)
+            linear = Labeller(table, BagEncoder(num_tags, reduce="sum"), together)
+            if self.features.alone:
+                return linear
         how = self.embedding
         if how.pieces is not None:
             tokens = Tokens(num_pieces, how.size, dropout=how.dropout)
@@ -215,10 +218,11 @@ class TagModel:
             else InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
         )
         encoder = self.encoder(embed.size)
-        return Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
+        network = Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
+        return network if linear is None else SummedTagger(network, linear)
 
     def _head(self, size: int, num_tags: int, weights: Sequence[float]) -> Head:
-        if self.crf:
+        if self.scores_together:
             return Crf(size, num_tags)
         return Categorical(size, num_tags, smoothing=self.smoothing, class_weights=weights)
 
@@ -260,7 +264,7 @@ class TagTraining(SolvedTraining):
         self.vectors = vectors
         self._features = features
         if features is not None:
-            self.solved, self.penalty = True, features.how.penalty
+            self.solved, self.penalty = features.how.alone, features.how.penalty
         self.progress = progress
         self._data = data
         self._lexicon = lexicon
@@ -402,7 +406,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         if context is not None:
             lexicon.context = context.read
         if features is not None:
-            lexicon.reader = features.read
+            both = partial(SpelledWithFeatures.read, lexicon, features)
+            lexicon.reader = features.read if features.how.alone else both
         if pieces is not None:
             lexicon.reader, lexicon.alphabet = task.piece_reader(pieces), pieces.alphabet
 
@@ -422,9 +427,12 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         )
         if self.pieces is not None:
             return model
-        if self.features is not None:
-            if self.training is not None:
+        if self.features is not None and self.training is not None:
+            if isinstance(model, SummedTagger):
+                model.solve(self.training.solve)
+            else:
                 self.training.solve(model)
+        if self.features is not None and self.features.how.alone:
             return model
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
@@ -441,14 +449,16 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Pipeline.rows; the tags are the rows of the head."""
-        heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
-        if self.features is not None:
-            return {"embed.weight": ["", *self.features.kept]}
+        heads = [f"head.{part}{kind}" for part in ("", "emit.", "own.emit.") for kind in ("weight", "bias")]
+        known = ["", *self.features.kept] if self.features is not None else []
+        if self.features is not None and self.features.how.alone:
+            return {"embed.weight": known}
         if self.pieces is not None:
             names = self.pieces.pieces(range(len(self.pieces)))
             return {"embed.embed.table.weight": names, **dict.fromkeys(heads, self.lexicon.tags)}
         embed = "embed" if self._context is None else "embed.words"
-        return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
+        found = {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
+        return {**found, "table.weight": known} if known else found
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
@@ -592,7 +602,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         words, rows = [["a", "b", "ab"], ["b"]], 0
         if self.model_config.features is not None:
             features = WordFeatures.learn(self.model_config.features, words)
-            lexicon.reader, rows = features.read, features.num_rows
+            TagPipeline(self, lexicon, features=features)  # which reads them by the lexicon
+            rows = features.num_rows
         letters = Vocabulary.train(["ab"], kind="character", size=None)
         if self.embedding.pieces is not None:
             lexicon.reader = self.piece_reader(letters)
@@ -602,7 +613,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     def implied(self) -> Sequence[Implied]:
         """A solved model needs no end of its training."""
-        return () if self.model_config.features is None else [Implied("training", "max_updates", 1)]
+        how = self.model_config.features
+        return [Implied("training", "max_updates", 1)] if how is not None and how.alone else ()
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
