@@ -136,7 +136,11 @@ def test_settings_that_a_crf_does_not_know_are_refused(other: dict[str, object])
 
 def test_a_network_beside_it_learns_alone_and_their_scores_are_added(tmp_path: Path) -> None:
     recipe, run, other = make_sentences(tmp_path / "toy"), tmp_path / "run", tmp_path / "other"
-    changes = "model.features={affixes: 3, alone: false}", "training.max_updates=5", "training.refit=true"
+    changes = (
+        "model.features={affixes: 3, alone: false, size: 7}",
+        "training.max_updates=5",
+        "training.refit=true",
+    )
     weft("train", recipe, "--run", run, *changes, code=0)
     weft("train", recipe, "--run", other, *LINEAR[:1], *changes[1:], code=0)
     opened, linear = open_run(run, device="cpu"), open_run(other, device="cpu")
@@ -146,7 +150,7 @@ def test_a_network_beside_it_learns_alone_and_their_scores_are_added(tmp_path: P
     target = torch.tensor([[2, 0, 1], [1, 0, 0]])
     h, _ = model.features(source, mask)
     network = Labeller(model.embed, model.encoder, head.own)
-    scores = head.own.emit(network.features(source.spelled, mask)[0]) + model.table(source.numbers)
+    scores = head.own.emit(network.features(source, mask)[0]) + model.table(source.numbers)
     crf, added = head.both(h)
     assert torch.allclose(scores, added) and head.best(h, mask).equal(crf.best(scores, mask))
     assert torch.allclose(crf.transitions, head.linear.transitions + head.own.transitions)
@@ -157,6 +161,10 @@ def test_a_network_beside_it_learns_alone_and_their_scores_are_added(tmp_path: P
     assert not any(one.requires_grad for one in (model.table.weight, *head.linear.parameters()))
     rows = opened.pipeline.rows()
     assert len(rows["table.weight"]) == len(model.table.weight)
+    assert len(rows["embed.words.table.weight"]) == len(model.embed.words.table.weight)
+    known = opened.pipeline.features.numbers(["bobing", "ningo", "."])[0]
+    read = model.eval().embed(source)[0, 0, -7:]
+    assert torch.allclose(read, model.embed.table.weight[known].sum(0), atol=1e-6)
     export = "export", run, "--to", "onnx", "--output", tmp_path / "out"
     assert "model.features: an exported program" in refused(weft(*export))
     made = "inspect", run, "ningo .", "--only", "telling-features", "--views", tmp_path, "--format", "csv"

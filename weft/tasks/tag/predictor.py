@@ -82,25 +82,24 @@ class SentenceTags(NamedTuple):
     every: np.ndarray  # [T, C] of all tags, or empty too
 
 
+@dataclass(eq=False)
 class TagAnswer(Answer):
-    """A sentence with its tags, in the format of the input.
+    """A sentence with its tags, in the format of the input."""
 
-    Args:
-        scores: whether `text` and `json` have the probability of each tag.
-    """
+    sentence: ConlluSentence
+    column: Column
+    tagged: SentenceTags
+    scores: bool  # whether `text` and `json` have the probability of each tag
 
-    def __init__(
-        self, sentence: ConlluSentence, column: Column, tagged: SentenceTags, *, scores: bool
-    ) -> None:
-        self.sentence = sentence
-        self.tagged = tagged
-        self._probs = tagged.probs if scores else []
-        self._column = column
+    @property
+    def probs(self) -> Sequence[float]:
+        """Of the tags, where they are shown."""
+        return self.tagged.probs if self.scores else ()
 
     def text(self) -> str:
         """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
-        lines = self.sentence.tagged(self.tagged.tags, self._column)
-        for row, prob in zip(self.sentence.rows, self._probs, strict=False):
+        lines = self.sentence.tagged(self.tagged.tags, self.column)
+        for row, prob in zip(self.sentence.rows, self.probs, strict=False):
             lines[row] = _with_prob(lines[row], prob)
         return "\n".join(lines) + "\n"
 
@@ -108,7 +107,7 @@ class TagAnswer(Answer):
         """A list of words, each with its tag and (with scores) the probability of that tag."""
         words = zip(self.sentence.forms, self.tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
-        for one, prob in zip(found, self._probs, strict=False):
+        for one, prob in zip(found, self.probs, strict=False):
             one["prob"] = prob
         return list(found)
 
@@ -218,7 +217,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
         found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
-            yield TagAnswer(sentence, self._column, tagged, scores=self._probs)
+            yield TagAnswer(sentence, self._column, tagged, self._probs)
 
     def lacking(self, value: ConlluSentence) -> list[str]:
         return self.lexicon.alphabet.unknown(" ".join(value.forms))

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 
 from weft.masks import fill, to_device
 from weft.models import Labeller
-from weft.nn.embed.words import Spelled
+from weft.nn.embed.grams import FeatureTable
+from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head, Loss
+from weft.nn.ops import Dropout
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.tag.features import WordFeatures
 
@@ -43,6 +45,22 @@ class SpelledWithFeatures(NamedTuple):
         return SpelledWithFeatures(self.spelled.filled(columns), numbers)
 
 
+class WithFeatures(nn.Module):
+    """[words(w); e(w)] at each position, where e(w) sums a vector for each feature of the word."""
+
+    def __init__(self, words: Words, num_features: int, size: int, *, dropout: float) -> None:
+        super().__init__()
+        self.words = words
+        self.table = FeatureTable(num_features, size)
+        nn.init.normal_(self.table.weight, std=size**-0.5)
+        self.dropout = Dropout(dropout)
+        self.size = words.size + size
+
+    def forward(self, given: SpelledWithFeatures) -> Tensor:
+        """Sentences to [B, S, size]."""
+        return torch.cat([self.words(given.spelled), self.dropout(self.table(given.numbers))], -1)
+
+
 class SummedTagger(Labeller):
     """A network and a linear CRF over the same sentences, whose weights stay as they are."""
 
@@ -62,7 +80,7 @@ class SummedTagger(Labeller):
 
     def features(self, source: SpelledWithFeatures, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The states of the network beside the linear scores of each tag, [B, S, D + C], and the mask."""
-        h, mask = super().features(source.spelled, mask)
+        h, mask = super().features(source, mask)
         return torch.cat([h, self.table(source.numbers)], -1), mask
 
 

@@ -76,7 +76,7 @@ from weft.tasks.tag.predictor import (
     tagged_at,
     tags_of,
 )
-from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
+from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger, WithFeatures
 from weft.tasks.task import (
     EvaluationSettings,
     Implied,
@@ -84,7 +84,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Split,
-    silent,
 )
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
@@ -212,11 +211,11 @@ class TagModel:
             fixed_size=how.size if how.fixed else 0,
             dropout=how.dropout,
         )
-        embed = (
-            words
-            if contextual is None
-            else InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
-        )
+        embed: Words | InContext | WithFeatures = words
+        if contextual is not None:
+            embed = InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
+        elif self.features is not None:
+            embed = WithFeatures(words, num_features, self.features.size, dropout=how.dropout)
         encoder = self.encoder(embed.size)
         network = Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
         return network if linear is None else SummedTagger(network, linear)
@@ -246,69 +245,61 @@ class TaggedText(NamedTuple):
     vectors: Mapping[str, np.ndarray]
 
 
+@dataclass(eq=False)
 class TagTraining(SolvedTraining):
     """The sentences of a training."""
 
-    penalties = PENALTIES
+    data: TagData
+    lexicon: Lexicon
+    train: Sequence[ConlluSentence]
+    valid: Sequence[ConlluSentence]
+    vectors: Mapping[str, np.ndarray]
+    features: WordFeatures | None
+    progress: Progress
+    penalties: ClassVar[Sequence[float]] = PENALTIES
 
-    def __init__(
-        self,
-        data: TagData,
-        lexicon: Lexicon,
-        train: Sequence[ConlluSentence],
-        valid: Sequence[ConlluSentence],
-        vectors: Mapping[str, np.ndarray],
-        features: WordFeatures | None = None,
-        progress: Progress = silent,
-    ) -> None:
-        self.vectors = vectors
-        self._features = features
-        if features is not None:
-            self.solved, self.penalty = features.how.alone, features.how.penalty
-        self.progress = progress
-        self._data = data
-        self._lexicon = lexicon
-        self.train = train
-        self._valid = valid
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            self.solved, self.penalty = self.features.how.alone, self.features.how.penalty
 
     def designs(self) -> tuple[Design, Design]:
-        known = _known(self._lexicon, self._valid)
+        known = _known(self.lexicon, self.valid)
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
         return self._design(self.train), self._design(known)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
-        assert self._features is not None
+        assert self.features is not None
         sentences = sorted(sentences, key=lambda one: len(one.forms))
-        numbers = chain(*(self._features.numbers(one.forms) for one in sentences))
-        target = torch.tensor(self._lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
+        numbers = chain(*(self.features.numbers(one.forms) for one in sentences))
+        target = torch.tensor(self.lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
         lengths = [len(one.forms) for one in sentences]
-        return Design.of_words(list(numbers), lengths, target, self._features.num_rows)
+        return Design.of_words(list(numbers), lengths, target, self.features.num_rows)
 
     def plan(self, seed: int) -> Batches:
         """Batches of sentences of similar length."""
         lengths = np.array([[len(sentence.forms)] * 2 for sentence in self.train])
-        rows = self._data.batch_rows or None
-        return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
+        rows = self.data.batch_rows or None
+        return Batches(lengths, max_tokens=self.data.batch_tokens, max_rows=rows, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         chosen = [self.train[int(number)] for number in numbers]
-        return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
+        return collate(self.lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
     def whole(self) -> "TagTraining":
         """Sentences with a tag that training never saw stay out, and those longer than its longest."""
         longest = max(len(one.forms) for one in self.train)
         known = [
             one
-            for one in self._valid
-            if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
+            for one in self.valid
+            if one.tags and -1 not in self.lexicon.encode(one.tags) and len(one.forms) <= longest
         ]
         found = copy(self)
         found.train = [*self.train, *known]
         return found
 
     def check_metric(self, metric: str) -> None:
-        tags = {tag for one in self._valid for tag in one.tags or []}
+        tags = {tag for one in self.valid for tag in one.tags or []}
         if metric == "span_f1" and not are_spans(tags):
             other = min((tag for tag in tags if not are_spans([tag, "B-X"])), default="O")
             raise ConfigError(
@@ -322,14 +313,14 @@ class TagTraining(SolvedTraining):
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
         assert isinstance(model, Labeller)
-        valid, tagger = self._valid, WordTagger(model, self._lexicon, self._data.column)
+        valid, tagger = self.valid, WordTagger(model, self.lexicon, self.data.column)
         found, wrong, _ = tagged_at(tagger, valid, "validation")
         pairs = list(zip(found, valid, strict=True))
         answers = [[""] * len(sentence.forms) if one is None else one.tagged.tags for one, sentence in pairs]
         read = [sentence for one, sentence in pairs if one is not None]
         references = [one.tags or [] for one in valid]
         tags, labels = tags_of(answers, references), ComparedOutputs(answers, references, reads="labels")
-        new = [[not self._lexicon.knows(form) for form in one.forms] for one in valid]
+        new = [[not self.lexicon.knows(form) for form in one.forms] for one in valid]
         unknown = tags_of(answers, references, chosen=new)
         scores = {
             "loss": self._mean_loss(model, read),
@@ -351,13 +342,13 @@ class TagTraining(SolvedTraining):
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
-        known = _known(self._lexicon, sentences)
+        known = _known(self.lexicon, sentences)
         known.sort(key=lambda one: len(one.forms))
         parts = (known[at : at + 64] for at in range(0, len(known), 64))
         return mean_loss(
             model,
             (
-                collate(self._lexicon, [one.forms for one in part], [one.tags or [] for one in part])
+                collate(self.lexicon, [one.forms for one in part], [one.tags or [] for one in part])
                 for part in parts
             ),
         )
@@ -434,7 +425,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
                 self.training.solve(model)
         if self.features is not None and self.features.how.alone:
             return model
-        embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        embed = model.embed.words if isinstance(model.embed, InContext | WithFeatures) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
         if vectors and embed.table is not None:
@@ -456,9 +447,10 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         if self.pieces is not None:
             names = self.pieces.pieces(range(len(self.pieces)))
             return {"embed.embed.table.weight": names, **dict.fromkeys(heads, self.lexicon.tags)}
-        embed = "embed" if self._context is None else "embed.words"
+        alone = self._context is None and self.features is None
+        embed = "embed" if alone else "embed.words"
         found = {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
-        return {**found, "table.weight": known} if known else found
+        return {**found, "table.weight": known, "embed.table.weight": known} if known else found
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
