@@ -19,7 +19,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import Files, called, each_file
 from weft.data.tables import is_table, kind_of
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import (
@@ -283,10 +283,7 @@ class LabelData:
         inside = inside or (split == "valid" and self.valid is None) or (split == "test" and self.folds > 0)
         name = self.train if inside else getattr(self, split)
         if name is None:
-            raise ConfigError(
-                f"data.{split}: the recipe names no {split} file; give one with --data FILE, or score the "
-                "validation texts: --split valid"
-            )
+            raise MissingSplitError.of(split, "texts", "FILE")
         return each_file(name, self.folder)
 
 

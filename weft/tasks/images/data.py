@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.data.images import LabelledImage, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.labels.splits import HeldOut, check_classes, parts
 from weft.tasks.pictures.data import LEAST, SIDE
@@ -86,10 +86,7 @@ class ClassData:
         if path is not None and (split != "train" or self.valid is not None):
             return read_folders(self.folder / path, split)
         if split == "test":
-            raise ConfigError(
-                "data.test: the recipe names no test folder; give one with --data FOLDER, or score the "
-                "validation pictures: --split valid"
-            )
+            raise MissingSplitError.of(split, "pictures", "FOLDER")
         assert self.train is not None
         whole = read_folders(self.folder / self.train)
         if self.valid is not None:
