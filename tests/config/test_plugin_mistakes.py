@@ -93,7 +93,7 @@ def changed(folder: Path, kind: str, old: str, new: str) -> Any:
             "lacks a value for name; see docs/guides/add-a-metric.md",
         ),
         ("metric", "def signature(", "def signed(", "lacks the method signature"),
-        ("metric", "def value(", "def values(", "lacks the method value"),
+        ("metric", "def statistics(", "def counted(", "lacks the method statistics"),
         (
             "score",
             "def forward(",
@@ -157,7 +157,8 @@ def test_what_a_layer_returns_is_checked(folder: Path) -> None:
 
 def test_what_a_metric_returns_is_checked(folder: Path) -> None:
     lines = ["a b", "c"]
-    metric = changed(folder, "metric", "return totals", "totals")()
+    nothing = "    def value(self, totals):\n        pass\n\n    def signature("
+    metric = changed(folder, "metric", "    def signature(", nothing)()
     with pytest.raises(ConfigError, match=r"SameLength\.value: expected it to return a number.*got None"):
         metric.score(lines, lines)
 
