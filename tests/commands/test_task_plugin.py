@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import weft as package
+import weft as library
 from tests.commands.shell import refused, weft
+from tests.plugins import package
 
 TASK = '''
 from dataclasses import dataclass
@@ -154,16 +155,10 @@ NAME = "mine_of_weft.echo.task.Echo"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package, its data and a recipe in it."""
-    (folder := tmp_path / "home" / "mine_of_weft" / "echo").mkdir(parents=True)
-    for name, text in {"task.py": TASK, "init.py": INIT, "__init__.py": "", "../__init__.py": ""}.items():
-        (folder / name).write_text(text)
-    home = folder.parent.parent
+    home, files = tmp_path / "home", {"echo/task.py": TASK, "echo/init.py": INIT}
+    package(home, "mine_of_weft", files, monkeypatch)
     (home / "words.txt").write_text("abc\ndefg\ngab\n")
     (home / "my.yaml").write_text(RECIPE)
-    monkeypatch.chdir(home)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in [name for name in sys.modules if name.startswith("mine_of_weft")]:
-        monkeypatch.delitem(sys.modules, name)
     return home
 
 
@@ -177,7 +172,7 @@ def test_it_goes_through_every_command(home: Path) -> None:
     assert "mine_of_weft.echo.task.Echo" in shown.out and "logits" in shown.out, shown.err
     weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN, code=0)
     assert Path("out.txt").read_text() == Path("words.txt").read_text()
-    assert package.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
+    assert library.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
     weft("train", "my.yaml", "--run", "run", *PLUGIN, code=0)
 
 

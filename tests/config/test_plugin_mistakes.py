@@ -1,7 +1,6 @@
 """A part of a user's own that lacks something: one sentence with its class, the mistake and the page."""
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 from tests.commands.shell import refused, weft
+from tests.plugins import package
 from tests.test_contributing import FILES
 from weft import rooms
 from weft.config.plugins import explained_failure, named_part
@@ -56,13 +56,8 @@ CLASSES = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty package in the working directory."""
-    (found := tmp_path / PACKAGE).mkdir()
-    (found / "__init__.py").write_text("")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
-        monkeypatch.delitem(sys.modules, name)
-    return found
+    return package(tmp_path, PACKAGE, {}, monkeypatch) / PACKAGE
 
 
 def changed(folder: Path, kind: str, old: str, new: str) -> Any:
