@@ -171,13 +171,13 @@ class ManyEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """A row for each pair, on one scale."""
-        from weft.figures.intervals import intervals
+        from weft.figures.comparison import run_figure
 
         rows = []
         for pair, one in self.pairs.items():
             unseen = ", never trained" if pair in self.unseen else ""
             rows.append(one.scores[0].renamed(f"{pair}{unseen}"))
-        return intervals(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
+        return run_figure(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
 
 
 def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:

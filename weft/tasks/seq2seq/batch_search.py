@@ -33,7 +33,7 @@ from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.offered import Decoding
 from weft.search.required import required
-from weft.search.settings import decoding_rules, most_rows, most_tokens, search
+from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
@@ -169,7 +169,7 @@ class BatchSearch:
         how = self._how
         width = how.width() * (1 + sum(map(len, self._words)))
         limits = self._limits(mask.sum(1), width)
-        rows = most_rows(width, int(limits.max()))
+        rows = how.most_rows(int(limits.max()), width)
         parts = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
         found = [self._search(*part, trace, chance) for part in parts]
         return found[0] if len(found) == 1 else joined(found, EOS)
@@ -185,8 +185,8 @@ class BatchSearch:
                     f"input may have {int(limits.min())}; require less, or raise max_extra"
                 )
             limits = limits.clamp(min=self._least)
-        self._check_room(most_tokens(width))
-        limits = limits.clamp(max=most_tokens(width))
+        self._check_room(how.most_tokens(width))
+        limits = limits.clamp(max=how.most_tokens(width))
         for model in self._models:
             empty, most = model.max_output(0), model.max_output(int(lengths.max()))
             if empty is None or most is None:
@@ -236,13 +236,9 @@ class BatchSearch:
             step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
             state = state[0] if len(models) == 1 else state
             given: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": banned}
-            asked = decoding_rules(how, EOS, prefix, free=self._free)
-            beams: dict[str, Any] = {
-                "width": how.beam,
-                "nbest": how.nbest,
-                "normalisation": how.normalisation,
-            }
-            beams["length_penalty"] = how.length_penalty
+            asked = rules.decoding_rules(how, EOS, prefix, free=self._free)
+            beams: dict[str, Any] = {"width": how.beam, "nbest": how.nbest}
+            beams |= {"normalisation": how.normalisation, "length_penalty": how.length_penalty}
             if how.search == "beam" and (how.diverse > 1 or words or how.coverage):
                 step, state = rules.ruled(step, state, asked)
             if how.search != "beam":

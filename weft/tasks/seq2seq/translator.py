@@ -29,7 +29,7 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import chosen
+from weft.tasks.consensus import least_risk
 from weft.tasks.predictor import (
     Answer,
     Failure,
@@ -237,7 +237,9 @@ def results(
         texts = [
             SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every
         ]
-        yield [texts[place] for place in chosen([one.text for one in texts], how)]
+        if how.mbr:
+            texts = [texts[place] for place in least_risk([one.text for one in texts], how.nbest)]
+        yield texts
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
