@@ -64,7 +64,7 @@ ALLOWED |= {"machine": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "testing"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {
-    "lazy": set(),
+    "lazy": {"errors"},
     "wording": set(),
     "words": set(),
     "errors": {"wording"},

@@ -32,6 +32,7 @@ from named import drawn, kit
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from weft.testing.exercises import EXERCISES
+from weft.testing.translations import translated
 
 DOCS = Path(__file__).resolve().parents[1]
 SOLUTIONS = DOCS / "course" / "solutions.py"
@@ -49,7 +50,7 @@ c.Execute.timeout = 900  # seconds for a cell; some of them train a network, and
 c.Execute.iopub_timeout = 60
 """
 CHECKED = "Define {0} Then type `weft check {1} FILE`, or run the check in a cell:"
-CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals())'
+CHECK = 'from weft.testing import check_exercise\n\ncheck_exercise("{}", globals(){})'
 MARKDOWN = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
 MACROS = {r"\softmax": r"\operatorname{softmax}", r"\R": r"\mathbb{R}"}
 """What conf.py defines for KaTeX."""
@@ -225,6 +226,12 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         title = page.said(block.argument if block.kind == "admonition" else block.kind.capitalize())
         inside = "\n\n".join(one for one in rendered(body, page) if isinstance(one, str))
         yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{inside}".split("\n"))
+    elif block.kind == "question":
+        asked, choices, answer = inline(body, page).split("\n\n", 2)
+        letters = iter("ABCD")
+        choices = re.sub(r"^- ", lambda _: f"- **{next(letters)}**: ", choices, flags=re.MULTILINE)
+        yield f"**{page.said('A question')}.** {asked}\n\n{choices}"
+        yield folded(f"**{block.argument}**. {answer}", page, "The answer")
     elif block.kind == "live":  # runs in a browser only
         path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", page.said(given.get("title", ""))
         drawn_part = picture(path.name, path.read_bytes(), title, page) if path.is_file() else ""
@@ -237,9 +244,9 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         raise ValueError(f"docs/{page.name}.md: notebooks have no form for the directive {{{block.kind}}}")
 
 
-def folded(text: str, page: Page) -> str:
+def folded(text: str, page: Page, title: str = "Solution") -> str:
     """Text that a click opens."""
-    return f"<details><summary>{page.said('Solution')}</summary>\n\n{text.strip()}\n\n</details>"
+    return f"<details><summary>{page.said(title)}</summary>\n\n{text.strip()}\n\n</details>"
 
 
 def picture(name: str, content: bytes, alt: str, page: Page) -> str:
@@ -289,21 +296,21 @@ def exercise(label: str, title: str, body: str, page: Page) -> Iterator[str | nb
     """The text, how to check an answer, and in homework the cells that nbgrader marks."""
     one = EXERCISES.get(label)
     text = "\n\n".join(part for part in rendered(body, page) if isinstance(part, str))
+    check = CHECK.format(label, "" if page.language == "en" else f', language="{page.language}"')
     yield f"**{page.said('Exercise')} {title or label}**\n\n{text}"
     if not page.homework:
         if one:
-            yield page.said(CHECKED).format(one.asks, label)
-            yield f"```python\n{CHECK.format(label)}\n```"
+            yield page.said(CHECKED).format(translated(one.asks, page.language), label)
+            yield f"```python\n{check}\n```"
         return
     if one is None:  # in words, marked by a person
         yield graded(new_markdown_cell(page.said("*Your answer here.*")), label, grade=True, solution=True)
         return
     inside = f"### BEGIN SOLUTION\n{solutions()[label]}\n### END SOLUTION"
     source = inside if page.homework == "source" else "# YOUR CODE HERE\nraise NotImplementedError()"
-    asks = "\n".join(f"# {line}" for line in f"Define {one.asks}".split("\n"))
-    yield graded(new_code_cell(f"{asks}\n{source}"), label, grade=False, solution=True)
-    test = CHECK.format(label)
-    yield graded(new_code_cell(test), f"test-{label}", grade=True, solution=False)
+    asks = translated(f"Define {one.asks}", page.language)
+    yield graded(new_code_cell(f"# {asks}\n{source}"), label, grade=False, solution=True)
+    yield graded(new_code_cell(check), f"test-{label}", grade=True, solution=False)
 
 
 def graded(cell: nbformat.NotebookNode, name: str, *, grade: bool, solution: bool) -> nbformat.NotebookNode:

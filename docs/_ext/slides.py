@@ -1,10 +1,12 @@
 """Slides of every chapter, from the chapter itself: python docs/_ext/slides.py build/slides [LANGUAGE]
 
 Each chapter becomes one HTML file for reveal.js: its aim, its picture (step by step where the diagram has
-steps), the formulas and sentences of each section, cells with what they gave, common mistakes and exercises.
+steps), the formulas and sentences of each section, live parts, questions for the class, cells with what
+they gave, common mistakes and exercises. What a slide leaves out is in its notes: ?showNotes=true shows them.
 Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: notebooks.py, which reads the pages.
 """
 
+import base64
 import re
 import shutil
 import sys
@@ -138,6 +140,10 @@ def _of(
             found.append(
                 f"<section><h2>{escape(page.said(block.argument))}</h2>{markdown(inside, page)}</section>"
             )
+        elif block.kind == "live":
+            found.append(_live(block, page))
+        elif block.kind == "question":
+            found.append(_question(block.argument, inside, page))
         elif block.kind == "code-cell":
             hidden = "remove-input" in given.get("tags", "")
             found += _cell("" if hidden else inside, next(outputs, None), title)
@@ -155,14 +161,37 @@ def _parts(said: list[str]) -> list[list[str]]:
 
 
 def _points(text: str, page: Page) -> list[str]:
-    """The first sentence of each paragraph; formulas, lists and tables whole."""
+    """The first sentence of each paragraph, the others as notes; formulas, lists and tables whole."""
     found = []
     for part in re.split(r"\n{2,}", text.strip()):
+        rest = ""
         if part and not WHOLE.match(part):
-            part = re.split(r"(?<=[.?])\s", part, maxsplit=1)[0]
+            part, _, rest = re.sub(r"(?<=[.?])\s", "\0", part, count=1).partition("\0")
         if part:
-            found.append(f'<div class="fragment">{markdown(part, page)}</div>')
+            found.append(f'<div class="fragment">{markdown(part, page)}</div>{_notes(rest, page)}')
     return found
+
+
+def _notes(text: str, page: Page) -> str:
+    """What the lecturer says and the slide does not show."""
+    return f'<aside class="notes">{markdown(text, page)}</aside>' if text else ""
+
+
+def _live(block: Any, page: Page) -> str:
+    """A live part: what to try on its page, its picture, and what it shows as notes."""
+    given, inside = options(block.lines)
+    tried, _, rest = inside.partition("\n\n")
+    shown = _picture(DOCS / "pictures" / "live" / f"{block.argument}.png")
+    title = escape(page.said(given["title"]))
+    return f"<section><h2>{title}</h2>{markdown(tried, page)}{shown}{_notes(rest, page)}</section>"
+
+
+def _question(right: str, inside: str, page: Page) -> str:
+    """A question with its options; the answer comes after the hands."""
+    asked, choices, answer = inside.split("\n\n", 2)
+    listed = markdown(choices, page).replace("<ul>", '<ol type="A">').replace("</ul>", "</ol>")
+    told = f'<div class="fragment">{markdown(f"**{right}**", page)}{markdown(answer, page)}</div>'
+    return f"<section><h2>{page.said('A question')}</h2>{markdown(asked, page)}{listed}{told}</section>"
 
 
 def _diagram(name: str, caption: str, page: Page, lines: list[str]) -> str:
@@ -203,17 +232,20 @@ def _cell(code: str, cell: Any, title: str) -> list[str]:
 
 def _picture(path: Path) -> str:
     text = path.read_text("utf-8") if path.suffix == ".svg" else ""
-    return text[text.index("<svg") :] if text else f'<img alt="" src="{path.as_uri()}">'
+    encoded = base64.b64encode(path.read_bytes()).decode()
+    return text[text.index("<svg") :] if text else f'<img alt="" src="data:image/png;base64,{encoded}">'
 
 
 def _exercises(text: str, page: Page) -> list[str]:
+    """A slide for each exercise; its solution is in the notes."""
+    solved = {one.argument: options(one.lines)[1] for one in blocks(text) if one.kind == "solution"}
     found = []
     for block in blocks(text):
         if block.kind == "exercise":
             given, body = options(block.lines)
-            found.append(
-                f"<section><h2>{page.said('Exercise')} {given['label']}</h2>{markdown(body, page)}</section>"
-            )
+            label = given["label"]
+            asked = f"<h2>{page.said('Exercise')} {label}</h2>{markdown(body, page)}"
+            found.append(f"<section>{asked}{_notes(solved.get(label, ''), page)}</section>")
     return found
 
 

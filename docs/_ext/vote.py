@@ -1,8 +1,9 @@
-"""The directive `{vote} VERDICT`: a claim to vote on; its verdict opens after the vote.
+"""Votes: the directives `{vote} VERDICT` for a claim, `{question} LETTER` for a question with options.
 
-The first paragraph is the claim; the rest is the verdict, in a `<details>`, which opens without scripts too.
-A page writes a `<details>` itself, which every viewer of Markdown shows; here it becomes the directive.
-Read next: live.py; ../_static/live/vote.js, which asks for the vote.
+The first paragraph is the claim or the question; a question's options are a list. The rest is the verdict or
+the answer, in a `<details>`, which opens after the vote, and by hand where scripts are off.
+A page writes a claim as a `<details>` itself, which every viewer of Markdown shows; it becomes the directive.
+Read next: live.py; ../_static/live/vote.js, which asks for the vote and counts a class.
 """
 
 import re
@@ -16,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 VERDICTS = ("holds", "contradicted", "undecided", "not shown at this scale")
+LETTERS = "ABCD"
 
 
 class Vote(Live):
@@ -38,19 +40,38 @@ class VoteDirective(SphinxDirective):
         verdict = directives.choice(self.arguments[0], VERDICTS)
         if not self.content or "title" not in self.options:
             raise self.error("a vote needs :title: and a claim")
-        vote = Vote(name="vote", title=titled(self), verdict=verdict)
+        return [self.vote(titled(self), verdict, 1)]
+
+    def vote(self, title: str, verdict: str, asked: int) -> Vote:
+        """A vote of which the first `asked` blocks are always shown."""
+        vote = Vote(name="vote", title=title, verdict=verdict)
         self.state.nested_parse(self.content, self.content_offset, vote)
-        claim, *rest = vote.children
-        claim["classes"].append("live-try")
+        shown, rest = vote.children[:asked], vote.children[asked:]
+        shown[0]["classes"].append("live-try")
         vote.children = []
-        vote += [claim, Verdict("", *rest)]
+        vote += [*shown, Verdict("", *rest)]
+        return vote
+
+
+class QuestionDirective(VoteDirective):
+    """A question, its options, and the answer."""
+
+    option_spec = {}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        verdict = directives.choice(self.arguments[0], LETTERS.lower()).upper()
+        vote = self.vote(_("A question"), verdict, 2)
+        if not isinstance(vote[1], nodes.bullet_list) or len(vote[1]) > len(LETTERS) or not vote[2].children:
+            raise self.error("a question needs a paragraph, a list of at most four options, and an answer")
+        vote[1]["classes"].append("live-options")
         return [vote]
 
 
 def open_verdict(self: HTML5Translator, verdict: Verdict) -> None:
     """The start of what opens."""
     self.body.append(f'<details class="live-verdict" data-verdict="{verdict.parent["verdict"]}">')
-    self.body.append(f"<summary>{_('The verdict')}</summary>\n")
+    title = _("The answer") if verdict.parent["verdict"] in LETTERS else _("The verdict")
+    self.body.append(f"<summary>{title}</summary>\n")
 
 
 def close_verdict(self: HTML5Translator, verdict: Verdict) -> None:
@@ -86,5 +107,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(Vote, html=(open_part, close_vote))
     app.add_node(Verdict, html=(open_verdict, close_verdict))
     app.add_directive("vote", VoteDirective)
+    app.add_directive("question", QuestionDirective)
     app.connect("source-read", as_votes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -182,6 +182,15 @@ HEADS: dict[str, Any] = {
     "decoding": {"search": "sample", "max_tokens": 20},
 }
 
+LETTERS_HEADS: dict[str, Any] = {
+    **letters("lstm"),
+    "model": {
+        "decoder": {**HEADS["model"]["decoder"], "size": 64},
+        "embedding": {**HEADS["model"]["embedding"], "size": 64},
+    },
+}
+LETTERS_HEADS["data"] |= {"batches": "windows", "batch_rows": LETTERS_HEADS["data"].pop("rows")}
+
 VECTORS: dict[str, Any] = {
     "task": "embeddings",
     "data": {"corpus": "libreoffice-help", "language": "en", "min_count": 5},
@@ -223,6 +232,7 @@ def judge(**model: Any) -> dict[str, Any]:
 RECIPES: dict[str, dict[str, Any]] = {
     "letters-lstm": letters("lstm"),
     "letters-gru": letters("gru"),
+    "letters-transformer": LETTERS_HEADS,
     "reverse-never": reverse("never"),
     "reverse-late": reverse("late"),
     "reverse-input": reverse("input"),

@@ -48,7 +48,7 @@ def test_a_right_answer(tmp_path: Path) -> None:
             "each with W, U and b of its own",
         ),
         ("elman = 1", "lstm-parameters: `lstm` is not defined"),
-        ("lstm = 'many'", "lstm-parameters: `lstm` is 'many', expected a number"),
+        ("lstm = 'many'", "lstm-parameters: `lstm`: expected a number, got 'many'"),
         ("x = 1\nlstm = x / 0", "line 2: ZeroDivisionError: division by zero; correct it and check again"),
         ("lstm = (", "line 1: '(' was never closed; correct it and check again"),
         ("raise SystemExit", "line 1: SystemExit: ; correct it and check again"),

@@ -15,6 +15,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 LOCALE = DOCS / "_locale"
 CATALOGS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.rglob("*.po"))
 LANGUAGES = sorted({name.split("/")[0] for name in CATALOGS})
+DIRECTIVE = re.compile(
+    r"^```\{(live|question|exercise|solution)\}[^\n]*\n(?::\w+:[^\n]*\n)*(.*?)^```$", re.M | re.S
+)
+"""A directive whose text is translated, too."""
 MATH, CODE = re.compile(r"\$[^$]+\$"), re.compile(r"(\{[\w:-]+\})?`([^`]+)`")
 
 
@@ -44,7 +48,8 @@ def test_every_page_is_translated(language: str) -> None:
     for path in sorted((DOCS / "course").rglob("*.md")):
         page = path.relative_to(DOCS).with_suffix("").as_posix()
         words = languages.messages(languages.catalog(language, page))
-        prose = re.sub(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1$", "", path.read_text("utf-8"), flags=re.M | re.S)
+        prose = DIRECTIVE.sub(r"\n\2\n", path.read_text("utf-8"))
+        prose = re.sub(r"^(`{3,}|~{3,})[^\n]*\n.*?^\1$", "", prose, flags=re.M | re.S)
         blocks = re.split(r"\n\s*\n|\n(?: *- | *\d\. )", prose)
         paragraphs = [" ".join(block.split()) for block in blocks if re.match(r"\s*[A-Z\"\[]", block)]
         paragraphs += re.findall(r"^#+ ([^\n{]+)$", prose, re.M)
@@ -141,7 +146,7 @@ def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
 
 
 def test_tables_inside_directives_are_translated() -> None:
-    pytest.importorskip("sphinx", reason="make setup-dev")
+    pytest.importorskip("sphinx", reason="sphinx is not installed: make docs")
     from docutils import nodes
     from docutils.frontend import get_default_settings
     from docutils.utils import new_document
@@ -156,7 +161,7 @@ def test_tables_inside_directives_are_translated() -> None:
 
 
 def test_words_of_a_display_formula_are_translated() -> None:
-    pytest.importorskip("sphinx", reason="make setup-dev")
+    pytest.importorskip("sphinx", reason="sphinx is not installed: make docs")
     from docutils import nodes
     from docutils.frontend import get_default_settings
     from docutils.utils import new_document

@@ -28,7 +28,10 @@ def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
         assert text.count("<section>") == text.count("</section>") > 5
         for address in re.findall(r'(?:src|href)="([^"]+)"', text):
             assert address.startswith(("data:", "#")) or (tmp_path / address).is_file(), (path.name, address)
-        assert "```" not in text
+        assert "```" not in text and '<aside class="notes">' in text
+        assert text.count('<ol type="A">') == (ROOT / "docs/course" / f"{path.stem}.md").read_text().count(
+            "{question}"
+        )
         assert "{term}" not in text and "{{ " not in text
     assert (tmp_path / "LICENSE").read_text("utf-8").startswith("Copyright (C) 2011-2024 Hakim El Hattab")
 
@@ -37,7 +40,7 @@ def test_every_chapter_has_slides_that_load_only_what_lies_beside_them(
 def test_slides_speak_a_language(slides: ModuleType, language: str) -> None:
     def texts(spoken: str) -> set[str]:
         whole = re.sub(
-            r"<pre.*?</pre>|<svg.*?</svg>", "", "".join(slides.slides("bptt", spoken)), flags=re.DOTALL
+            r"<(pre|code).*?</\1>|<svg.*?</svg>", "", "".join(slides.slides("bptt", spoken)), flags=re.DOTALL
         )
         bare = re.sub(r'<(\w+) class="formula">.*?</\1>', "", whole, flags=re.DOTALL)
         return {one for one in re.split(r"<[^>]+>", bare) if len(re.findall(r"\w{3}", one)) > 4}
@@ -60,7 +63,8 @@ def test_a_paragraph_becomes_its_first_sentence_and_a_formula_stays(slides: Modu
     page = slides.Page("course/lstm")
     found = slides._points("One thing is $a < b$. Another is not.\n\n$$\nx = y\n$$", page)
     assert [re.sub('</?(p|div class="fragment")>', "", one) for one in found] == [
-        'One thing is <span class="formula">a &lt; b</span>.\n</div>',
+        'One thing is <span class="formula">a &lt; b</span>.\n</div>'
+        '<aside class="notes">Another is not.\n</aside>',
         '<div class="formula">x = y</div>\n</div>',
     ]
 
@@ -72,7 +76,9 @@ def test_a_list_stays_whole_wherever_it_continues(slides: ModuleType) -> None:
 
 def test_a_heading_begins_a_slide_and_a_colon_ends_no_sentence(slides: ModuleType) -> None:
     said = slides._points("A\n\nB: *b*, c. D\n\n### E\n\nF", slides.Page("course/lstm"))
-    assert [[re.sub("<[^>]+>|\n", "", one) for one in part] for part in slides._parts(said)] == [
+    assert [
+        [re.sub("(?s:<aside.*?</aside>)|<[^>]+>|\n", "", one) for one in part] for part in slides._parts(said)
+    ] == [
         ["A", "B: b, c."],
         ["E", "F"],
     ]

@@ -38,6 +38,7 @@ html_css_files = ["weft.css"]
 suppress_warnings = ["myst.xref_missing"]
 """
 BLOCK = re.compile(r"^(`{3,})\{live\} ([\w -]+)\n.*?^\1$", re.MULTILINE | re.DOTALL)
+QUESTION = re.compile(r"^```\{question\} [A-D]\n.*?^```$", re.MULTILINE | re.DOTALL)
 VOTE = re.compile(r"^<details>\n<summary><b>.*?^</details>$", re.MULTILINE | re.DOTALL)
 
 RUNNER = """
@@ -60,7 +61,8 @@ def blocks() -> dict[str, str]:
         path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")) if path.name != "contributing-docs.md"
     ]
     found = {one[2]: one[0] for one in itertools.chain(*map(BLOCK.finditer, texts))}
-    return {**found, "vote": "\n\n".join(VOTE.findall((DOCS / "claims.md").read_text("utf-8")))}
+    votes = VOTE.findall((DOCS / "claims.md").read_text("utf-8"))
+    return {**found, "vote": "\n\n".join([*votes, *itertools.chain(*map(QUESTION.findall, texts))])}
 
 
 def build(folder: Path, *parts: str, language: str = "en") -> Path:
@@ -78,7 +80,7 @@ def build(folder: Path, *parts: str, language: str = "en") -> Path:
     return folder / "site"
 
 
-def in_node(part: str, script: str, folder: Path, *models: str) -> Any:
+def in_node(part: str, script: str, folder: Path, *models: str, programs: tuple[str, ...] = ()) -> Any:
     """The value of an expression that uses `live.parts`, after a part's program and more files were read.
 
     Args:
@@ -86,12 +88,17 @@ def in_node(part: str, script: str, folder: Path, *models: str) -> Any:
         script: the expression.
         folder: for files of this test.
         models: names of models and data, read before the part.
+        programs: names of other parts that this one computes with.
     """
     (folder / "run.mjs").write_text(RUNNER)
     given = folder / "given.json"
     program = folder / "weft.js"
     program.write_text(f"(() => {{ {joined('weft.js')} live.give('weft', modules); }})();")
-    files = [str(program), *(f"models/{name}.js" for name in models), f"{part}.js"]
+    files = [
+        str(program),
+        *(f"models/{one}.js" for one in models),
+        *(f"{one}.js" for one in (*programs, part)),
+    ]
     given.write_text(json.dumps({"files": files, "script": script}))
     line = [str(NODE), str(folder / "run.mjs"), str(STATIC), str(given)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
@@ -116,6 +123,25 @@ def exported(name: str, graph: str = "step") -> tuple[dict[str, torch.Tensor], l
             values = np.frombuffer(data, about["type"], count, about["at"])
         found[own] = torch.tensor(values.reshape(about["dims"]).astype("float64"))
     return found, about_graph["nodes"]
+
+
+def weighted(model: torch.nn.Module, constants: dict[str, torch.Tensor], nodes: list[Any]) -> Any:
+    """A model with the weights of a graph, in float64; a matrix without a name is the one before its bias."""
+    model = model.double().eval()
+    made = {outputs[0]: inputs for _, inputs, outputs, _ in nodes}
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            own = f"module.model.{name}"
+            known = [
+                one for one in (own, own.replace("model.embed", "model.source_embed")) if one in constants
+            ]
+            if known:
+                weight.copy_(constants[known[0]])
+            else:
+                bias = own.removesuffix("weight") + "bias"
+                product = next(inputs[0] for _, inputs, _, _ in nodes if inputs[1:] == [bias])
+                weight.copy_(constants[made[product][1]].T)
+    return model
 
 
 def expected(name: str) -> list[list[str]]:

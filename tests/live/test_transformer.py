@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.live.pages import exported, in_node, node
+from tests.live.pages import exported, in_node, node, weighted
 from tests.serve.browser import Browser
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -20,25 +20,14 @@ TEXT = "Save the new file, and save the"
 
 
 def transformer() -> Generator:
-    """Weft's model with the weights of the page; a matrix without a name is the one before its bias."""
-    constants, nodes = exported("heads")
+    """Weft's model with the weights of the page."""
     embed = Tokens(2000, 96, scaled=False)
     decoder = TransformerDecoder(
         96, size=96, num_layers=2, num_heads=4, activation="gelu", positions="rotary", dropout=0.0
     )
-    model = Generator(embed, decoder, Categorical(96, 2000, tied=embed.table)).double().eval()
-    made = {outputs[0]: inputs for _, inputs, outputs, _ in nodes}
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            own = f"module.model.{name}"
-            for one in (own, own.replace("module.model.embed", "module.model.source_embed")):
-                if one in constants:
-                    weight.copy_(constants[one])
-                    break
-            else:
-                bias = own.removesuffix("weight") + "bias"
-                product = next(inputs[0] for _, inputs, _, _ in nodes if inputs[1:] == [bias])
-                weight.copy_(constants[made[product][1]].T)
+    model: Generator = weighted(
+        Generator(embed, decoder, Categorical(96, 2000, tied=embed.table)), *exported("heads")
+    )
     return model
 
 
@@ -46,7 +35,7 @@ def transformer() -> Generator:
 def test_every_tensor_is_that_of_weft(tmp_path: Path) -> None:
     script = f"""(async () => {{
       const net = await live.model('heads'), text = {json.dumps(TEXT)};
-      const {{ w, ...found }} = await live.parts.transformer.trace(net, text);
+      const {{ w, ...found }} = await live.parts.transformer.trace(net, net.row(live.spaced(text)));
       return {{ ...found, page: net.read(live.spaced(text)).map(({{ logp }}) => logp) }};
     }})()"""
     page = in_node("transformer", script, tmp_path, "heads")

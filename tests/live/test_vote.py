@@ -33,3 +33,35 @@ def test_a_vote_opens_its_verdict(opened: Callable[[str], Browser]) -> None:
     assert page.run(f"{first}.open") is True
     told = page.run("document.querySelector('.live-told').textContent")
     assert told.startswith(f"Your vote: contradicted. Measured: {page.run(f'{first}.dataset.verdict')}.")
+
+
+def test_a_question_is_answered_and_a_class_is_counted(opened: Callable[[str], Browser]) -> None:
+    page = opened("vote")
+    page.run("document.querySelector('.live-options').scrollIntoView()")
+    asked = "document.querySelector('.live-options').closest('.live')"
+    page.wait(f"{asked}.dataset.ready")
+    right = page.run(f"{asked}.querySelector('.live-verdict').dataset.verdict")
+    assert page.run(f"[...{asked}.querySelectorAll('.live-choice label')].map((one) => one.textContent)") == [
+        *"ABC"
+    ]
+    assert page.run(f"{asked}.querySelector('.live-verdict').open") is False and right in "ABC"
+    page.run(f"{asked}.querySelector('.live-hands').open = true")
+    page.run(f"{asked}.querySelectorAll('.live-hands input')[1].focus()")
+    page.type("17")
+    shown = f"[...{asked}.querySelectorAll('.live-bars td:last-child')].map((one) => one.textContent)"
+    page.wait(f"{shown}[1].endsWith('17') || {shown}[1].startsWith('17')")
+    page.run(f"{asked}.querySelectorAll('.live-choice input')[2].click()")
+    told = page.run(f"{asked}.querySelector('.live-told').textContent")
+    assert told.startswith(f"Your vote: C. Right is {right}.")
+    assert page.run(f"{asked}.querySelector('.live-verdict').open") is True
+
+
+def test_a_right_answer_is_one_of_the_options() -> None:
+    texts = [path.read_text("utf-8") for path in sorted((DOCS / "course").glob("*.md"))]
+    found = [
+        one for text in texts for one in re.findall(r"^```\{question\} (.)\n(.*?)^```$", text, re.M | re.S)
+    ]
+    assert len(found) >= 16
+    for right, inside in found:
+        _, options, answer = inside.split("\n\n", 2)
+        assert right in "ABCD"[: len(re.findall("^- ", options, re.M))] and answer.strip()

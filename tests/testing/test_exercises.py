@@ -3,13 +3,24 @@
 Each exercise's own solution in docs/course/solutions.py is tried too, in tests/docs/test_notebooks.py.
 """
 
+import ast
+import itertools
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.docs.test_notebooks import answers, defined
-from weft.testing import check_exercise
+from tests.docs.tools import tool
+from weft.errors import ConfigError
+from weft.testing import check_exercise, exercises
 from weft.testing.exercises import EXERCISES
+from weft.testing.translations import LANGUAGES
+
+CHECKS = Path(exercises.__file__).parent
+DATA = {"the hen sees the dog", "the cat hears", "the {0} {1} the {2}"}
+DATA |= {"one to many", "many to one", "not good", "not bad"}
+"""Strings of the checks that no student reads."""
 
 RIGHT = {
     "tokens-perplexity": [
@@ -240,3 +251,59 @@ def test_the_table_is_large() -> None:
     functions = {name for name, one in EXERCISES.items() if re.search(r"`\w+\(", one.asks)}
     objects = {"attention-scores", "bptt-relu", "lstm-1997", "gru-keep", "encdec-both"}
     assert set(EXERCISES) - functions - objects <= set(RIGHT)
+
+
+def said() -> set[str]:
+    """Every sentence of the checks, with {0}, {1}, … for what they fill in."""
+    found = {"Define {0}", *(one.asks for one in EXERCISES.values())}
+    for name in ("exercise_answers", "exercises_recurrent", "exercises_attention"):
+        tree = ast.parse((CHECKS / f"{name}.py").read_text("utf-8"))
+        quoted = {
+            id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+        }
+        quoted |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        for node in ast.walk(tree):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            if id(node) not in quoted and all(
+                isinstance(one, ast.Constant | ast.FormattedValue) for one in parts
+            ):
+                holes = itertools.count()
+                found.add(
+                    "".join(
+                        str(one.value) if isinstance(one, ast.Constant) else f"{{{next(holes)}}}"
+                        for one in parts
+                    )
+                )
+    words = {text: re.sub(r"`[^`]*`", "", text) for text in found - DATA if " " in text}
+    return {text for text, rest in words.items() if re.search(r"[a-z]{3}|\ban?\b", rest)}
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {"en"}))
+def test_every_sentence_has_a_translation_with_the_same_holes(language: str) -> None:
+    words = tool("languages").messages(tool("languages").catalog(language, "checks"))
+    assert set(words) == said()
+    for text, other in words.items():
+        assert sorted(re.findall(r"\{\d\}", other)) == sorted(re.findall(r"\{\d\}", text)), text
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {"en"}))
+def test_a_hint_is_in_the_language_as_a_whole(language: str) -> None:
+    for name, code, _ in WRONG:
+        hints = []
+        for spoken in ("en", language):
+            with pytest.raises(AssertionError) as wrong:
+                check_exercise(name, defined(code), language=spoken)
+            hints.append(re.sub(r"`[^`]*`|'[^']*'", "", str(wrong.value)))
+        left = set(re.findall(r"[A-Za-z]{2,} [a-z]{2,}", hints[1])) & set(
+            re.findall(r"[A-Za-z]{2,} [a-z]{2,}", hints[0])
+        )
+        assert not left, hints
+
+
+def test_a_hint_in_croatian() -> None:
+    with pytest.raises(
+        AssertionError, match=r"^`lstm` je 241,600, a to nije točno: PyTorch čuva dva vektora pomaka"
+    ):
+        check_exercise("lstm-parameters", {"lstm": 241_600, "elman": 60_200}, language="hr")
+    with pytest.raises(ConfigError, match="expected en, es, hr, pl, ru, got 'de'"):
+        check_exercise("lstm-parameters", {}, language="de")

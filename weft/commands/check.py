@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from weft.errors import DataError
+from weft.testing.translations import LANGUAGES, translated
 from weft.wording import columns, folded
 
 CODE = "<answer>"
@@ -16,7 +17,15 @@ CODE = "<answer>"
 @click.command()
 @click.argument("exercise", required=False)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-def command(exercise: str | None, file: Path | None) -> None:
+@click.option(
+    "--language",
+    envvar="COURSE_LANGUAGE",
+    default="en",
+    show_default=True,
+    type=click.Choice(LANGUAGES),
+    help="Language of the hints; or set COURSE_LANGUAGE.",
+)
+def command(exercise: str | None, file: Path | None, language: str) -> None:
     """Check an answer to an exercise of the course.
 
     FILE is a Python file or a notebook that defines the names that the exercise asks for; it is run. Without
@@ -28,22 +37,25 @@ def command(exercise: str | None, file: Path | None) -> None:
       weft check lstm-parameters
       weft check lstm-parameters answer.py
       weft check bptt-relu bptt.ipynb
+      weft check lstm-parameters answer.py --language hr
     """  # noqa: D301  click reads the \b
     from weft.testing.exercises import EXERCISES, check_exercise, exercise_of
 
     if exercise is None:
         width = max(map(len, EXERCISES))
         for name, one in EXERCISES.items():
-            lines = folded(one.asks, max(30, columns() - width - 2), indent=0).split("\n")
+            lines = folded(translated(one.asks, language), max(30, columns() - width - 2), indent=0).split(
+                "\n"
+            )
             click.echo("\n".join(f"{name if not n else '':<{width}}  {line}" for n, line in enumerate(lines)))
         return
     asked = exercise_of(exercise)
     if file is None:
-        click.echo(f"Define {asked.asks}")
+        click.echo(translated(f"Define {asked.asks}", language))
         return
     names = _run(_code(file, exercise), file)
     try:
-        check_exercise(exercise, names)
+        check_exercise(exercise, names, language=language)
     except AssertionError as wrong:
         raise DataError(f"{file}: {exercise}: {wrong}") from None
 

@@ -5,6 +5,7 @@ Read next: tables.py, which reads tables; ../fitting.py, which trains on them.
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, saying_what_to_install
 from weft.wording import kind_of
 
 
@@ -64,6 +65,19 @@ def zone_of(data: Any) -> str | None:
     kinds = [getattr(data.index, "dtype", None), *columns]
     zones = [str(kind.tz) for kind in kinds if getattr(kind, "tz", None) is not None]
     return zones[0] if zones else None
+
+
+def located(data: Any) -> Any:
+    """A table, or a list of tuples, in which files of the working folder have absolute names."""
+
+    def absolute(cell: Any) -> Any:
+        return str(Path(cell).absolute()) if isinstance(cell, str | Path) and os.path.isfile(cell) else cell
+
+    if is_frame(data):
+        return (data.to_pandas() if hasattr(data, "to_pandas") else data).map(absolute)
+    if not isinstance(data, list):
+        return data
+    return [tuple(map(absolute, one)) if isinstance(one, tuple | list) else one for one in data]
 
 
 class GivenData(NamedTuple):
@@ -146,7 +160,8 @@ def given_as_file(data: Any, folder: Path, name: str, columns: Sequence[str] = (
 def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
     """Errors inside say what Python's user gave, see `in_python`."""
     try:
-        yield
+        with saying_what_to_install():
+            yield
     except (DataError, ConfigError) as error:
         said = in_python(str(error), given)
         if said == str(error):

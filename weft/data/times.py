@@ -182,7 +182,10 @@ def are_times(texts: Sequence[str]) -> bool:
     words = dict.fromkeys(map(_text, texts))
     if not all(any(map(str.isdigit, text)) and not _NUMBER.fullmatch(text) for text in words):
         return False
-    return any(not _of_texts(list(words), order).shown.isna().any() for order in ("day", "month"))
+    try:
+        return any(not _of_texts(list(words), order).shown.isna().any() for order in ("day", "month"))
+    except ModuleNotFoundError:  # without pandas nothing is forecast
+        return False
 
 
 def count_times(texts: Sequence[str]) -> bool:

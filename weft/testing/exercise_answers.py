@@ -70,7 +70,7 @@ class Answers:
             share: 24 is right too where 0.24 is, and "24 %".
             slips: hints for usual wrong numbers.
         """
-        found = _number(f"`{name}` is", self.value(name))
+        found = _number(f"`{name}`", self.value(name))
         if share and 1 < found <= 100:
             found /= 100
         if _same(found, expected, digits) or abs(found - expected) <= error:
@@ -93,7 +93,9 @@ class Answers:
         if not isinstance(value, str):
             return bool(value)
         plain = value.strip().casefold()
-        expect(plain in ("yes", "no", "true", "false"), f"{what} {_shown(value)}, expected True or False")
+        expect(
+            plain in ("yes", "no", "true", "false"), f"{what}: expected True or False, got {_shown(value)}"
+        )
         return plain in ("yes", "true")
 
     def several(self, name: str) -> list[Any]:
@@ -105,7 +107,7 @@ class Answers:
 
     def plain_number(self, name: str, value: Any) -> float:
         """A number of a list."""
-        return _number(f"`{name}` has", value)
+        return _number(f"`{name}`", value)
 
     def close(
         self,
@@ -117,17 +119,17 @@ class Answers:
         share: bool = False,
     ) -> None:
         """Compare the number that a function returns; the tolerance is relative above 1."""
-        what = f"`{name}({', '.join(map(_shown, arguments))})` gives"
+        what = f"`{name}({', '.join(map(_shown, arguments))})`"
         found = _number(what, self.call(name, *arguments))
         right = [expected, 100 * expected] if share else [expected]
         expect(
             any(abs(found - one) <= tolerance * max(1.0, abs(one)) for one in right),
-            f"{what} {_told(found)}, which is not right: {hint}",
+            f"{what} gives {_told(found)}, which is not right: {hint}",
         )
 
     def plain(self, name: str, *arguments: Any) -> float:
         """The number that a function returns."""
-        return _number(f"`{name}` gives", self.call(name, *arguments))
+        return _number(f"`{name}`", self.call(name, *arguments))
 
     def listed(self, name: str, *arguments: Any) -> list[Any]:
         """The result of a function that returns a list or another sequence."""
@@ -140,16 +142,16 @@ class Answers:
 
     def array(self, name: str, shape: Sequence[int], *arguments: Any) -> Tensor:
         """The result of a function that returns numbers of a shape, in its own precision."""
-        return self._of_shape(f"`{name}` gives", self.call(name, *arguments), shape)
+        return self._of_shape(name, self.call(name, *arguments), shape)
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """Numbers of a shape, in float64."""
-        return self._of_shape(f"`{name}` has", self.value(name), shape).double()
+        return self._of_shape(name, self.value(name), shape).double()
 
-    def _of_shape(self, what: str, value: Any, shape: Sequence[int]) -> Tensor:
-        found = self.guarded(lambda: torch.as_tensor(value).detach(), what.partition(" ")[0])
+    def _of_shape(self, name: str, value: Any, shape: Sequence[int]) -> Tensor:
+        found = self.guarded(lambda: torch.as_tensor(value).detach(), f"`{name}`")
         same = found.shape == tuple(shape)
-        expect(same, f"{what} the shape {list(found.shape)}, expected {list(shape)}, rows first")
+        expect(same, f"`{name}`: expected the shape {list(shape)}, rows first, got {list(found.shape)}")
         return found
 
     def part(self, name: str, kind: type[T]) -> T:
@@ -198,7 +200,7 @@ def _number(what: str, value: Any) -> float:
         RuntimeError,
         ZeroDivisionError,
     ):  # RuntimeError: a tensor of several numbers
-        raise AssertionError(f"{what} {_shown(value)}, expected a number") from None
+        raise AssertionError(f"{what}: expected a number, got {_shown(value)}") from None
 
 
 def _told(number: float) -> str:
@@ -207,6 +209,6 @@ def _told(number: float) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, Tensor):
-        return f"a tensor {list(value.shape)}"
+        return f"tensor{list(value.shape)}"
     text = repr(value)
-    return text if len(text) <= 30 else f"a {type(value).__name__}"
+    return text if len(text) <= 30 else type(value).__name__

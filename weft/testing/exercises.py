@@ -17,6 +17,7 @@ from typing import Any
 from weft.errors import ConfigError
 from weft.testing import exercises_attention, exercises_recurrent
 from weft.testing.exercise_answers import Answers, Exercise
+from weft.testing.translations import translated
 from weft.wording import close_name
 
 EXERCISES: dict[str, Exercise] = {
@@ -28,22 +29,28 @@ EXERCISES: dict[str, Exercise] = {
 """Every checkable exercise, in the order of the course."""
 
 
-def check_exercise(name: str, given: Mapping[str, Any]) -> None:
+def check_exercise(name: str, given: Mapping[str, Any], *, language: str = "en") -> None:
     """Check an answer to an exercise of the course, and print that it is right.
 
     Args:
         name: of the exercise, as in the course.
         given: the names that the answer defines, such as globals() in a notebook.
+        language: of the hints: en, es, hr, pl or ru.
 
     Raises:
-        ConfigError: there is no such exercise.
+        ConfigError: there is no such exercise or language.
         AssertionError: the answer is wrong; says in one sentence what to look at.
 
     Example:
         >>> check_exercise("bptt-number", {"steps": 135})
         ✓ bptt-number
     """
-    exercise_of(name).check(Answers(given))
+    exercise = exercise_of(name)
+    try:
+        exercise.check(Answers(given))
+    except AssertionError as wrong:
+        wrong.args = (translated(str(wrong), language),)
+        raise
     print(f"✓ {name}")
 
 

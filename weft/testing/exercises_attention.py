@@ -178,7 +178,7 @@ def positions_longer(given: Answers) -> None:
         isinstance(answers, dict) and set(answers) == {"learned", "sinusoidal"},
         "`answers` is not a dict with learned and sinusoidal",
     )
-    learned, formula = (given.truth(f"`{one}` is", answers[one]) for one in ("learned", "sinusoidal"))
+    learned, formula = (given.truth(f"`{one}`", answers[one]) for one in ("learned", "sinusoidal"))
     expect(not learned, "a table of 64 learned vectors has none for position 65")
     expect(formula, "the formula of sinusoids gives a vector to every position")
 
@@ -306,7 +306,7 @@ def evaluating_baseline(given: Answers) -> None:
         ((0.746, 0.757, 0.759, 0.754, 0.754), 0.744, True),  # 0.754 ± 0.006
     ):
         found = given.call("beats", list(scores), baseline)
-        said = given.truth(f"`beats({list(scores)}, {baseline})` gives", found)
+        said = given.truth(f"`beats({list(scores)}, {baseline})`", found)
         expect(
             said == expected,
             f"`beats({list(scores)}, {baseline})` gives {found}; is the lower end of the 95 % interval "
@@ -323,11 +323,7 @@ def evaluating_holm(given: Answers) -> None:
     ):
         found = sorted(given.plain_number(name, one) for one in given.several(name))
         right = found in (expected, [len(expected)])
-        expect(right, f"`{name}` is {_listed(found)}, which is not right: {hint}")
-
-
-def _listed(numbers: list[float]) -> str:
-    return ", ".join(f"{one:g}" for one in numbers) or "empty"
+        expect(right, f"`{name}` is {found}, which is not right: {hint}")
 
 
 def evaluating_seeds(given: Answers) -> None:

@@ -105,5 +105,5 @@ live.part('gates', (() => {
     compute();
   }
 
-  return { read, keeper, mount };
+  return { weights, read, keeper, mount };
 })());

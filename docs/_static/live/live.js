@@ -129,11 +129,11 @@ globalThis.live = (() => {
 
   // A matrix as colours, with a name for each row; with `columns`, names of columns, its numbers too. A cell is picked by a pointer or
   // by arrow keys: `pick` gets its row and column. `mark` shows which one is picked.
-  function matrix({ label, rows, columns, values, digits = 2, most = Math.max(...values.flat().filter(Number.isFinite).map(Math.abs)) || 1 }, pick) {
-    const wide = values[0].length, shown = (value) => (value === -Infinity ? '−∞' : number(value, digits));
+  function matrix({ label, rows, columns, values, digits = 2, wide: long, most = Math.max(...values.flat().filter(Number.isFinite).map(Math.abs)) || 1 }, pick) {
+    const wide = values[0].length, shown = (value, column) => (value === -Infinity ? '−∞' : number(value, digits[column] ?? digits));
     const cells = make('div', { className: 'live-cells', role: 'slider', tabIndex: 0, ariaLabel: label, ariaValueNow: 0 }), marker = make('i'), now = [0, 0];
     if (columns) {
-      cells.append(...values.flat().map((value) => { const one = make('span', { textContent: shown(value) }); tint(one, Number.isFinite(value) ? value / most : 0); return one; }));
+      cells.append(...values.flat().map((value, n) => { const one = make('span', { textContent: shown(value, n % wide) }); tint(one, Number.isFinite(value) ? value / most : 0); return one; }));
     } else {
       const canvas = make('canvas', { width: wide, height: values.length, ariaLabel: label }), image = new ImageData(wide, values.length);
       values.flat().forEach((value, n) => image.data.set([...signed(value / most), 255], 4 * n));
@@ -151,7 +151,7 @@ globalThis.live = (() => {
       if (way) { event.preventDefault(); choose(now[0] + way[0], now[1] + way[1]); }
     });
     const names = (list, kind) => make('div', { className: kind }, ...list.map((textContent) => make('span', { textContent, title: textContent })));
-    const node = make('div', { className: `live-matrix ${columns ? 'live-numbers' : wide <= 24 ? 'live-small' : ''}` }, make('b', { textContent: label }), make('div', { className: 'live-scroll' }, ...(columns?.some(Boolean) ? [names(columns, 'live-top')] : []), names(rows, 'live-side'), cells));
+    const node = make('div', { className: `live-matrix ${columns ? 'live-numbers' : wide <= 24 ? 'live-small' : ''} ${long ? 'live-long' : ''}` }, make('b', { textContent: label }), make('div', { className: 'live-scroll' }, ...(columns?.some(Boolean) ? [names(columns, 'live-top')] : []), names(rows, 'live-side'), cells));
     return Object.assign(node, {
       mark(row, column, active) {
         now.splice(0, 2, Math.min(values.length - 1, row), Math.min(wide - 1, column));
@@ -159,7 +159,7 @@ globalThis.live = (() => {
         node.classList.toggle('live-active', active);
         [...node.querySelector('.live-side').children].forEach((one, n) => one.classList.toggle('live-at', n === now[0]));
         cells.setAttribute('aria-valuenow', now[1] + 1);
-        cells.setAttribute('aria-valuetext', `${rows[now[0]]}, ${columns?.[now[1]] ?? now[1] + 1}: ${shown(values[now[0]][now[1]])}`);
+        cells.setAttribute('aria-valuetext', `${rows[now[0]]}, ${columns?.[now[1]] ?? now[1] + 1}: ${shown(values[now[0]][now[1]], now[1])}`);
       },
     });
   }
@@ -257,9 +257,9 @@ globalThis.live = (() => {
     function mark() {
       for (const one of shown) one.node.mark(now[one.keys[0]] ??= 0, now[one.keys[1]] ??= 0, one === active);
       const [row, column] = active.keys.map((key, n) => Math.min(now[key], (n ? active.values[0] : active.values).length - 1)), { text, more = [] } = active.explain(row, column), value = active.values[row][column];
-      const name = `${(active.rows ?? found.rows)[row]}${active.columns?.[column] ? ` → ${active.columns[column]}` : ''}`, place = active.columns ? '' : `[${column + 1}]`;
+      const name = [(active.rows ?? found.rows)[row], active.columns?.[column]].filter(Boolean).join(' → '), digits = active.digits?.[column] ?? active.digits ?? 3, place = active.columns ? '' : `[${column + 1}]`;
       const all = more.length ? [make('details', {}, make('summary', { textContent: say('All {0} products', more.length) }), make('p', { textContent: more.join('; ') }))] : [];
-      told.replaceChildren(make('p', {}, make('b', { textContent: `${name}: ` }), `${active.label.split(' = ')[0]}${place} = ${[text, value === -Infinity ? '−∞' : number(value, active.digits ?? 3)].filter(Boolean).join(' = ')}`), ...all);
+      told.replaceChildren(make('p', {}, make('b', { textContent: name && `${name}: ` }), `${active.label.split(' = ')[0]}${place} = ${[text, value === -Infinity ? '−∞' : number(value, digits)].filter(Boolean).join(' = ')}`), ...all);
       marked();
     }
 
@@ -283,12 +283,24 @@ globalThis.live = (() => {
     return { steps, shown: [hint, views, told, make('p', { className: 'live-quiet', textContent: say('Point at a cell, touch it, or use Tab and the arrow keys: the calculation of its number is shown below the matrices.') })], draw };
   }
 
+  // A part of steps alone: what `controls(draw)` gives stands above them and changes what `content()` gives.
+  function stepped(root, groups, now, content, controls) {
+    const { steps, shown, draw } = opened(groups, now, content, () => {}, () => now.marked?.());
+    root.append(...controls(draw), steps, ...shown);
+    steps.begin();
+  }
+
   // ---------------------------------------------------------------- parts
+  // What the program of a part gives, for another part that computes with it.
+  async function program(name) {
+    if (!(name in parts)) await script(`${name}.js`);
+    return parts[name];
+  }
+
   async function begin(place) {
     const name = place.dataset.live, still = place.querySelector('.live-still'), root = make('div', { className: 'live-stage' });
     try {
-      await script(`${name}.js`);
-      await parts[name].mount(root, place);
+      await (await program(name)).mount(root, place);
       if (still) still.replaceWith(root); else place.querySelector('details').before(root); // a vote
       place.dataset.ready = 'yes';
     } catch (error) {
@@ -305,5 +317,5 @@ globalThis.live = (() => {
   }
 
   if (globalThis.document) watch(); // deferred: the page has been read
-  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
+  return { parts, part: (name, about) => { parts[name] = about; }, give: (name, content) => { given[name] = content; }, say, data, runtime, model, program, dot, table, linear, signs, view, plain, summed, mapping, products, chips, opened, stepped, spaced, lines, make, shape, local, number, slider, choice, button, computing, bars, signed, tint, onTheme, softmax, random };
 })();

@@ -26,9 +26,9 @@ live.part('transformer', (() => {
     return { table: table(known.get('module.model.source_embed.table.weight')), layers: [0, 1].map((n) => layer(`decoder.blocks.${n}`)), last: normed('decoder.last_norm'), bias: own('head.bias'), frequencies: [...[...known.values()].find(({ type }) => type === 'float64').data] };
   }
 
-  // Every tensor for a text, by the names of the chapter's formulas; of q to z one for each head.
-  async function trace(net, text) {
-    const { OPERATORS } = await live.runtime('operators.js'), w = weights(net), tokens = net.row(live.spaced(text)).slice(0, LONGEST), every = (f) => Array.from({ length: HEADS }, (_, n) => f(n));
+  // Every tensor for tokens, by the names of the chapter's formulas; of q to z one for each head.
+  async function trace(net, tokens) {
+    const { OPERATORS } = await live.runtime('operators.js'), w = weights(net), every = (f) => Array.from({ length: HEADS }, (_, n) => f(n));
     const gelu = (row) => [...OPERATORS.Gelu([{ type: 'float64', dims: [row.length], data: Float64Array.from(row) }], {}).data], embedding = tokens.map((token) => w.table[token]), layers = [];
     let x = embedding;
     for (const own of w.layers) {
@@ -102,7 +102,7 @@ live.part('transformer', (() => {
     }
 
     async function compute() {
-      found = await trace(net, input.value);
+      found = await trace(net, net.row(live.spaced(input.value)).slice(0, LONGEST));
       live.chips(words, found.pieces, (at) => choose('word', at));
       choose('word', Math.min(now.word, found.pieces.length - 1));
     }
@@ -121,5 +121,5 @@ live.part('transformer', (() => {
     await compute();
   }
 
-  return { trace, mount };
+  return { trace, part, turned, mean, variance, EPSILON, HEADS, mount };
 })());

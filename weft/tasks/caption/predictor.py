@@ -134,6 +134,7 @@ class Captioner(predictor.Predictor[Picture]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
+    file_columns: ClassVar = ("image", "caption")
     linewise = False
     window = 64
 

@@ -125,6 +125,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
+    file_columns: ClassVar = ("image", "label")
     linewise = False
     window = ROWS
 

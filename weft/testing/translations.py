@@ -1,0 +1,40 @@
+"""What the checks of exercises say in the other languages of the course.
+
+Their sentences have holes for names and numbers: docs/_locale/LANGUAGE/LC_MESSAGES/checks.po,
+which an installed package has as weft/testing/languages/LANGUAGE.po. Read next: exercises.py.
+"""
+
+import re
+from ast import literal_eval
+from functools import cache
+from pathlib import Path
+
+from weft.errors import ConfigError
+
+LANGUAGES = ("en", "es", "hr", "pl", "ru")
+_HERE = Path(__file__).resolve().parent
+_MESSAGE = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)', re.MULTILINE)
+_HOLE = re.compile(r"\\\{\d\\\}")
+
+
+def translated(text: str, language: str) -> str:
+    """A sentence with its names and numbers in a language; as it is where it has no translation."""
+    for pattern, said in _sentences(language):
+        if found := pattern.fullmatch(text):
+            return said.format(*(translated(one, language) for one in found.groups()))
+    return text
+
+
+@cache
+def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """What English sentences match, the longest first, and what is said for them."""
+    if language not in LANGUAGES:
+        raise ConfigError(f"language: expected {', '.join(LANGUAGES)}, got {language!r}")
+    if language == "en":
+        return []
+    inside = _HERE / "languages" / f"{language}.po"
+    checkout = _HERE.parents[1] / "docs" / "_locale" / language / "LC_MESSAGES" / "checks.po"
+    text = (inside if inside.exists() else checkout).read_text("utf-8")
+    pairs = [tuple(map(literal_eval, map("({})".format, found))) for found in _MESSAGE.findall(text)]
+    pairs.sort(key=lambda pair: -len(pair[0]))
+    return [(re.compile(_HOLE.sub("(.+)", re.escape(said))), other) for said, other in pairs if said]
