@@ -6,7 +6,7 @@
 #   make check   format, lint, types, messages of new commits, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
-#   make bench   Weft's speed beside transformers and OpenNMT-py here, into build/bench (fetches data and peers)
+#   make bench   Weft's speed beside transformers, OpenNMT-py and torch.nn, into build/bench (fetches data and peers)
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
@@ -60,7 +60,9 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready-test
 	@echo "make test: the tests of tests/ and the examples in the docstrings of weft/, without the slow ones"
-	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	@echo "           and without the rules of the house, which make check holds"
+	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal -m "not slow" \
+	    $(addprefix --ignore=,$(HOUSE)) $(PYTEST_ARGS)
 	@echo "All passed. Next: make demo (a translator in minutes), make test-all (the slow tests too), make check."
 
 test-all: $(VENV)/ready-all
@@ -121,6 +123,7 @@ bench: $(VENV)/ready-test
 	@mkdir -p build/bench
 	@OMP_WAIT_POLICY=passive $(RUN) benchmarks/translate.py --data data/multi30k --model both \
 	    --json build/bench/$$(date +%Y-%m-%d).json $(BENCH_ARGS)
+	@OMP_WAIT_POLICY=passive $(RUN) benchmarks/steps.py --grid --rounds 5
 
 sbom: $(VENV)/ready-dev
 	@mkdir -p build

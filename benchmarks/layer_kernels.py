@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from weft import native
+from weft.native.jobs import GATES
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, steps
 from weft.nn.kernels.cells.form import LayerInput, Result
@@ -35,7 +36,7 @@ SHAPES = ((64, 64), (128, 512), (256, 256), (256, 1024), (512, 512), (512, 2048)
 
 def arguments(cell: str, size: int, rows: int, count: int) -> LayerInput:
     """Arguments of a layer whose inputs are as wide as its state."""
-    gates = choice.GATES.get(cell, 1)
+    gates = GATES[cell]
     weights = [torch.full((gates * size, size), 1 / size) for _ in "xh"]
     h = torch.zeros(rows, size)
     c = h.clone() if cell in ("lstm", "peephole", "coupled") else None
@@ -99,7 +100,7 @@ def recurrent(asked: argparse.Namespace) -> None:
     for mode, cell in itertools.product(asked.modes, asked.cells):
         training, low = mode.startswith("training"), mode.endswith("bfloat16")
         for size, rows, count in itertools.product(asked.sizes, asked.rows, asked.steps):
-            products = 2 * choice.GATES.get(cell, 1) * size * size * rows * count
+            products = 2 * GATES[cell] * size * size * rows * count
             if products * (3 if training else 1) > MOST_PRODUCTS:
                 continue
             ways = ways_of(cell, low)

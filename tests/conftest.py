@@ -5,6 +5,7 @@ Read next: test_house.py, rules for the source; laws/, tests of every part of a 
 
 import atexit
 import gc
+import logging
 import os
 import random
 import re
@@ -89,7 +90,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _same_numbers() -> None:
     random.seed(1)
     np.random.seed(1)  # noqa: NPY002  only so that a stray use of the global generator repeats
-    torch.manual_seed(1)
+    # `torch.manual_seed` also formats the stack for each kind of card that is not there.
+    torch.default_generator.manual_seed(1)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(1)
+
+
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What is logged; pytest's own plugin would visit every logger three times in each test."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign, assignment]
+    logging.getLogger().addHandler(handler)
+    yield records
+    logging.getLogger().removeHandler(handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

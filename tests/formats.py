@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from PIL import Image
 from weft.data.audio import read_paths, read_sound, read_spoken
 from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
-from weft.data.images import read_folders, read_picture
+from weft.data.images import read_clip, read_folders, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText
@@ -40,6 +41,18 @@ from weft.tasks.speech.task import SpeechTask
 
 Pair = tuple[Any, Any]
 """What is read, and what was written."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Writes a list, or a folder, of this name into a folder; returns what is read and what was written."""
+
+    name: str
+    run: Callable[[Path], Pair]
+
+    def __call__(self, folder: Path) -> Pair:
+        return self.run(folder)
+
 
 CELLS = [["id", "en", "de"], ["007", 'a "b", c', "NA"], ["2", "two\nlines", "1,5; null"], ["", "é", "x\ty"]]
 SIMPLE = [["en", "de"], ['5" disk', '"Hi," he said'], ["a", "b"]]
@@ -169,41 +182,113 @@ def recording(
     return run
 
 
-def spoken(
-    name: str, content: str, *files: str, others: Mapping[str, str] | None = None
-) -> Callable[[Path], Pair]:
+def encoded(name: str, codec: str, rate: int = 16_000) -> Callable[[Path], Pair]:
+    """A recording of one second that only PyAV reads; encoders add silence and change the phase."""
+
+    def run(folder: Path) -> Pair:
+        av = pytest.importorskip("av", reason="PyAV is not installed: pip install -e .[video]")
+        wave = np.sin(np.arange(rate) / 9).astype(np.float32) / 2
+        with av.open(str(folder / name), "w") as file:
+            stream = file.add_stream(codec, rate=rate, layout="mono")
+            forms = stream.codec_context.codec.audio_formats
+            sound = av.AudioFrame.from_ndarray(wave[None], format="fltp", layout="mono")
+            sound.sample_rate = rate
+            plain = av.AudioResampler(format=forms[0].name, layout="mono", rate=rate, frame_size=1024)
+            for part in [*plain.resample(sound), *plain.resample(None), None]:
+                file.mux(stream.encode(part))
+        found = read_sound(folder / name)
+        close = abs(found.samples.std() - wave.std()) < 0.08 and abs(len(found.samples) - rate) < rate / 8
+        return [found.rate, bool(close)], [rate, True]
+
+    return run
+
+
+def filmed(name: str, codec: str) -> Callable[[Path], Pair]:
+    """A video of two seconds, 8 pictures each, the later the lighter: a clip of a dog."""
+
+    def run(folder: Path) -> Pair:
+        av = pytest.importorskip("av", reason="PyAV is not installed: pip install -e .[video]")
+        (folder / "clips" / "dog").mkdir(parents=True, exist_ok=True)
+        path = folder / "clips" / "dog" / name
+        with av.open(str(path), "w") as file:
+            stream = file.add_stream(codec, rate=8)
+            stream.width, stream.height, stream.pix_fmt = 16, 16, "yuv420p"
+            for number in range(16):
+                grey = np.full((16, 16, 3), 15 * number, np.uint8)
+                file.mux(stream.encode(av.VideoFrame.from_ndarray(grey, format="rgb24")))
+            file.mux(stream.encode(None))
+        levels, four = read_clip(path).mean((1, 2, 3)), read_clip(path, 8, 4)
+        close = np.abs(levels - 15 * np.arange(16)).max() < 4
+        return [four.shape, bool(close), path in [one.path for one in read_folders(folder / "clips")]], [
+            (4, 8, 8, 3),
+            True,
+            True,
+        ]
+
+    return run
+
+
+def framed(folder: Path) -> Pair:
+    """Clips as folders of pictures, of which the tenth comes last: in folders of classes, and in a list."""
+    levels = {"a": ("dog", 0), "b": ("dog", 5), "c": ("cat", 9)}
+    for clip, (label, level) in levels.items():
+        (folder / "x" / label / clip).mkdir(parents=True)
+        for number in range(1, 11):
+            grey = np.full((2, 2), 20 * number + level, np.uint8)
+            Image.fromarray(grey).save(folder / "x" / label / clip / f"frame{number}.png")
+    (folder / "x.csv").write_text("video,label\nx/dog/a,dog\nx/dog/b,dog\nx/cat/c,cat\n")
+    with pytest.warns(DataWarning, match="folders of numbered pictures are read as clips"):
+        clips = read_folders(folder / "x")
+    found = {one.path.name: (one.label, read_clip(one.path)[:, 0, 0, 0].tolist()) for one in clips}
+    want = {name: (label, [20 * n + level for n in range(1, 11)]) for name, (label, level) in levels.items()}
+    named = {one.path.name: one.label for one in read_folders(folder / "x.csv")}
+    return (found, named), (want, {name: label for name, (label, _) in levels.items()})
+
+
+def spoken(name: str, content: str, *files: str, others: Mapping[str, str] | None = None) -> Written:
     """A list of recordings: the files and transcripts that are read, for training and for transcription."""
 
     def run(folder: Path) -> Pair:
         for each in files:
             (folder / each).parent.mkdir(parents=True, exist_ok=True)
             soundfile.write(folder / each, np.zeros(80), 8000)
-        for other, text in {**(others or {}), name: content}.items():
+        for other, text in {**(others or {}), **({name: content} if content else {})}.items():
+            (folder / other).parent.mkdir(parents=True, exist_ok=True)
             (folder / other).write_text(text)
         found = [(one.file.relative_to(folder).as_posix(), one.text) for one in read_spoken(folder / name)]
         paths = [path.relative_to(folder).as_posix() for _, path in read_paths(folder / name)]
         assert SpeechTask.knows(folder / name)
         return (found, paths), ([*zip(files, ("go now", "stop"), strict=True)], [*files])
 
-    return run
+    return Written(name, run)
 
 
-def captioned(name: str, content: Any, folder_of: str = "") -> Callable[[Path], Pair]:
+def captioned(
+    name: str,
+    content: Any,
+    folder_of: str = "",
+    beside: Mapping[str, str] | None = None,
+    *,
+    known: bool = True,
+) -> Written:
     """A list of two captions of a picture and one of another."""
 
     def run(folder: Path) -> Pair:
         (folder / folder_of).mkdir(exist_ok=True)
         for each in ("a.jpg", "b.jpg"):
             Image.new("L", (2, 2)).save(folder / folder_of / each)
-        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+        if content:
+            (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+        for each, text in (beside or {}).items():
+            (folder / folder_of / each).write_text(text)
         found = [(one.path.name, one.captions) for one in read_captions(folder / name, split="train")]
-        assert CaptionTask.knows(folder / name)
-        return found, [("a.jpg", ["a dog, asleep", "a dog"]), ("b.jpg", ["two cats"])]
+        assert CaptionTask.knows(folder / name) == known
+        return found, [("a.jpg", ["a dog, asleep", *["a dog"] * (not beside)]), ("b.jpg", ["two cats"])]
 
-    return run
+    return Written(name, run)
 
 
-def classified(name: str, content: str, files: Sequence[str]) -> Callable[[Path], Pair]:
+def classified(name: str, content: str, files: Sequence[str], *, known: bool = True) -> Written:
     """A list, or folders, of a picture of a dog and one of a cat."""
 
     def run(folder: Path) -> Pair:
@@ -212,11 +297,11 @@ def classified(name: str, content: str, files: Sequence[str]) -> Callable[[Path]
             Image.new("L", (2, 2)).save(folder / each)
         if content:
             (folder / name).write_text(content)
-            assert ImagesTask.knows(folder / name)
+            assert ImagesTask.knows(folder / name) == known
         found = [(one.path.stem, one.label) for one in read_folders(folder / name)]
         return sorted(found), [("1", "dog"), ("2", "cat")]
 
-    return run
+    return Written(name, run)
 
 
 def each(*runs: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
@@ -430,6 +515,13 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "`.flac`": recording("x.flac"),
         "`.ogg`, `.opus`": recording("x.ogg"),
         "`.mp3`": recording("x.mp3", shifted=True),
+        "`.m4a`, `.aac`, `.amr`, `.webm`, `.3gp`": each(
+            encoded("x.m4a", "aac"),
+            encoded("x.aac", "aac"),
+            encoded("x.amr", "libopencore_amrnb", 8000),
+            encoded("x.webm", "libopus", 48_000),
+            encoded("x.3gp", "aac"),
+        ),
     },
     "Lists of recordings": {
         "`FILE TAB TRANSCRIPT`": spoken("x.txt", "a.wav\tgo now\nb.wav\tstop\n", "a.wav", "b.wav"),
@@ -480,6 +572,24 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
         "`ID TAB TRANSCRIPT`": spoken(
             "transcripts.txt", "9_1_0\tgo now\n9_1_1\tstop\n", "audio/9/9_1_0.flac", "audio/9/9_1_1.flac"
+        ),
+        "`etc/PROMPTS`": spoken(
+            "etc/PROMPTS", "x/mfc/a1 go now\nx/mfc/a2 stop\n", "wav/a1.wav", "wav/a2.wav"
+        ),
+        "`.json`, a transcript for each name": spoken(
+            "x.json", '{"a.wav": "go now", "b.wav": "stop"}', "a.wav", "b.wav"
+        ),
+        "a folder with `.txt` or `.lab` files": spoken(
+            "x",
+            "",
+            *("x/wav48/p1/p1_1.wav", "x/wav48/p1/p1_2.wav"),
+            others={"x/txt/p1/p1_1.txt": "go now\n", "x/wav48/p1/p1_2.lab": "stop", "x/README.txt": "about"},
+        ),
+        "a folder with `.trans.txt` files": spoken(
+            "x",
+            "",
+            *("x/84/1/84-1-0.flac", "x/84/2/84-2-0.flac"),
+            others={"x/84/1/84-1.trans.txt": "84-1-0 go now\n", "x/84/2/84-2.trans.txt": "84-2-0 stop\n"},
         ),
     },
     "Lists of captions": {
@@ -540,6 +650,42 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             '{"file_name": "a.jpg", "text": "a dog, asleep"}\n{"file_name": "a.jpg", "text": "a dog"}\n'
             '{"file_name": "b.jpg", "text": "two cats"}\n',
         ),
+        "`.csv` with `caption_1`, `caption_2`": captioned(
+            "x.csv", 'image,caption_1,caption_2\na.jpg,"a dog, asleep",a dog\nb.jpg,two cats,\n'
+        ),
+        "`.csv` with `raw`, a list": captioned(
+            "x.csv",
+            'raw,filename,split\n"[""a dog, asleep"", ""a dog""]",a.jpg,train\n'
+            '"[""two cats""]",b.jpg,train\n',
+        ),
+        "`.json` with `data`": captioned(
+            "x.json",
+            {
+                "dataset_name": "textcaps",
+                "data": [
+                    {"image_id": name, "caption_str": text, "image_path": f"train/{name}.jpg"}
+                    for name, text in (("a", "a dog, asleep"), ("a", "a dog"), ("b", "two cats"))
+                ],
+            },
+        ),
+        "`.json` with `conversations`": captioned(
+            "x.json",
+            [
+                {
+                    "id": text,
+                    "image": name,
+                    "conversations": [{"from": "human", "value": "What?"}, {"from": "gpt", "value": text}],
+                }
+                for name, text in (("a.jpg", "a dog, asleep"), ("a.jpg", "a dog"), ("b.jpg", "two cats"))
+            ],
+            known=False,
+        ),
+        "`.json`, captions for each name": captioned(
+            "x.json", {"a.jpg": ["a dog, asleep", "a dog"], "b.jpg": "two cats"}
+        ),
+        "a folder with `.txt` or `.caption` files": captioned(
+            "x", "", "x", {"a.txt": "a dog, asleep\n", "b.caption": "two cats"}
+        ),
     },
     "Pictures with classes": {
         "a folder for each class": classified("x", "", ("x/dog/old/1.tga", "x/cat/2.jp2")),
@@ -557,5 +703,39 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             "file_name,label\ntrain/1.png,dog\ntrain/2.png,cat\n",
             ("train/1.png", "train/2.png"),
         ),
+        "`.csv` with a column for each class": classified(
+            "x.csv", "image,cat,dog\n1,0.0,1.0\n2,1.0,0.0\n", ("x/1.jpg", "x/2.jpg"), known=False
+        ),
+        "`FILE LABEL`": classified(
+            "train.txt", "t/1.jpg dog\nt/2.jpg cat\n", ("t/1.jpg", "t/2.jpg"), known=False
+        ),
+        "`.json`, a label for each name": classified(
+            "x.json", '{"1.jpg": "dog", "2.jpg": "cat"}', ("1.jpg", "2.jpg"), known=False
+        ),
+        "`dataset.json` with `labels`": classified(
+            "dataset.json",
+            '{"labels": [["0/1.png", "dog"], ["0/2.png", "cat"]]}',
+            ("0/1.png", "0/2.png"),
+        ),
+        "`.json` with `images`, `categories`": classified(
+            "x.json",
+            json.dumps(
+                {
+                    "images": [{"id": n, "file_name": f"{n}.jpg"} for n in (1, 2)],
+                    "annotations": [{"image_id": 2, "category_id": 5}, {"image_id": 1, "category_id": 3}],
+                    "categories": [{"id": 3, "name": "dog"}, {"id": 5, "name": "cat"}],
+                }
+            ),
+            ("1.jpg", "2.jpg"),
+            known=False,
+        ),
+        "`.mp4`, `.avi`, `.mov`, `.webm`, `.mkv`": each(
+            filmed("1.mp4", "mpeg4"),
+            filmed("1.avi", "mpeg4"),
+            filmed("1.mov", "mpeg4"),
+            filmed("1.webm", "libvpx"),
+            filmed("1.mkv", "mpeg4"),
+        ),
+        "a folder of pictures for each clip": framed,
     },
 }

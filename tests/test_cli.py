@@ -155,3 +155,16 @@ def test_every_option_is_read_by_its_earlier_name_too(capsys) -> None:
             given = [parser.parse_args([*words, "x"])[0] for words in ([old, "7"], [f"{old}=7"], [new, "7"])]
             assert given[0] == given[1] == given[2] and "7" in given[0].values()
             assert capsys.readouterr().err == f"{old} is now {new}\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["train", "x.yaml", "--set"], "'--set'; write SECTION.KEY=VALUE without it (see weft train --help)"),
+        (["predict", "x", "--set"], "requires an argument, KEY=VALUE (see weft predict --help)"),
+        (["data", "check", "--text"], "requires an argument, COLUMN (see weft data check --help)"),
+    ],
+)
+def test_an_option_without_its_value_is_told_what_it_takes(capsys, words: list[str], sentence: str) -> None:
+    code, said = call(words, capsys)
+    assert code == 2 and said.rstrip().endswith(sentence)

@@ -3,6 +3,7 @@
 import copy
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,14 @@ from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.data.report import Finding, placed
 from weft.data.series import read_series
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
+from weft.tasks.classify.data import LabelData
+from weft.tasks.images.data import ClassData
+from weft.tasks.pictures.data import CaptionData
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.seq2seq.data import PairData
+from weft.tasks.speech.data import SpeechData
+from weft.tasks.tag.data import TagData
 from weft.train.reporting import Reporter, TensorBoard
 
 
@@ -35,6 +43,28 @@ def test_a_data_error_keeps_its_place_as_fields(place: dict[str, object], text: 
 def test_an_error_moves_to_another_place() -> None:
     assert str(DataError("wrong", path="a", line=2).at("b", 9)) == "b:9: wrong"
     assert DataError("wrong", path="a", line=2).at("b").line is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CaptionData(train="a", valid="b"),
+        ClassData(train="a", valid="b"),
+        LabelData(train="a", valid="b"),
+        PairData(source="en", target="es", train="a", valid="b"),
+        ProseData(train="a", valid="b"),
+        SpeechData(),
+        TagData(train="a", valid="b"),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_no_test_part_is_one_error_of_every_task(data: Any) -> None:
+    with pytest.raises(
+        MissingSplitError, match=r"^data\.test: .*, or score the validation part: --split valid$"
+    ) as found:
+        data.find("test")
+    copied = copy.copy(found.value)
+    assert str(copied) == f"{copied.lack}, or score the validation part: --split valid"
 
 
 def test_the_fields_cannot_steer_a_terminal_either() -> None:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import weft
 from tests.commands.shell import weft as typed
 from tests.commands.test_every_init import GIVEN, SMALL
 from tests.slow import slow
 from tests.tasks.every import KINDS
+from weft.data.frames import located
 from weft.errors import CheckpointError, ConfigError, DataError, DataWarning
 from weft.tasks.classify.init import ClassifyInit
 from weft.train.notebook import NotebookDisplay
@@ -275,6 +277,46 @@ def test_what_cannot_be_trained_is_said_in_a_sentence(
         weft.fit("classify", data, run=tmp_path / "run", progress=False, **settings)
 
 
+@pytest.mark.parametrize(
+    ("task", "options", "data", "why"),
+    [
+        ("language", {}, PAIRS, "train: expected texts, got a list of tuples; give one text each"),
+        ("embeddings", {}, [["a", "b"]], "train: expected texts, got a list of tuples"),
+        (
+            "forecast",
+            {"horizon": 2},
+            [(HOURS[0], 1.0)],
+            r"train: expected a table, .* give pd\.DataFrame\(rows",
+        ),
+        ("multilingual", {}, PAIRS, r"train: expected a table, .* pd\.DataFrame\(rows, columns="),
+    ],
+)
+def test_tuples_are_refused_where_nothing_says_what_their_cells_are(
+    task: str, options: dict[str, Any], data: Any, why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=why):
+        weft.fit(task, data, run=tmp_path / "run", progress=False, **options)
+
+
+def test_a_column_of_sentences_is_a_list_of_them() -> None:
+    assert str(weft.check(pd.Series(SENTENCES), "tag")) == str(weft.check(SENTENCES, "tag"))
+
+
+def test_files_in_a_table_are_those_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("toy").mkdir()
+    Image.new("RGB", (5, 7)).save("toy/a.png")
+    Image.new("RGB", (5, 7), "red").save("toy/b.png")
+    rows = [("toy/a.png", "cat"), ("toy/gone.png", "toy/a.png is no cat")]
+    absolute = [(str(tmp_path / "toy" / "a.png"), "cat"), rows[1]]
+    assert located(rows) == absolute and located("toy/a.png") == "toy/a.png"
+    assert [*located(pd.DataFrame(rows)).itertuples(index=False, name=None)] == absolute
+    said = repr(weft.check(pd.DataFrame([*rows, ("toy/b.png", "dog")], columns=["image", "label"]), "images"))
+    assert "2 pictures" in said and "data.loc[1]: no picture" in said
+
+
 def test_the_check_of_a_frame_names_its_rows() -> None:
     report = weft.check(pd.concat([FRAME, FRAME[:1]]), "classify")
     assert report.num_errors == 0 and report.counts == {"again": 1}
@@ -353,6 +395,7 @@ def test_models_and_recipes_are_compared(tmp_path: Path) -> None:
     assert "two" in repr(found) and "four" in repr(found)
 
 
+@pytest.mark.slow
 def test_the_model_of_a_trial_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -423,26 +466,13 @@ def test_a_model_takes_the_forms_that_it_was_trained_on(run: Path) -> None:
         model.save(None)  # type: ignore[arg-type]
 
 
-def test_a_table_of_series_is_sorted_by_time() -> None:
-    from weft.data.frames import by_time
-
-    long = pd.DataFrame(
-        {
-            "unique_id": ["b", "b", "a", "a"],
-            "ds": pd.to_datetime(["2024-01-01", "2024-01-02"] * 2),
-            "y": range(4),
-        }
-    )
-    assert by_time(long) is long and by_time(long.set_index(["unique_id", "ds"])).index[0][0] == "b"
-    with pytest.warns(DataWarning, match="the rows were sorted by time"):
-        assert by_time(long.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
-    shops = long.rename(columns={"unique_id": "shop"})
-    assert by_time(shops) is shops
+def test_a_table_of_series_is_sorted_by_time(forecaster: Path) -> None:
+    model: Any = weft.load(forecaster)
+    table = long_of("a")
+    right = model.predict(table)
     with pytest.warns(DataWarning, match="the rows were sorted by time") as said:
-        assert by_time(shops.iloc[[1, 0, 2, 3]]).y.tolist() == [0, 2, 1, 3]
+        assert model.predict(table[::-1]).equals(right)
     assert said[0].filename == __file__
-    with pytest.warns(DataWarning):
-        assert by_time(SERIES[::-1]).equals(SERIES)
 
 
 def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:

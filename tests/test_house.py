@@ -64,7 +64,7 @@ ALLOWED |= {"machine": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "testing"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {
-    "lazy": set(),
+    "lazy": {"errors"},
     "wording": set(),
     "words": set(),
     "errors": {"wording"},
@@ -93,6 +93,7 @@ HOMES = {
     "pandas": {"data", "tasks", "commands"},
     "python_calamine": {"data"},
     "soundfile": {"data", "export"},
+    "av": {"data"},
     "charset_normalizer": {"data"},
     "regex": {"words", "text", "data", "documents", "metrics", "tasks"},
     "msgspec": {"store", "serve"},

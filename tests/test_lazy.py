@@ -26,7 +26,18 @@ PACKAGES = [
 INSIDE = {
     # bases of the drop-ins, and parts that only one other class uses
     *("DropIn", "DropInCell", "DropInModule", "GateNorm", "Headwise", "HybridBlock", "Residual"),
-    *("FeatureTable", "Rwkv7Layer", "WordTable", "Context", "Front", "MatrixCell", "Mix", "RealHead"),
+    *(
+        "FeatureTable",
+        "Gated",
+        "Rwkv7Layer",
+        "VectorCell",
+        "WordTable",
+        "Context",
+        "Front",
+        "MatrixCell",
+        "Mix",
+        "RealHead",
+    ),
     *("GramTable", "InContext", "PiecesInContext", "ShortConvolution", "Transformed", "Weighted"),
     # parts that recipes and other layers name by their file
     *("Beside", "BothWays", "First", "FirstPieces", "Frames", "Last", "Nowhere", "Source", "Words"),

@@ -18,7 +18,7 @@ import click
 from weft import machine
 from weft.commands.lazy import Lazy
 from weft.commands.options import plugins_in
-from weft.errors import DataWarning, WeftError
+from weft.errors import DataWarning, WeftError, what_to_install
 from weft.version import __version__
 from weft.wording import shown
 
@@ -50,23 +50,6 @@ NO_MEMORY = (
     "out of memory; make the model or the batches smaller, or check that the recipe and the files are the "
     "ones you meant"
 )
-
-
-EXTRAS = {
-    "serve": "fastapi starlette pydantic uvicorn python_multipart prometheus_client",
-    "export": "onnx onnxscript onnxruntime onnx_ir",
-    "documents": "sentencex lxml polib markdown_it",
-    "tune": "optuna",
-    "pictures": "matplotlib PIL",
-    "sound": "soundfile",
-    "pieces": "sentencepiece google",
-    "pandas": "pandas",
-    "parquet": "pyarrow",
-    "tables": "python_calamine",
-    "zstd": "zstandard",
-    "ray": "ray",
-}
-"""The modules that come with each extra, or with its packages."""
 
 
 class Commands(Lazy):
@@ -165,10 +148,8 @@ def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
     if isinstance(trouble, OSError) and (trouble.filename is not None or trouble.strerror is not None):
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
         return f"{place}{trouble.strerror}"
-    if isinstance(trouble, ModuleNotFoundError):
-        lacking = (trouble.name or "").partition(".")[0]
-        if extra := next((name for name, modules in EXTRAS.items() if lacking in modules.split()), None):
-            return f"this needs {lacking}; install Weft with its extra: pip install 'weft-seq[{extra}]'"
+    if isinstance(trouble, ModuleNotFoundError) and (wanted := what_to_install(trouble)):
+        return wanted
     if not plugins:
         return ""
     from weft.config.plugins import explained_failure

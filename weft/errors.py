@@ -40,6 +40,24 @@ class ConfigError(WeftError):
     """
 
 
+class MissingSplitError(ConfigError):
+    """A recipe names no data for a split.
+
+    Attributes:
+        lack: the sentence without the advice to score the validation part.
+    """
+
+    lack = ""
+
+    @classmethod
+    def of(cls, split: str, what: str, given: str) -> "MissingSplitError":
+        """That of a split, which could name `what`; --data takes `given`."""
+        lack = f"data.{split}: the recipe names no {split} {what}; give some with --data {given}"
+        error = cls(lack + (", or score the validation part: --split valid" if split == "test" else ""))
+        error.lack = lack
+        return error
+
+
 class ShapeError(WeftError):
     """Tensors whose sizes do not fit together."""
 
@@ -87,6 +105,45 @@ class ExportError(WeftError):
 
 class DataWarning(UserWarning):
     """A file is read, but not all of it or not as it is; the command line prints one of each kind."""
+
+
+EXTRAS = {
+    "serve": "fastapi starlette pydantic uvicorn python_multipart prometheus_client",
+    "export": "onnx onnxscript onnxruntime onnx_ir",
+    "documents": "sentencex lxml polib markdown_it",
+    "tune": "optuna",
+    "pictures": "matplotlib PIL",
+    "sound": "soundfile",
+    "video": "av",
+    "pieces": "sentencepiece google",
+    "pandas": "pandas",
+    "parquet": "pyarrow",
+    "tables": "python_calamine",
+    "zstd": "zstandard",
+    "encodings": "charset_normalizer",
+    "ray": "ray",
+}
+"""The modules that come with each extra, or with its packages."""
+
+
+def what_to_install(error: ModuleNotFoundError) -> str:
+    """A sentence for a library of an extra that is not installed; "" for another module."""
+    lacking = (error.name or "").partition(".")[0]
+    extra = next((name for name, modules in EXTRAS.items() if lacking in modules.split()), "")
+    return (
+        f"this needs {lacking}; install Weft with its extra: pip install 'weft-seq[{extra}]'" if extra else ""
+    )
+
+
+@contextmanager
+def saying_what_to_install() -> Iterator[None]:
+    """A library of an extra that is missing inside is a ConfigError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (wanted := what_to_install(error)):
+            raise
+        raise ConfigError(wanted) from error
 
 
 def library(name: str, extra: str, place: str) -> Any:

@@ -19,7 +19,7 @@ from weft import rooms
 from weft.config import Table, read_recipe
 from weft.config.plugins import named_part
 from weft.config.shipped import find_recipe
-from weft.data.frames import GivenData, as_file, by_time, given_as_file, in_python, is_frame, named, zone_of
+from weft.data.frames import GivenData, as_file, given_as_file, in_python, is_frame, located, named, zone_of
 from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, caution, given_path
 from weft.run.loading import load
@@ -59,7 +59,8 @@ def fit(
     Args:
         task: name of a task, such as classify; or a recipe: a file, or the name of one that comes with Weft.
         train: a DataFrame; a list of texts, of tuples (text, class) or (source, target), or of sentences as
-            lists of (word, tag); series as an array [T] or [T, N]; or the path of a file, or a list of paths.
+            lists of (word, tag); series as an array [T] or [T, N]; tuples (file, text) for pictures and
+            recordings; or the path of a file, or a list of paths.
         valid: validation data of the same form; by default some of the training data is held out.
         test: test data of the same form, for `model.evaluate()`.
         run: the run directory; by default a new one, runs/TASK. One that was begun with the same data and
@@ -154,7 +155,7 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
             return kind.check(several, **_lists(said, init)).with_too_few(kind.least).told(in_python)  # type: ignore[no-any-return]
     with TemporaryDirectory() as folder:
         columns = _columns(init, options) if init else ()
-        data = _examples(init, "data", data) if init else data
+        data = _examples(init, "data", _listed(init, "data", data)) if init else data
         with given_as_file(data, Path(folder), "data", columns) as file:
             if file is None:
                 raise ConfigError("data: expected a table, a list or a file, got nothing")
@@ -175,7 +176,8 @@ def _init(task: str | Path, plugins: Collection[str]) -> Init | None:
         first = 'the task comes first: weft.fit("classify", data), and in weft.check(data, "classify") last'
         raise ConfigError(f"expected the name of a task or a recipe, got {kind_of(task)}; {first}")
     if task in (known := rooms.folders(weft.tasks, Init)):
-        return rooms.find(weft.tasks, Init, str(task))()  # type: ignore[no-any-return]
+        with named():
+            return rooms.find(weft.tasks, Init, str(task))()  # type: ignore[no-any-return]
     if str(task).isidentifier() and not Path(task).exists():
         near = close_name(str(task), known)
         hint = f"did you mean {near}?" if near else f"the tasks are {', '.join(sorted(known))}"
@@ -211,7 +213,7 @@ def _new_recipe(
     given |= _lists(options, init)
     if "zone" in known:
         given["zone"] = given["zone"] or zone_of(data.get("train"))
-    data = {name: _examples(init, name, one) for name, one in data.items()}
+    data = {name: _examples(init, name, _listed(init, name, one)) for name, one in data.items()}
     columns = _columns(init, given)
     for name, one in data.items():
         if isinstance(one, str | Path):
@@ -243,11 +245,9 @@ def _new_recipe(
 
 
 def _examples(init: Init, name: str, data: Any) -> Any:
-    """Data of Python as the task reads it: series by time, texts as a list."""
-    if not is_frame(data):
+    """Data of Python as the task reads it: texts as a list."""
+    if not is_frame(data) or init.reads == "table":
         return data
-    if init.reads == "table":
-        return by_time(data) if "zone" in {one.name for one in init.options} else data
     if init.reads == "sentences":
         how = "[[*zip(own.word, own.tag)] for _, own in df.groupby('sentence')]"
         raise DataError(f"{name}: expected sentences as lists of (word, tag), got a table; give {how}")
@@ -259,6 +259,21 @@ def _examples(init: Init, name: str, data: Any) -> Any:
             )
         data = data[data.columns[0]]
     return [*data]
+
+
+def _listed(init: Init, name: str, data: Any) -> Any:
+    """Data with lists for a column of sentences, and with names of files that are right in any folder."""
+    column = getattr(data, "ndim", 2) == 1 and hasattr(data, "tolist")
+    if init.reads == "sentences":
+        return data.tolist() if column else data
+    if init.lists_files:
+        return located(data)
+    tuples = (one for one in data if isinstance(one, tuple | list)) if isinstance(data, list) else ()
+    if not init.cells and any(not isinstance(cell, Number | None) for one in tuples for cell in one):
+        wanted = "texts, got" if init.reads == "texts" else "a table, got"
+        how = "one text each" if init.reads == "texts" else "pd.DataFrame(rows, columns=[...])"
+        raise DataError(f"{name}: expected {wanted} a list of tuples; give {how}")
+    return data
 
 
 def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:

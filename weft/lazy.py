@@ -33,7 +33,10 @@ def attach(package: str) -> "tuple[Callable[[str], Any], Callable[[], list[str]]
         module, original = homes[name]
         if module == package:  # a package or module inside it
             return import_module(f"{package}.{original}")
-        found = getattr(import_module(module), original)
+        from weft.errors import saying_what_to_install
+
+        with saying_what_to_install():
+            found = getattr(import_module(module), original)
         setattr(sys.modules[package], name, found)
         return found
 

@@ -5,8 +5,8 @@ with the mask to the device, because asking a GPU for a value makes Python wait 
 Read next: nn/attention.py, which applies masks to scores.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft.errors import ShapeError
-from weft.probe import exporting
+from weft.probe import exporting, within
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
 _static: ContextVar[bool] = ContextVar("static", default=False)
@@ -95,14 +95,9 @@ def static() -> bool:
     return _static.get()
 
 
-@contextmanager
-def static_shapes() -> Iterator[None]:
+def static_shapes() -> AbstractContextManager[None]:
     """A block in which shapes do not depend on masks."""
-    before = _static.set(True)
-    try:
-        yield
-    finally:
-        _static.reset(before)
+    return within(_static, True)
 
 
 def derived(function: Callable[..., Tensor], *masks: Tensor) -> Tensor:
@@ -249,14 +244,9 @@ def full(mask: Tensor) -> bool:
     return not exporting() and not _kept.get() and facts(mask).full
 
 
-@contextmanager
-def kept() -> Iterator[None]:
+def kept() -> AbstractContextManager[None]:
     """No mask counts as full in this block, so a state has the same tensors as in an exported graph."""
-    before = _kept.set(True)
-    try:
-        yield
-    finally:
-        _kept.reset(before)
+    return within(_kept, True)
 
 
 def check_mask(mask: Tensor, *, what: str = "mask") -> None:

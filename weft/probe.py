@@ -17,8 +17,9 @@ Read next: figures/alignment.py, which draws recorded tensors; diagnose/steer.py
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -26,11 +27,22 @@ from torch import Tensor
 # Private to torch. If it is missing, assume that a transform is active and use torch operations only.
 _transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
+Value = TypeVar("Value")
 Edit = Callable[[str, Tensor], Tensor]
 """Maps the name of a tensor and its value to the new value."""
 
 _seen: ContextVar[dict[str, list[Tensor]] | None] = ContextVar("weft_probe", default=None)
 _edit: ContextVar[Edit | None] = ContextVar("weft_edit", default=None)
+
+
+@contextmanager
+def within(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """Let a variable have a value in the block, in this thread."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 @contextmanager
@@ -45,11 +57,8 @@ def probe() -> Iterator[dict[str, list[Tensor]]]:
         [tensor([0.5000])]
     """
     seen: dict[str, list[Tensor]] = defaultdict(list)
-    token = _seen.set(seen)
-    try:
+    with within(_seen, seen):
         yield seen
-    finally:
-        _seen.reset(token)
 
 
 def record(name: str, tensor: Tensor) -> None:
@@ -59,6 +68,14 @@ def record(name: str, tensor: Tensor) -> None:
         seen[name].append(tensor)
 
 
+def record_all(**tensors: Tensor | None) -> None:
+    """Add each tensor to the open probe under its name, if there is one; None is left out."""
+    if watching():
+        for name, tensor in tensors.items():
+            if tensor is not None:
+                record(name, tensor)
+
+
 def watching() -> bool:
     """Whether a probe is open, to skip computations that only figures need."""
     if _seen.get() is None:
@@ -66,14 +83,9 @@ def watching() -> bool:
     return not torch.compiler.is_compiling() or exporting()
 
 
-@contextmanager
-def editing(change: Edit) -> Iterator[None]:
+def editing(change: Edit) -> AbstractContextManager[None]:
     """Apply `change` to every tensor passed to `edited` in the block, in this thread."""
-    token = _edit.set(change)
-    try:
-        yield
-    finally:
-        _edit.reset(token)
+    return within(_edit, change)
 
 
 def edited(name: str, tensor: Tensor) -> Tensor:

@@ -108,6 +108,7 @@ def test_lines_to_translate(trained: Path, tmp_path: Path) -> None:
     assert f"{bad}:1: a NUL byte" in refused(weft("predict", trained, bad))
     bad.write_bytes(b"")
     assert f"{bad}: the file is empty" in refused(weft("predict", trained, bad))
+    assert "standard input: the input is empty" in refused(weft("predict", trained, stdin=b""))
     assert "no such file; check the name" in refused(weft("predict", trained, tmp_path / "none.txt"))
     assert "a directory; name a file in it" in refused(weft("predict", trained, tmp_path))
     assert ":2: not UTF-8" in unanswered(weft("predict", trained, stdin=b"alpha\n\xff\n"))[0]

@@ -39,25 +39,25 @@ def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
         ("training.max_updates=0", r"training: expected an end, got none; set one of max_updates"),
         (
             "decoding.nbest=4",
-            r"decoding\.nbest: .*\b3, got 4; raise beam to 4",
+            r"decoding\.nbest=4: .*\b3, got 4; raise beam to 4",
         ),
-        ("decoding.top_p=1.5", r"decoding\.top_p: .*got 1\.5"),
+        ("decoding.top_p=1.5", r"decoding\.top_p=1\.5: .*got 1\.5"),
         (
             "model.decoder.score=dot",
             r"toy\.yaml:10: model: score dot: the query has 17 .* the key 26; make them",
         ),
         ("model.encoder.sizes=[]", r"toy\.yaml:10: model: .* needs a size for each layer, .* \[256, 256\]"),
-        ("model.encoder.dropout=1.5", r"model\.encoder\.dropout: .*1\.5"),
-        ("model.smoothing=2", r"override model\.smoothing=2: model\.smoothing: .*got 2"),
-        ("model.embedding.size=0", r"model\.embedding\.size: .*got 0"),
+        ("model.encoder.dropout=1.5", r"model\.encoder\.dropout=1\.5: .*1\.5"),
+        ("model.smoothing=2", r"override model\.smoothing=2: (?!model).*got 2"),
+        ("model.embedding.size=0", r"model\.embedding\.size=0: .*got 0"),
         (
             "model.embedding.shared=true",
             r"model: embedding\.shared: .* data\.vocabulary\.shared: true",
         ),
         ("training.device=cuda:99", r"training\.device: "),
-        ("data.target=xx", r"data\.target: 'xx' is the source too; name two languages"),
+        ("data.target=xx", r"data\.target=xx: 'xx' is the source too; name two languages"),
         ("data.corpus=libreoffice-help", "set exactly one of corpus .* and train"),
-        ("task=translat", "task: unknown task 'translat'; did you mean 'translate'"),
+        ("task=translat", "task=translat: unknown task 'translat'; did you mean 'translate'"),
         ("seed", "override seed: expected section.key=value"),
     ],
 )
@@ -153,8 +153,8 @@ def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> No
     assert "--data PREFIX`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     said = refused(weft("evaluate", tmp_path / "run"))
     assert said == (
-        "weft: data.test: the recipe names no such files; give some with --data PREFIX, "
-        "or score the validation files: --split valid"
+        "weft: data.test: the recipe names no test files; give some with --data PREFIX, "
+        "or score the validation part: --split valid"
     )
 
 

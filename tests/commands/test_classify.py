@@ -198,22 +198,6 @@ def test_bad_files_are_named_and_no_model_is_written(
     assert sentence in said.replace(str(tmp_path / "toy") + "/", "")
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("data.folds=1", "folds: expected 0 for none or at least 2, got 1"),
-        ("data.folds=10", "folds: cannot be combined with a test file"),
-        ("data.hold_out=10", "hold_out: cannot be combined with validation files"),
-        ("data.split_seed=1", "split_seed: needs hold_out or folds"),
-        ("model.dropout=1.0", "from 0 to below 1"),
-        ("data.corpus=x", "set exactly one of corpus"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    recipe = labelled.make_texts(tmp_path / "toy")
-    assert sentence in untouched(tmp_path, lambda: weft("train", recipe, "--run", tmp_path / "run", change))
-
-
 def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
     lines = [
         "__label__a x",

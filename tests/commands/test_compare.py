@@ -232,7 +232,7 @@ def test_models_below_a_baseline_are_tested_all_the_same() -> None:
     groups = gathered([run_of("bad", BAD, baseline=0.95), run_of("good", GOOD, baseline=0.95)])
     assert columns(groups)[0].winners() == set()
     (told,) = significance(groups)
-    assert told.words.startswith("good is better than bad (p < 0.05); no model beats the baselines")
+    assert told.words.startswith("good is better than bad (p < 0.05); no model beats the best baseline")
     assert "0.95" in told.words and told.found is not None and told.found.value == pytest.approx(0.5)
 
 

@@ -9,7 +9,7 @@ from tests.commands import corpus
 from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load
-from weft.search import settings
+from weft.search import offered
 
 TEXT = b"alpha beta\ngamma\n\ntheta zeta eta\n"
 RIGHT = [translated(line) for line in TEXT.decode().splitlines()]
@@ -44,12 +44,12 @@ def test_a_batch_has_a_budget_of_tokens_that_changes_no_answer(
     trained: Path, monkeypatch: pytest.MonkeyPatch, search: tuple[object, ...]
 ) -> None:
     expected = answers(trained, "--scores", *search)
-    monkeypatch.setattr(settings, "TOKENS", 100)  # two sources at a time, or one
+    monkeypatch.setattr(offered, "TOKENS", 100)  # two sources at a time, or one
     assert answers(trained, "--scores", *search) == expected
 
 
 def test_a_text_is_no_longer_than_the_budget_allows(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "TOKENS", 30)
+    monkeypatch.setattr(offered, "TOKENS", 30)
     options = "--beam", 3, "--set", "max_extra=100000"
     assert [len(line.split()) for line in answers(trained, *options, "--min-length", 9)] == [9, 9, 0, 9]
     said = refused(weft("predict", trained, *options, "--min-length", 10, stdin=TEXT))

@@ -153,56 +153,6 @@ def test_a_pointer_copies_words_that_the_vocabulary_lacks(tmp_path: Path) -> Non
     assert run_program(tmp_path / "out", text) == ours and len(set(ours)) > 3
 
 
-def searched(trained: Path, run: Path, old: str, new: str) -> Path:
-    """A copy of a run with another search."""
-    shutil.copytree(trained, run)
-    recipe = run / "recipe.yaml"
-    assert old in recipe.read_text()
-    recipe.write_text(recipe.read_text().replace(old, new))
-    return run
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "word"),
-    [
-        ("diverse: 1", "diverse: 2", "diverse"),
-        ("nbest: 1", "nbest: 2", "nbest"),
-        ("shortlist: 0", "shortlist: 9", "shortlist"),
-    ],
-)
-def test_a_search_that_the_program_lacks_is_refused(
-    trained: Path, tmp_path: Path, old: str, new: str, word: str
-) -> None:
-    run = searched(trained, tmp_path / "run", old, new)
-    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
-    assert word in said and "recipe" in said
-
-
-@pytest.mark.slow
-def test_a_penalty_for_what_was_not_covered(trained: Path, tmp_path: Path) -> None:
-    run = searched(trained, tmp_path / "run", "coverage: 0.0", "coverage: 2.5")
-    exported(run, tmp_path / "out")
-    text = "".join(f"{line}\n" for line in inputs(trained))
-    for beam in ("1", "4"):
-        ours = weft("predict", run, "--beam", beam, stdin=text.encode()).lines
-        assert same(ours, run_translator(tmp_path / "out", text, "--beam", beam)), beam
-        plain = weft("predict", trained, "--beam", beam, stdin=text.encode()).lines
-        assert (ours == plain) == (beam == "1")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("old", "new"), [("no_repeat_ngram: 0", "no_repeat_ngram: 1"), ("min_length: 0", "min_length: 7")]
-)
-def test_rules_of_a_search(trained: Path, tmp_path: Path, old: str, new: str) -> None:
-    run = searched(trained, tmp_path / "run", old, new)
-    exported(run, tmp_path / "out")
-    text = "".join(f"{line}\n" for line in inputs(trained))
-    ours = weft("predict", run, "--beam", "3", stdin=text.encode()).lines
-    assert same(ours, run_translator(tmp_path / "out", text, "--beam", "3"))
-    assert ours != weft("predict", trained, "--beam", "3", stdin=text.encode()).lines
-
-
 def test_missing_libraries_are_listed(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Onnx, "packages", ("lack_a", "lack_b", "lack_c"))
     said = refused(weft("export", trained, "--to", "onnx", "--output", tmp_path / "out"))

@@ -1,6 +1,7 @@
 """Classes of pictures and clips, as a user types it."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -127,7 +128,10 @@ def test_pictures_in_training_and_test_and_unknown_classes_are_named(tmp_path: P
     assert f"data check {train} {test} --task images" in answer.out
 
 
-def test_a_gif_among_pictures_is_a_picture_and_short_clips_are_named(tmp_path: Path) -> None:
+def test_a_gif_among_pictures_is_a_picture_and_short_clips_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
     for number in range(6):
         drawn(tmp_path / "mixed/a" / f"{number}.jpg", number)
         drawn(tmp_path / "mixed/b" / f"{number}.gif", number, how="P")
@@ -137,11 +141,14 @@ def test_a_gif_among_pictures_is_a_picture_and_short_clips_are_named(tmp_path: P
     assert ClassData(train="mixed", folder=tmp_path).load("train").pixels.shape[1:] == (8, 8, 3)
     drawn(tmp_path / "clips/b/short.gif", 3, 5)
     (tmp_path / "clips/b/c d.mp4").write_bytes(b"video")
-    found = weft("data", "check", tmp_path / "clips", code=0).out
+    found = weft("data", "check", tmp_path / "clips", code=1).out
     assert "short.gif: 2 x 8 x 8 x 3, but" in found and "set data.frames" in found
-    assert f"convert it: ffmpeg -i '{tmp_path}/clips/b/c d.mp4' -r 8 '{tmp_path}/clips/b/c d.gif'" in found
-    with pytest.warns(DataWarning, match="left out 1 file that"), pytest.raises(DataError, match="frames"):
+    assert f"or convert it: ffmpeg -i '{tmp_path}/clips/b/c d.mp4' -r 8 '{tmp_path}/clips/b/c d.gif'" in found
+    with pytest.raises(DataError, match=r"c d\.mp4: needs PyAV \(pip install 'weft-seq\[video\]'\)"):
         ClassData(train="clips", folder=tmp_path).load("train")
+    (tmp_path / "mixed/a/x.mp4").write_bytes(b"video")
+    with pytest.warns(DataWarning, match=r"left out 1 file that"):
+        assert len(ClassData(train="mixed", folder=tmp_path).load("train").labels) < 12
 
 
 def test_a_list_of_pictures_with_classes_trains_and_is_evaluated(tmp_path: Path) -> None:
@@ -155,6 +162,6 @@ def test_a_list_of_pictures_with_classes_trains_and_is_evaluated(tmp_path: Path)
     weft("init", "images", tmp_path / "train.csv", "-o", tmp_path / "x.yaml", code=0)
     data = ClassData(train=str(tmp_path / "train.csv"), hold_out=10)
     assert (len(data.load("train").labels), len(data.load("valid").labels)) == (18, 2)
-    (tmp_path / "several.csv").write_text("image,cat,dog\n0.png,1,0\n")
+    (tmp_path / "several.csv").write_text("image,cat,dog\n0.png,1,1\n")
     answer = weft("data", "check", tmp_path / "several.csv", "--task", "images", code=1)
-    assert "expected 2 columns (IMAGE TAB LABEL), or a header with image and label, got 3" in answer.out
+    assert "several.csv:2: expected a column with the label, or one 1 and 0 in all others" in answer.out

@@ -10,7 +10,6 @@ from tests.commands.shell import weft
 @pytest.mark.parametrize(
     ("text", "outputs"),
     [
-        (b"", []),
         (b"\n", [""]),
         (b"alpha", ["uno"]),
         (b"alpha\n\n\nbeta\n", ["uno", "", "", "due"]),
@@ -20,7 +19,7 @@ from tests.commands.shell import weft
         ("alpha\x0cbeta\x85gamma\n".encode(), ["uno due tre"]),
         (b"  \t \n alpha   beta \n", ["", "uno due"]),
     ],
-    ids=["none", "empty", "no-end", "gaps", "crlf", "bom", "u2028", "form-feed", "spaces"],
+    ids=["empty", "no-end", "gaps", "crlf", "bom", "u2028", "form-feed", "spaces"],
 )
 def test_as_many_lines_come_out(trained: Path, text: bytes, outputs: list[str]) -> None:
     answer = weft("predict", trained, stdin=text, code=0)

@@ -10,7 +10,7 @@ import pytest
 from tests.commands.corpus import WORDS
 from tests.commands.shell import refused, weft
 from tests.shared import shared_run
-from tests.slow import leading
+from tests.slow import slow
 from weft.data.parallel import ParallelText
 from weft.errors import DataError
 from weft.tasks.seq2seq.glossary import read_glossary
@@ -62,7 +62,7 @@ def test_pairs_are_the_cells_of_two_columns(tmp_path: Path, name: str) -> None:
     assert "'Source text' and 'Hrvatski/prijevod' are read as the two sides" in guessed.out
 
 
-@pytest.mark.parametrize("name", leading(["pairs.xlsx", "semicolons.csv"]))
+@pytest.mark.parametrize("name", slow(["pairs.xlsx", "semicolons.csv"]))
 def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

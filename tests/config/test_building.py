@@ -261,7 +261,7 @@ def test_the_line_is_that_of_the_key(recipe) -> None:
 
 def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
     section = recipe("", "training.epochs=many").section("training")
-    sentence = r"^override training\.epochs=many: training\.epochs: .*a whole number"
+    sentence = r"^override training\.epochs=many: expected a whole number"
     with pytest.raises(ConfigError, match=sentence):
         build(section, Training)
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.commands.shell import weft
 from weft.data.audio import SPOKEN, read_paths, read_spoken
-from weft.data.captions import read_captions
+from weft.data.captions import CAPTIONED, read_captions
 from weft.data.listed import columns_note
 from weft.errors import DataError, DataWarning
 from weft.tasks.pictures.data import check_captions
@@ -123,8 +123,8 @@ def test_a_zip_from_macos_holds_only_its_pictures(tmp_path: Path) -> None:
     (tmp_path / "c.tsv").write_text("a.png\ta dog\n")
     (found,) = read_captions(tmp_path / "c.tsv")
     assert found.path == tmp_path / "images.zip" / "photos" / "a.png"
-    assert [path.name for path, _ in pictures_in(tmp_path / "images.zip")] == ["a.png"]
-    assert [path.name for path, _ in pictures_in(tmp_path)] == ["b c.png"]
+    assert [path.name for path, *_ in pictures_in(tmp_path / "images.zip", CAPTIONED)] == ["a.png"]
+    assert [path.name for path, *_ in pictures_in(tmp_path, CAPTIONED)] == ["b c.png"]
 
 
 def test_recordings_of_common_voice_and_captions_of_flickr_are_found(tmp_path: Path) -> None:

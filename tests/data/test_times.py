@@ -11,7 +11,7 @@ from tests.commands.shell import weft
 from weft.data.future import coming, read_future
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.data.times import STEPS, UNKNOWN, read_times
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.tasks.forecast.data import guessed
 
 OLD = pd.__version__ < "3"
@@ -98,7 +98,8 @@ def test_a_zone_is_given_to_times_without_offsets(tmp_path: Path) -> None:
     clocks = ZAGREB[2000:].tz_localize(None)
     found = read(tmp_path, [str(time) for time in clocks], zone="Europe/Zagreb")
     assert (found.series[0].times == ZAGREB[2000:]).all() and not found.notes
-    newest = read(tmp_path, [str(time) for time in clocks[::-1]], zone="Europe/Zagreb")
+    with pytest.warns(DataWarning, match="sorted"):
+        newest = read(tmp_path, [str(time) for time in clocks[::-1]], zone="Europe/Zagreb")
     assert (newest.series[0].times == ZAGREB[2000:]).all()
     with pytest.raises(DataError, match=r"x\.csv:\d+: 2024-10-27 02:00.* is a duplicate .*data\.zone"):
         read(tmp_path, [str(time) for time in clocks])
@@ -233,23 +234,31 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=rf"x\.csv:{line}: .*{advice}"):
             read(tmp_path, times)
     mixed = ["30/01/2024", "31/01/2024", "2/1/2024", "2/2/2024"]  # the third is the first of February
-    with pytest.raises(
-        DataError, match=r"x\.csv:4: .*write dates as 2024-01-31 if day and month are mixed up"
-    ):
-        read(tmp_path, [*mixed[:2], "2/1/2024", *mixed[3:]])
+    year = [
+        f"{one:%Y-%d-%m}" if one.day <= 12 else f"{one:%Y-%m-%d}" for one in pd.date_range("2024", "2025")
+    ]
+    for line, times in ((4, mixed), (14, year)):
+        with pytest.raises(DataError, match=rf"x\.csv:{line}: .*mixed up; write dates as 2024-01-31"):
+            read(tmp_path, times)
 
 
 def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
     days, amounts = ["2024-01-03", "2024-01-01", "2024-01-03", "2024-01-06", "2024-01-01"], [5, 1, 7, 2, 10]
     gathered = read(tmp_path, days, amounts, frequency="D", resample="sum").series[0]
     np.testing.assert_array_equal(gathered.values[:, 0], [11, 0, 12, 0, 0, 2])
-    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 comes after 2024-01-03.*data\.resample"):
+    with pytest.raises(DataError, match=r"x\.csv:6: 2024-01-01 is a duplicate of line 3"):
         read(tmp_path, days, amounts)
 
 
-def test_the_newest_may_come_first(tmp_path: Path) -> None:
-    found = read(tmp_path, ["2024-01-03", "2024-01-02", "2024-01-01"], [3, 2, 1])
-    assert found.series[0].values[:, 0].tolist() == [1, 2, 3] and "newest" in found.assumed[0]
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%b %d, %Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S+01:00"])
+@pytest.mark.parametrize("order", [[4, 3, 2, 1, 0], [2, 0, 4, 3, 1]])
+def test_rows_in_any_order_are_sorted(tmp_path: Path, form: str, order: list[int]) -> None:
+    """Weeks, of which one is missing: it stays missing."""
+    weeks = pd.DatetimeIndex(["2024-01-01", "2024-01-08", "2024-01-22", "2024-01-29", "2024-02-05"])
+    with pytest.warns(DataWarning, match=r"^the rows were sorted by time$"):
+        found = read(tmp_path, [weeks[n].strftime(form) for n in order], [n + 1 for n in order])
+    np.testing.assert_array_equal(found.series[0].values[:, 0], [1, 2, np.nan, 3, 4, 5])
+    assert found.series[0].frequency == "7D"
 
 
 def test_blank_rows_and_columns_of_a_spreadsheet_are_left_out(tmp_path: Path) -> None:
@@ -268,7 +277,7 @@ def test_two_columns_name_a_series(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("\n".join(["date,store,item,sales", *rows]) + "\n")
     found = read_series(tmp_path / "x.csv", Columns(id=("store", "item"), targets=("sales",)))
     assert [one.name for one in found.series] == ["1/3", "1/5", "2/3", "2/5"]
-    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 is a duplicate .*'1'; name every column"):
+    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 is a duplicate .*'1'; .*name every column"):
         read_series(tmp_path / "x.csv", Columns(id=("store",), targets=("sales",)))
 
 

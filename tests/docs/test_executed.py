@@ -99,6 +99,7 @@ def test_a_cell_is_its_code() -> None:
     assert cells(f"````markdown\n{text}````\n") == []
 
 
+@pytest.mark.slow
 def test_a_build_that_runs_nothing_keeps_the_outputs(tmp_path: Path) -> None:
     pytest.importorskip("myst_nb")
     kept = tmp_path / "docs" / "_executed" / "course"

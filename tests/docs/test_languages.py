@@ -146,7 +146,7 @@ def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
 
 
 def test_tables_inside_directives_are_translated() -> None:
-    pytest.importorskip("sphinx", reason="make setup-dev")
+    pytest.importorskip("sphinx", reason="sphinx is not installed: make docs")
     from docutils import nodes
     from docutils.frontend import get_default_settings
     from docutils.utils import new_document
@@ -161,7 +161,7 @@ def test_tables_inside_directives_are_translated() -> None:
 
 
 def test_words_of_a_display_formula_are_translated() -> None:
-    pytest.importorskip("sphinx", reason="make setup-dev")
+    pytest.importorskip("sphinx", reason="sphinx is not installed: make docs")
     from docutils import nodes
     from docutils.frontend import get_default_settings
     from docutils.utils import new_document

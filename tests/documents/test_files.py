@@ -3,6 +3,7 @@
 import io
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ for _name in ("lxml", "polib"):
     pytest.importorskip(_name, reason=f"{_name} is not installed: pip install -e .[documents]")
 
 
-def zipped(files: dict[str, str | bytes]) -> bytes:
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as found:
         for name, content in files.items():
@@ -113,6 +114,103 @@ def test_a_language_with_one_plural_form_gets_the_plural() -> None:
     )
     found = translated(text, "a.po")
     assert 'msgstr[0] "%d FILES"\r\n' in found and found.count("\n") == found.count("\r\n")
+
+
+def test_a_translation_has_as_many_plural_forms_as_its_language() -> None:
+    rules = {
+        ("nplurals=1; plural=0;", "ja"): ["%d FILES"],
+        ("", "zh_Hans"): ["%d FILES"],
+        ("", "es"): ["ONE FILE", "%d FILES"],
+        ("nplurals=2; plural=n != 1;", "es"): ["ONE FILE", "%d FILES"],
+        ("nplurals=2; plural=(n > 1);", "fr"): ["%d FILES"] * 2,  # the first is for 0, too
+        ("nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : 1);", "hr"): ["%d FILES"] * 3,
+        ("nplurals=6; plural=n==0 ? 0 : n==1 ? 1 : 2;", "ar"): ["ONE FILE", *["%d FILES"] * 5],
+    }
+    for (rule, language), forms in rules.items():
+        text = (
+            f'msgid ""\nmsgstr "Plural-Forms: {rule}\\n"\n\n'
+            'msgid "one file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+        )
+        found = shouted(opened(text.encode(), "a.po", "en", language)).decode()
+        assert found.count("msgstr[") == len(forms), rule
+        assert all(f'msgstr[{n}] "{form}"' in found for n, form in enumerate(forms)), rule
+    half = 'msgid "a"\nmsgid_plural "%d b"\nmsgstr[0] "x"\nmsgstr[1] ""\n'
+    found = translated(half, "a.po")
+    assert 'msgstr[0] "x"' in found and 'msgstr[1] "%d B"' in found
+
+
+def test_obsolete_and_fuzzy_entries_and_contexts_stay() -> None:
+    text = (
+        'msgid ""\nmsgstr "Language: es\\n"\n\n'
+        '#, fuzzy\n#| msgid "old"\nmsgid "new"\nmsgstr "nuevo"\n\nmsgctxt "menu"\nmsgid "open"\n'
+        'msgstr ""\n\nmsgctxt "door"\nmsgid "open"\nmsgstr ""\n\n#~ msgid "gone"\n#~ msgstr "ido"\n'
+    )
+    wanted = text.replace("msgctxt", "#, fuzzy\nmsgctxt").replace(
+        '"open"\nmsgstr ""', '"open"\nmsgstr "OPEN"'
+    )
+    assert translated(text, "a.po") == wanted
+
+
+def test_styles_of_subtitles_are_no_words_and_an_empty_line_inside_is_kept() -> None:
+    text = (
+        "\ufeff1\r\n00:00:01,000 --> 00:00:02,000 X1:10\r\n{\\an8}<i>Open</i>\r\n{\\i1}it{\\i0} & go\r\n\r\n"
+        "2\r\n00:00:03,000 --> 00:00:04,000\r\nOne\r\n\r\nmore\r\n\r\n\r\n3\r\n"
+        "00:00:05,000 --> 00:00:06,000\r\n\r\n"
+    )
+    found = text
+    for word in ("Open", "it", "go", "One", "more"):
+        found = found.replace(word, word.upper(), 1)
+    assert translated(text, "a.srt") == found
+
+
+def test_blocks_of_webvtt_stay() -> None:
+    text = (
+        "WEBVTT - title\n\nSTYLE\n::cue { color: red }\n\nREGION\nid:fred\n\nNOTE a\nb\n\n"
+        "NOTES\n00:01.000 --> 00:02.000 line:0\n<v.loud Ann>NOTE it</v>\n"
+    )
+    assert translated(text, "a.vtt") == text.replace("it</v>", "IT</v>")
+
+
+def test_what_xliff_protects_stays_and_a_marked_copy_of_the_source_is_translated() -> None:
+    unit = '<trans-unit id="1"><source>{}</source>{}</trans-unit>'
+    whole = (
+        '<xliff version="1.2"><file source-language="en" target-language="es"><body>{}</body></file></xliff>'
+    )
+    protected = unit.format('Press <mrk mtype="protected">CtrlKey</mrk> now', "")
+    assert ">CtrlKey</mrk> NOW</target>" in translated(whole.format(protected), "a.xlf")
+    for state, there in (("needs-translation", "X"), ("new", "X"), ("final", "x"), ("translated", "x")):
+        found = translated(whole.format(unit.format("x", f'<target state="{state}">x</target>')), "a.xlf")
+        assert f">{there}</target>" in found, state
+    lost: list[str] = []
+    message = unit.format("{n, plural, one {# file} other {# files}}", "")
+    shouted(opened(whole.format(message).encode(), "a.xlf", "en", "es", lost))
+    assert lost == ["a.xlf:1: the ICU message is not translated; translate its branches"]
+
+
+def test_choices_of_a_page_are_texts() -> None:
+    page = '<p>Choose <select><option value="k">One<option>a &amp; b</select> now <kbd>Ctrl</kbd></p>'
+    wanted = page.replace("Choose", "CHOOSE ").replace("One", "ONE").replace("a &amp; b", "A &amp; B")
+    assert translated(page, "a.html") == wanted.replace(" now ", " NOW  ").replace("NOW  ", "NOW ")
+
+
+def test_the_text_of_fields_of_word_is_named() -> None:
+    name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    run = "<w:r><w:{}</w:r>"
+    field = "".join(
+        run.format(one)
+        for one in (
+            't xml:space="preserve">Go </w:t>', 'fldChar w:fldCharType="begin"/>',
+            "instrText> HYPERLINK </w:instrText>", 'fldChar w:fldCharType="separate"/>',
+            "t>our site</w:t>", 'fldChar w:fldCharType="end"/>',
+        )
+    )  # fmt: skip
+    body = f'<w:document xmlns:w="{name}"><w:body><w:p>{field}</w:p></w:body></w:document>'
+    lost: list[str] = []
+    found = shouted(opened(zipped({"word/document.xml": body}), "a.docx", "en", "es", lost))
+    assert ">GO </w:t>" in part(found, "word/document.xml") and ">our site</w:t>" in part(
+        found, "word/document.xml"
+    )
+    assert lost[0].startswith("a.docx: the text of fields stays as it is: 'our site'; in Word, F9 updates")
 
 
 def test_an_icu_message_keeps_its_elements() -> None:
@@ -295,7 +393,7 @@ BOMB = (
         ("a.txt", b"one\ntw\xffo\n", r"a\.txt:2: expected text in utf-8, got the byte 0xff"),
         ("a.txt", b"one\n\0\n", r"a\.txt:2: .*NUL"),
         ("a.md", b"one\n\n\xff", r"a\.md:3: "),
-        ("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\nx\n\ntwo\n", r"a\.srt:5: expected the number"),
+        ("a.srt", b"1\n00:01 --> 00:02\nx\n\ntwo\n00:03 --> 00:04\n", r"a\.srt:5: expected the num"),
         ("a.srt", b"1\nsoon\nx\n", r"a\.srt:2: expected times"),
         ("a.po", b'msgid "a"\nmsgstr "b"\n\nfoo bar\n', r"a\.po:4: expected gettext"),
         ("a.po", b'msgid "a"\nmsgstr "b"\n\nmsgid "c\nmsgstr ""\n', r"a\.po:4: expected msgid"),

@@ -206,6 +206,7 @@ def test_compressed_or_huge_contents_are_refused_before_they_are_read(tmp_path, 
         read_torch_file(tmp_path / "huge.pt")
 
 
+@pytest.mark.slow
 def test_every_damage_of_an_old_file_is_refused_or_harmless(tmp_path):
     value = {"a": torch.arange(7), "b": torch.arange(3.0), "c": torch.zeros(0)}
     path = saved(tmp_path / "a.pt", value, old=True)

@@ -98,7 +98,7 @@ FIRST |= dict.fromkeys(EXPECTED["forecast"], "forecast")
 """A task for each view; a forecaster has the fewest cells to draw."""
 
 
-@pytest.mark.parametrize("title", leading(FIRST, 6))
+@pytest.mark.parametrize("title", leading(FIRST, 3))
 def test_every_view_is_drawn(title: str, runs: Callable[[str], LoadedRun]) -> None:
     name = FIRST[title]
     drawn(looked_at(runs(name), TEXTS.get(name))[1][title], *(["svg"] if title == "Forecast" else []))

@@ -58,6 +58,7 @@ def test_a_cell(make: Make) -> None:
     passes(Placed(cell), lambda x, mask, y, there: cell(x, cell.start(x[:, 0]), mask))
 
 
+@pytest.mark.slow
 @cases(ENCODERS)
 def test_an_encoder(make: Make) -> None:
     encoder = make(3)

@@ -15,7 +15,7 @@ SIZES = {"desktop": (1280, 900), "phone": (360, 740)}
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one page for each part."""
     for name in ("myst_parser", "pydata_sphinx_theme", "sphinxcontrib.katex"):
-        pytest.importorskip(name, reason=f"{name} is not installed: make setup-dev")
+        pytest.importorskip(name, reason=f"{name} is not installed: make docs")
     return build(tmp_path_factory.mktemp("live"))
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from tests.live.pages import expected, in_node, node
 from tests.serve.browser import Browser
+from tests.slow import leading
 
 
 @node
-@pytest.mark.parametrize("enters", ["never", "late", "input"])
+@pytest.mark.parametrize("enters", leading(["input", "never", "late"]))
 def test_answers(enters: str, tmp_path: Path) -> None:
     given = expected(f"reverse-{enters}")
     texts = [source.split() for source, _ in given]

@@ -11,7 +11,7 @@ from weft.metrics.bylength import by_length, table
 
 def test_borders_belong_to_the_lower_bin():
     sources = ["w " * length for length in (0, 1, 10, 11, 20, 21, 30, 31, 99)]
-    rows = by_length(Accuracy(), ["x"] * 9, ["x"] * 9, sources, resamples=3)
+    rows = by_length(Accuracy(), ["x"] * 9, ["x"] * 9, sources)
     assert [(row.label, row.sentences) for row in rows] == [
         ("<=10", 3),
         ("11-20", 2),
@@ -21,7 +21,7 @@ def test_borders_belong_to_the_lower_bin():
 
 
 def test_each_bin_is_sacrebleus_score_of_its_sentences(good, references):
-    rows = by_length(Bleu(), good, references, references, edges=(5, 13), resamples=3)
+    rows = by_length(Bleu(), good, references, references, edges=(5, 13))
     assert [row.label for row in rows] == ["<=5", "6-13", ">13"]
     for row, (low, high) in zip(rows, [(0, 5), (6, 13), (14, 99)], strict=True):
         kept = [n for n, line in enumerate(references) if low <= len(line.split()) <= high]
@@ -33,7 +33,7 @@ def test_each_bin_is_sacrebleus_score_of_its_sentences(good, references):
 
 
 def test_an_empty_bin_has_no_score_and_the_table_shows_a_dash():
-    rows = by_length(Accuracy(), ["a", "a", "b"], ["a", "a", "c"], ["one", "two", "w " * 25], resamples=9)
+    rows = by_length(Accuracy(), ["a", "a", "b"], ["a", "a", "c"], ["one", "two", "w " * 25])
     assert [row.score is None for row in rows] == [False, True, False, True]
     assert rows[0].score.value == 1 and rows[2].score.value == 0
     lines = table(rows).split("\n")
@@ -42,7 +42,7 @@ def test_an_empty_bin_has_no_score_and_the_table_shows_a_dash():
 
 
 def test_length_may_be_measured_otherwise():
-    rows = by_length(Accuracy(), ["a"], ["a"], ["一二三四五六七八九十百"], length=len, resamples=3)
+    rows = by_length(Accuracy(), ["a"], ["a"], ["一二三四五六七八九十百"], length=len)
     assert [row.sentences for row in rows] == [0, 1, 0, 0]
 
 

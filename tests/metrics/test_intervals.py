@@ -18,6 +18,7 @@ from weft.metrics.intervals import (
     confidence,
     mean_of,
     mean_over_runs,
+    mean_with_interval,
     student_quantile,
     student_tail,
     values_of,
@@ -166,6 +167,16 @@ def test_a_difference_of_shares_has_the_interval_of_agresti_and_min():
     assert (found.low, found.high) == pytest.approx((6 / 52 - half, 6 / 52 + half), abs=1e-6)
 
 
+@pytest.mark.parametrize(("gained", "lost", "same"), [(3, 0, 0), (4, 0, 5), (6, 1, 0), (5, 0, 7)])
+def test_an_interval_holds_0_where_the_exact_test_rejects_nothing(gained, lost, same):
+    first = right(*[0] * gained, *[1] * lost, *[1] * same)
+    second = right(*[1] * gained, *[0] * lost, *[1] * same)
+    found = compare_statistics(Accuracy(), first, second)
+    assert found.p_value > 0.05 and found.low == 0.0
+    graded = compare_statistics(ERROR, 1.5 * second, 1.5 * first)  # not right or wrong
+    assert graded.low <= 0 <= graded.high
+
+
 def test_unequal_systems_and_no_resamples_are_refused(good, references):
     with pytest.raises(DataError, match="210 hypotheses and 211 references"):
         compare(Bleu(), good, good[1:], references)
@@ -202,7 +213,8 @@ def test_variants_that_answer_alike_are_equal_and_few_items_prove_nothing() -> N
     same = right(*[1, 0] * 11)
     assert compare_repeated(Accuracy(), [same] * 2, [same] * 3).p_value == 1.0
     # four items, each won by every run: an exchange of items gives this 2 times in 16
-    assert compare_repeated(Accuracy(), [right(*[0] * 4)] * 3, [right(*[1] * 4)] * 3).p_value == 0.125
+    four = compare_repeated(Accuracy(), [right(*[0] * 4)] * 3, [right(*[1] * 4)] * 3)
+    assert (four.p_value, four.low, four.high) == (0.125, 0.0, 1.0)
 
 
 def test_a_real_difference_is_found() -> None:
@@ -228,6 +240,16 @@ def test_the_spread_over_seeds_widens_the_interval_of_a_mean() -> None:
     assert (low, high) == pytest.approx(
         (0.5 - (half := student_quantile(degrees) * 0.0003**0.5), 0.5 + half), abs=1e-6
     )
+
+
+def test_the_mean_over_test_sets_has_the_spread_of_each() -> None:
+    chance = np.random.default_rng(4)
+    sets = [np.stack([chance.normal(3, 1, size), np.ones(size)], 1) for size in (150, 600)]
+    found = mean_with_interval(ERROR, sets)
+    means, errors = zip(*((one[:, 0].mean(), one[:, 0].std() / len(one) ** 0.5) for one in sets), strict=True)
+    assert (found.value, found.size) == (pytest.approx(np.mean(means)), 750)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * math.hypot(*errors) / 2, rel=0.1)
+    assert found.signature.startswith("unit:value|mean of 2 sets|bca:")
 
 
 # Student

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from weft.errors import DataError
 from weft.metrics.intervals import compare, compare_repeated
@@ -71,6 +72,10 @@ def test_series_that_never_changed_have_no_scaled_error() -> None:
 def test_a_forecast_that_is_no_number_makes_the_score_none() -> None:
     for metric in (Mae(), Mse(), Smape(), Crps(), Spearman()):
         assert np.isnan(metric([np.nan, 1.0], [2.0, 1.0]).value), metric
+    assert (
+        np.isnan(Smape()([np.inf, 1.0], [2.0, 1.0]).value)
+        and Mae()([np.inf, 1.0], [2.0, 1.0]).value == np.inf
+    )
     for metric in (Perplexity(), Bits()):  # of no tokens
         assert np.isnan(metric([1.0, 2.0], [0, 0]).value), metric
 
@@ -121,6 +126,8 @@ def test_what_a_score_lacks_is_said() -> None:
         Rmsse()(BEST, TRUE)
     with pytest.raises(DataError, match=r"shape of the references, \[2, 2\], got \[2\]"):
         Mae()(BEST[:, 0], TRUE)
+    with pytest.raises(DataError, match="expected numbers, or rows of as many numbers each"):
+        Mae()(torch.ones(2, requires_grad=True), [1.0, 2.0])
 
 
 def test_a_score_without_a_unit_or_a_value_is_none_and_proves_nothing() -> None:

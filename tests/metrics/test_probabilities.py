@@ -6,6 +6,7 @@ import pytest
 from weft.errors import DataError
 from weft.metrics.intervals import compare, compare_statistics, with_interval
 from weft.metrics.probabilities import Auroc, AveragePrecision, Brier, Ece
+from weft.metrics.scored import of_rows
 
 CHANCE = np.random.default_rng(3)
 TRUE = CHANCE.integers(0, 3, 67)
@@ -67,9 +68,12 @@ def test_all_are_those_of_scikit_learn() -> None:
         assert AveragePrecision()(PROBS, given).value == pytest.approx(known)
     one = PROBS[:, 1]
     assert Brier()(one, TRUE == 1).value == pytest.approx(metrics.brier_score_loss(TRUE == 1, one))
-    assert AveragePrecision()(one, TRUE == 1).value == pytest.approx(
-        metrics.average_precision_score(TRUE == 1, one)
-    )
+    for true in (TRUE == 1, TRUE != 1, (TRUE == 1).astype(float)):  # class 1 is rare or frequent
+        known = metrics.average_precision_score(true, one)
+        assert AveragePrecision()(one, true).value == pytest.approx(known)
+    half = np.arange(66) % 2  # two classes that are as frequent
+    known = metrics.average_precision_score(half, one[:66])
+    assert AveragePrecision()(np.stack([1 - one, one], 1)[:66], half).value == pytest.approx(known)
 
 
 def test_pseudo_values_are_derivatives_by_the_weight_of_an_item() -> None:
@@ -112,6 +116,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         Brier()(PROBS[:2], [0, 3])
     with pytest.raises(DataError, match=r"got shapes \[67, 3\] and \[67, 2\]"):
         Auroc()(PROBS, SEVERAL[:, :2])
+    with pytest.raises(DataError, match="expected rows of as many numbers each"):
+        Ece()([[0.5, 0.5], [1.0]], [0, 1])
 
 
 def test_numbers_that_are_no_probabilities_are_refused() -> None:
@@ -130,3 +136,7 @@ def test_the_area_of_one_class_is_not_defined_and_proves_nothing() -> None:
     chance = np.random.default_rng(1)
     found = compare(Auroc(), chance.random(20), chance.random(20), np.zeros(20, int))
     assert np.isnan(found.difference) and (found.p_value, found.low) == (1.0, -np.inf)
+    rows = Auroc().statistics(chance.random(20), np.zeros(20, int))
+    assert of_rows(Auroc(), rows, baselines={"always": np.nan}).lines() == [
+        "  AUROC: not defined for these items, such as a single class or no values"
+    ]

@@ -26,12 +26,14 @@ def place(name: str) -> Path:
     return Path(folder) / name
 
 
+@pytest.mark.slow
 def test_penn_treebank_validation_has_148_with_five_grams() -> None:
     # KenLM gives 148.008 for the same n-grams; the published test figures are 141.2 and 145.5.
     found = nats(PlainText(place("lm/ptb/train.txt.gz")), PlainText(place("lm/ptb/valid.txt.gz")), "space")
     assert abs(np.exp(found) - 148.008) < 0.01
 
 
+@pytest.mark.slow
 def test_the_last_tenth_of_tiny_shakespeare_has_1_5165_with_seven_grams() -> None:
     path = place("lm/tinyshakespeare/input.txt")
     found = nats(PlainText(path, end=0.9), PlainText(path, begin=0.9), "character")

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.laws.members import CELLS, READ, ROWS, SIZE, SOURCE, Make, cases, close, normal, ready, source
+from tests.slow import leading
 from weft.diagnose.recorded import places
 from weft.errors import ConfigError, ShapeError
 from weft.nn.cells.cell import Cell
@@ -217,13 +218,15 @@ def test_a_stack_of_any_cell_reads_a_sequence_of_one_step() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [
-        partial(Retention, 3, 8),
-        partial(MLSTM, 3, 8),
-        partial(SLSTM, 3, 8, forget_bias=8.0),
-        partial(RWKV4, 3, 8),
-    ],
-    ids=["retention", "mlstm", "slstm", "rwkv4"],
+    leading(
+        [
+            partial(RWKV4, 3, 8),
+            partial(Retention, 3, 8),
+            partial(MLSTM, 3, 8),
+            partial(SLSTM, 3, 8, forget_bias=8.0),
+        ]
+    ),
+    ids=["rwkv4", "retention", "mlstm", "slstm"],
 )
 def test_cells_of_bfloat16_count_beyond_256(make: Make) -> None:
     torch.manual_seed(1)

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import COMPILED, needs_native
+from tests.nn.ways import COMPILED, needs_native, on_threads, weighed
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.native import jobs
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import layer
-from weft.nn.kernels.cells.compiled import sort
-from weft.nn.kernels.cells.layer import ELMAN_CELLS, coupled, elman, gru, lstm, peephole
+from weft.nn.kernels.cells.compiled import APART, sort
+from weft.nn.kernels.cells.form import ELMAN_CELLS
+from weft.nn.kernels.cells.layer import LayerInput, run_layer
 from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
 
@@ -24,20 +24,17 @@ OTHERS = [name for name in ELMAN_CELLS.values() if name.startswith("elman_")]
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
 GATES |= dict.fromkeys(OTHERS, 1)
 WITH_C = ("lstm", "peephole", "coupled")
-OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu", "gru_before")
 
 Call = Callable[..., Any]
 
 
 def call(cell: str, given: list[Tensor], mask: Tensor | None, way: Any) -> tuple[Tensor, ...]:
-    functions: dict[str, Call] = {"lstm": lstm, "peephole": peephole, "coupled": coupled, "gru": gru}
+    x, *states, weight_x, weight_h, bias = given[: 5 + (cell in WITH_C)]
+    extra = given[len(states) + 4 :] or [None]
+    states = states if cell in WITH_C else [*states, None]
     with choice.use(cells=way):
-        if cell in ELMAN_CELLS.values():
-            activation = next(name for name, ours in ELMAN_CELLS.items() if ours == cell)
-            return elman(*given, activation, mask)
-        if cell == "gru_before":
-            return gru(*given, None, mask)
-        return functions[cell](*given, mask)
+        found = run_layer(cell, LayerInput(x, *states, weight_x, weight_h, bias, *extra, mask))
+    return found if cell in WITH_C else found[:2]
 
 
 def inputs(cell: str, shape: tuple[int, int, int, int], dtype: torch.dtype) -> list[Tensor]:
@@ -57,7 +54,7 @@ def everything(cell: str, given: list[Tensor], mask: Tensor | None, way: str) ->
         plain = call(cell, given, mask, way)
     leaves = [t.clone().requires_grad_() for t in given]
     outs = call(cell, leaves, mask, way)
-    total = sum((normal(*o.shape, seed=k, dtype=o.dtype).to(o.device) * o).sum() for k, o in enumerate(outs))
+    total = weighed(outs)
     return (*plain, *outs, *torch.autograd.grad(total, leaves))
 
 
@@ -74,7 +71,7 @@ def test_law_7_an_operation_is_the_loop_in_float64(cell: str, lengths: list[int]
     given, mask = inputs(cell, (5, T, 3, 13), torch.float64), mask_of(lengths)
     want = everything(cell, given, mask, "steps")
     for way in ("operation", "auto"):
-        if way == "auto" or cell in OPERATIONS:
+        if way == "auto" or cell in choice.OPERATIONS:
             close(everything(cell, given, mask, way), want)
 
 
@@ -83,16 +80,12 @@ def test_law_7_an_operation_is_the_loop_in_float64(cell: str, lengths: list[int]
 @pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int, way: str) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         count = 5 if lengths else 23
         given, mask = inputs(cell, (count, T, 3, 13), torch.float32), mask_of(lengths)
         close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
         given, mask = inputs(cell, (11, T, 3, 13), torch.float32), mask_of([7, 7, 1, 2, 6, 0, 5, 4, 3, 7, 2])
         close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("way", COMPILED)
@@ -119,7 +112,7 @@ def test_every_tile_of_rows_and_units(cell: str, shape: tuple[int, int, int, int
 @needs_native
 def test_few_rows_with_large_weights_multiply_the_inputs_beforehand() -> None:
     given = [0.05 * t for t in inputs("lstm", (3, 5, 660, 211), torch.float32)]
-    assert given[3].numel() >= layer.compiled.APART
+    assert given[3].numel() >= APART
     close(everything("lstm", given, None, "native"), everything("lstm", given, None, "steps"), 2e-5)
 
 
@@ -177,7 +170,7 @@ def test_an_lstm_in_bfloat16_where_torch_has_none(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("cell", GATES)
 def test_a_nan_stays_in_its_row(cell: str, way: str) -> None:
     given = inputs(cell, (5, T, 3, 13), torch.float32)
-    if way in ("native", "tiles") and layer.why_not_native(cell, layer.LayerInput(*given[:1] * 7, None)):
+    if way in ("native", "tiles") and cell not in jobs.CELLS:
         pytest.skip("not compiled")
     given[0][2, 3] = torch.nan
     y = call(cell, given, None, way)[0]

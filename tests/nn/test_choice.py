@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import weft.nn
+from tests.nn.ways import needs_native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 
@@ -17,23 +18,33 @@ def _unforced(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(f"WEFT_{switch.upper()}", raising=False)
 
 
-def odd(number: int) -> str:
-    return "it is odd" if number % 2 else ""
+FITS, WIDE = torch.zeros(2), torch.zeros(2, dtype=torch.float64)
 
 
+@needs_native
 def test_a_forced_way_is_taken_or_refused_with_its_reason() -> None:
-    assert [choice.runs_compiled("it", odd, number) for number in (2, 3)] == [True, False]
+    assert [choice.compiles("light", one) for one in (FITS, WIDE, FITS[:0])] == [True, False, False]
+    assert not choice.compiles("light", FITS, limit="it is odd")
     with choice.use(cells="torch"):
-        assert not choice.runs_compiled("it", odd, 2)
-    with choice.use(cells="native"), pytest.raises(ConfigError, match=r"^it: cannot use native: it is odd"):
-        choice.runs_compiled("it", odd, 3)
+        assert not choice.compiles("light", FITS)
+    refusal = r"^it: cannot use native: compiled code computes in float32 on the CPU, not in torch.float64"
+    with choice.use(cells="native"), pytest.raises(ConfigError, match=refusal):
+        choice.compiles("light", WIDE, name="it")
+
+
+@needs_native
+def test_operations_differ_in_their_dtypes() -> None:
+    half = FITS.bfloat16()
+    assert choice.compiles("additive", half) and not choice.compiles("look", half)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert choice.compiles("light", half) and not choice.compiles("look", FITS)
 
 
 def test_under_a_transform_torch_s_operations_run_even_if_another_way_is_forced() -> None:
     found: list[bool] = []
 
     def inside(x: torch.Tensor) -> torch.Tensor:
-        found.append(choice.runs_compiled("it", odd, 2))
+        found.append(choice.compiles("light", FITS))
         return x
 
     with choice.use(cells="native"):

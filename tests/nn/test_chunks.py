@@ -9,12 +9,11 @@ from torch import Tensor
 
 from tests.laws.members import close, normal
 from weft.errors import ConfigError
-from weft.nn.cells.convolution import ShortConvolution
+from weft.nn.cells.convolution import ShortConvolution, _Depthwise
 from weft.nn.cells.delta import Delta
 from weft.nn.cells.hgrn2 import HGRN2
 from weft.nn.cells.retention import Retention
 from weft.nn.kernels import choice
-from weft.nn.kernels.depthwise import depthwise
 from weft.nn.kernels.matrix import CHUNK, Corrected, Decayed, Replaced
 
 ROWS, HEADS, KEYS, VALUES = 2, 3, 5, 7
@@ -112,8 +111,8 @@ def test_a_short_convolution_is_that_of_torch_twice_differentiated() -> None:
     close(y, F.conv1d(seen.mT, short.weight.detach().T[:, None], short.bias, groups=5).mT)
     close(after, x[:, -2:].flatten(1))
     leaf, weight = seen.clone().requires_grad_(), short.weight.detach().requires_grad_()
-    assert torch.autograd.gradcheck(depthwise, (leaf, weight))
-    assert torch.autograd.gradgradcheck(depthwise, (leaf, weight))
+    assert torch.autograd.gradcheck(_Depthwise.apply, (leaf, weight))
+    assert torch.autograd.gradgradcheck(_Depthwise.apply, (leaf, weight))
 
 
 @pytest.mark.parametrize(

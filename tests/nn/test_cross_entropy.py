@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from tests.nn.ways import needs, on_threads
 from tests.slow import leading
-from weft import native
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
 from weft.nn.kernels import cross_entropy as kernel
@@ -16,7 +16,8 @@ from weft.nn.kernels.cross_entropy import cross_entropy, plain_cross_entropy
 
 N, D, V = 13, 5, 7
 
-compiled = pytest.mark.skipif(native.loaded("losses").library is None, reason=native.loaded("losses").reason)
+
+compiled = needs("losses")
 ways = pytest.mark.parametrize("way", [pytest.param("native", marks=compiled), "torch"])
 smoothings = pytest.mark.parametrize("smoothing", [0.0, 0.1])
 biases = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
@@ -136,18 +137,14 @@ def test_law_7_either_way_is_the_formula_in_float64(
     way: str, smoothing: float, classes: int, threads: int
 ) -> None:
     target = torch.arange(21) * 7 % classes
-    before = torch.get_num_threads()
     results = []
-    try:
-        torch.set_num_threads(threads)
+    with on_threads(threads):
         for dtype, name in ((torch.float32, way), (torch.float64, "torch")):
             h, weight, b = wide_row(dtype, classes)
             with choice.use(fused=name):  # type: ignore[arg-type]
                 total, plain = cross_entropy(h, weight, b, target, smoothing)
             total.backward()
             results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
-    finally:
-        torch.set_num_threads(before)
     for one, exact in zip(*results, strict=True):
         close(one.double(), exact, 1e-5)
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from tests.laws.members import close, normal
 from tests.nn.decoders import FEATURES, FORMS, WIDE_HEAD, calls_of, decoder, searched
-from tests.nn.ways import COMPILED
+from tests.nn.ways import COMPILED, needs, on_threads
 from weft import native
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -19,9 +19,7 @@ from weft.nn.kernels import choice, decoding
 from weft.probe import editing, probe
 from weft.tasks.seq2seq.batch_search import rounded
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("decoding").library is None, reason=native.loaded("decoding").reason
-)
+pytestmark = needs("decoding")
 
 compiled_ways = pytest.mark.parametrize("way", COMPILED)
 
@@ -61,15 +59,11 @@ def test_a_missing_library_leaves_the_search_to_torch(name: str, monkeypatch: py
 @compiled_ways
 def test_two_threads_give_what_one_gives(way: str) -> None:
     model = decoder()
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        one = searched(model, way)
-        torch.set_num_threads(2)
-        two = searched(model, way)
-    finally:
-        torch.set_num_threads(before)
-    close(tuple(two), tuple(one), 1e-6)
+    found = []
+    for threads in (1, 2):
+        with on_threads(threads):
+            found.append(tuple(searched(model, way)))
+    close(*found, 1e-6)
 
 
 @compiled_ways

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 import weft.nn
-from weft import native
+from tests.nn.ways import needs_native
 from weft.errors import ConfigError, ShapeError
 from weft.nn import drop_in
 from weft.nn.kernels import choice
 
 pytestmark = [
-    pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason),
+    needs_native,
     pytest.mark.usefixtures("unforced"),
 ]
 KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU": {}, "RNN": {}, "RNN relu": {"nonlinearity": "relu"}}

@@ -3,15 +3,13 @@
 import pytest
 import torch
 
+from tests.nn.ways import needs, on_threads
 from tests.slow import leading
-from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.dropout import _hashes, dropout
 from weft.nn.randomness import Rows, part_of_batch
 
-needs_native = pytest.mark.skipif(
-    native.loaded("dropping").library is None, reason=native.loaded("dropping").reason
-)
+needs_native = needs("dropping")
 
 
 def plain_hash(n: int, key: int) -> int:
@@ -38,9 +36,8 @@ def test_hashes_are_those_of_integers(key: int) -> None:
 def test_compiled_code_agrees_with_torch(
     shape: tuple[int, ...], share: float, threads: int, summed: bool
 ) -> None:
-    before, found = torch.get_num_threads(), []
-    try:
-        torch.set_num_threads(threads)
+    found = []
+    with on_threads(threads):
         for way in ("native", "torch"):
             torch.manual_seed(3)
             x, onto, asked = (torch.randn(shape) for _ in range(3))
@@ -48,8 +45,6 @@ def test_compiled_code_agrees_with_torch(
             with choice.use(fused=way):  # type: ignore[arg-type]
                 y = dropout(x, share, training=True, onto=onto if summed else None)
             found.append((y.detach(), *torch.autograd.grad(y, given, asked)))
-    finally:
-        torch.set_num_threads(before)
     for one, other in zip(*found, strict=True):
         assert torch.equal(one == 0, other == 0)
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)

@@ -9,15 +9,13 @@ from torch import Tensor, nn
 
 from tests.laws.members import close, normal
 from tests.nn.decoders import FORMS
-from tests.nn.ways import COMPILED
+from tests.nn.ways import COMPILED, needs, on_threads
 from weft import native
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.kernels import choice, decoding
 from weft.probe import probe
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("decoding").library is None, reason=native.loaded("decoding").reason
-)
+pytestmark = needs("decoding")
 
 FEATURES, SIZES = 20, [(1, 1), (3, 7), (41, 13), (2, 101)]
 
@@ -68,14 +66,11 @@ def test_compiled_layers_serve_the_usual_forms_only() -> None:
 
 
 def test_two_threads_encode_what_one_does() -> None:
-    model, before = encoder(), torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        one = states(model, "auto", 41, 13)
-        torch.set_num_threads(2)
-        close(states(model, "auto", 41, 13), one, 1e-6)
-    finally:
-        torch.set_num_threads(before)
+    model, found = encoder(), []
+    for threads in (1, 2):
+        with on_threads(threads):
+            found.append(states(model, "auto", 41, 13))
+    close(*found, 1e-6)
 
 
 def test_changed_weights_of_an_encoder_are_seen() -> None:

@@ -5,13 +5,11 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import native
+from tests.nn.ways import needs, on_threads
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import additive, by_torch
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("energies").library is None, reason=native.loaded("energies").reason
-)
+pytestmark = needs("energies")
 
 
 def given(size: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
@@ -33,12 +31,8 @@ def derived(way: str, parts: list[Tensor], asked: Tensor) -> tuple[Tensor, ...]:
 def test_energies_and_gradients_are_those_of_float64(size: int, threads: int) -> None:
     asked = normal(3, 4, 9, seed=5)
     asked[1, :, 5:] = 0.0  # padding
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(threads)
+    with on_threads(threads):
         mine = derived("native", given(size, torch.float32), asked)
-    finally:
-        torch.set_num_threads(before)
     for one, exact in zip(mine, derived("torch", given(size), asked), strict=True):
         close(one.double(), exact, 2e-5)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import native
+from tests.nn.ways import needs, on_threads, weighed
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
@@ -18,9 +18,7 @@ from weft.nn.kernels.light import KINDS, light
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
 WAYS = {
-    "native": pytest.mark.skipif(
-        native.loaded("light").library is None, reason=native.loaded("light").reason
-    ),
+    "native": needs("light"),
     "torch": (),
     "triton": pytest.mark.skipif(
         importlib.util.find_spec("triton") is None or torch.cuda.is_available(),
@@ -50,7 +48,7 @@ def everything(kind: str, given: dict[str, Any], mask: Tensor | None, way: Any) 
     leaves = {name: tensor.detach().requires_grad_() for name, tensor in given.items()}
     with choice.use(cells=way):
         outs = light(kind.split()[0], **leaves, mask=mask)
-    total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+    total = weighed(outs)
     return (*plain, *outs, *torch.autograd.grad(total, list(leaves.values())))
 
 
@@ -65,15 +63,11 @@ def holes(rows: int, steps: int) -> Tensor:
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_law_7_a_layer_is_the_loop(kind: str, way: str, threads: int) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         for rows, steps, size in ((9, 5, 13), (3, 1, 37)) if way != "triton" else ((3, 4, 70),):
             given = given_to(kind, rows, steps, size, torch.float32)
             for mask in (None, holes(rows, steps)):
                 close(everything(kind, given, mask, way), everything(kind, given, mask, "steps"), 1e-5)
-    finally:
-        torch.set_num_threads(before)
 
 
 @each_way

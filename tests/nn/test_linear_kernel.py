@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.laws.members import normal
-from tests.nn.ways import needs_tiles
+from tests.nn.ways import needs_tiles, on_threads
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.linear import linear, onednn, tiled
@@ -65,12 +65,8 @@ def test_tiles_are_as_exact_as_float32(
     x = x.float().mT.contiguous().mT if turned[0] else x.float()
     weight = weight.float().mT.contiguous().mT if turned[1] else weight.float()
     exact = x.double() @ weight.double().mT
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         split, plain = tiled(x, weight, None), x @ weight.mT
-    finally:
-        torch.set_num_threads(before)
     assert (split - exact).abs().max() <= 2 * (plain - exact).abs().max() + 1e-6
 
 

@@ -5,14 +5,12 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import native
+from tests.nn.ways import needs, on_threads
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import look
 from weft.nn.kernels.linear import repeating
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("energies").library is None, reason=native.loaded("energies").reason
-)
+pytestmark = needs("energies")
 MASK = torch.tensor([[1] * 7, [1, 1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0]]).bool()
 
 
@@ -44,16 +42,12 @@ def stepwise(way: str, parts: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize("size", [1, 16, 37])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_contexts_and_gradients_are_those_of_float64(size: int, threads: int, scale: float) -> None:
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(threads)
+    with on_threads(threads):
         for computed in (derived, stepwise):
             mine = computed("auto", given(size, torch.float32, scale=scale))
             exact = computed("torch", given(size, scale=scale))
             for one, other in zip(mine, exact, strict=True):
                 close(one.double(), other, 5e-5 if scale == 1 else 5e-4)  # energies of a hundred
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.usefixtures("unforced")

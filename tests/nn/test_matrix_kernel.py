@@ -6,14 +6,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import native
+from tests.nn.ways import needs, on_threads, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.matrix import Corrected, Decayed, Replaced, Scan, Terms, by_steps, compiled
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("matrix").library is None, reason=native.loaded("matrix").reason
-)
+pytestmark = needs("matrix")
 KINDS = ["decayed", "replaced", "corrected"]
 
 
@@ -56,20 +54,16 @@ def same(found: list[tuple[Tensor, ...]], bound: float = 1e-5) -> None:
 def test_law_7_the_compiled_scan_is_the_loop(
     kind: str, threads: int, rows: int, steps: int, keys: int, values: int, by_row: bool
 ) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         found = []
         for scan in (compiled, by_steps):
             given, wanted = leaves(given_to(kind, rows, steps, keys, values, keys if by_row else 1))
             with torch.no_grad():
                 plain = run(scan, given)
             outs = run(scan, given)
-            total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+            total = weighed(outs)
             found.append((*plain, *outs, *torch.autograd.grad(total, wanted)))
         same(found)
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,7 +125,7 @@ def test_each_recurrence_of_the_cells_has_these_terms(kind: str) -> None:
         parts = [part.detach().requires_grad_() for part in (*asked, s)]
         with choice.use(cells=way):  # type: ignore[arg-type]
             outs = type(asked)(*parts[:-1]).all(parts[-1])
-        total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+        total = weighed(outs)
         found.append((*outs, *torch.autograd.grad(total, parts)))
     same(found, 3e-5)  # the sums of chunks have another order
 

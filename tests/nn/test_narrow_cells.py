@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tests.laws.members import close, normal
 from tests.nn.test_cells_kernel import call, inputs, mask_of
-from tests.nn.ways import needs_narrow, needs_native
+from tests.nn.ways import needs_narrow, needs_native, on_threads
 from weft.errors import ConfigError
 from weft.native import jobs
 from weft.nn.cells.gru import GRU
@@ -37,9 +37,7 @@ def test_rounded_numbers_are_multiplied_exactly(cell: str, shape: tuple[int, int
 @pytest.mark.parametrize("cell", jobs.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_gradients_are_near_those_of_the_loop(cell: str, lengths: list[int] | None, threads: int) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         rows = 29 if lengths is None else 5
         given = [0.2 * t for t in inputs(cell, (rows, 7, 31, 37), torch.float32)]
         found, want = (
@@ -49,8 +47,6 @@ def test_gradients_are_near_those_of_the_loop(cell: str, lengths: list[int] | No
         for ours, exact in zip(found, want, strict=True):
             assert ours.dtype == torch.float32
             assert float((ours - exact).norm()) <= 0.02 * float(exact.norm()) + 1e-6
-    finally:
-        torch.set_num_threads(before)
 
 
 def grads(cell: str, given: list[Tensor], mask: Tensor | None, way: Any, low: bool) -> list[Tensor]:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.slow import leading
 from weft import native
 from weft.native import build, library
 from weft.nn.kernels import decoding, matrix, selective
@@ -154,7 +155,7 @@ def test_no_flag_depends_on_the_processor_that_compiles() -> None:
     assert not [flag for flag in flags if flag.startswith(("-march", "-mtune", "-mcpu"))]
 
 
-@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("name", leading(["avx2", "avx512"]))
 def test_a_library_has_only_the_instructions_in_its_name(name: str) -> None:
     tool = shutil.which("objdump")
     found = sorted(build.HERE.glob(f"*.{name}.so"))

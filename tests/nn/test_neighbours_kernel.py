@@ -7,15 +7,14 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import normal
-from weft import native
+from tests.nn.ways import needs, on_threads
 from weft.errors import ShapeError
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.embed.subwords import Subwords
 from weft.nn.kernels import choice
 from weft.nn.kernels.neighbours import Places, word2vec
 
-reason = native.loaded("neighbours").reason
-needs = pytest.mark.skipif(native.loaded("neighbours").library is None, reason=reason)
+compiled = needs("neighbours")
 pytestmark = pytest.mark.usefixtures("unforced")
 objectives = pytest.mark.parametrize("cbow", [False, True], ids=["skipgram", "cbow"])
 SIZES = [(5, 3, 7, 11), (37, 29, 23, 13), (100, 67, 31, 101), (16, 16, 16, 5)]  # D, N, L, V
@@ -48,7 +47,7 @@ def alike(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> None:
         assert float((one - other).abs().max()) <= 1e-5 * float(other.abs().max())
 
 
-@needs
+@compiled
 @objectives
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_law_7_values_and_gradients_equal_the_plain_twin(sizes: tuple[int, ...], cbow: bool) -> None:
@@ -63,7 +62,7 @@ def test_law_7_values_and_gradients_equal_the_plain_twin(sizes: tuple[int, ...],
     assert not all(torch.equal(one, other) for one, other in zip(found, twin, strict=True))  # it was compiled
 
 
-@needs
+@compiled
 @objectives
 def test_the_number_of_threads_changes_no_bit(cbow: bool) -> None:
     u, v, given = (
@@ -71,18 +70,15 @@ def test_the_number_of_threads_changes_no_bit(cbow: bool) -> None:
         normal(13, 29, seed=2, dtype=torch.float32),
         places(7, 11, 13),
     )
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
+    found = []
+    for threads in (1, 2, 3):
+        with on_threads(threads):
             found.append(results(u, v, given, cbow=cbow))
-    finally:
-        torch.set_num_threads(before)
     for other in found[1:]:
         assert all(map(torch.equal, found[0], other))
 
 
-@needs
+@compiled
 @objectives
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_sparse_gradients_hold_the_rows_that_were_read(sizes: tuple[int, ...], cbow: bool) -> None:
@@ -100,7 +96,7 @@ def test_sparse_gradients_hold_the_rows_that_were_read(sizes: tuple[int, ...], c
         assert torch.equal(sparse.to_dense(), dense)
 
 
-@needs
+@compiled
 def test_only_parameters_have_sparse_gradients() -> None:
     u, v, given = normal(11, 5, dtype=torch.float32), normal(11, 5, dtype=torch.float32), places(3, 7, 11)
     u.requires_grad_(), v.requires_grad_()
@@ -109,7 +105,7 @@ def test_only_parameters_have_sparse_gradients() -> None:
     assert not du.is_sparse and dv.is_sparse
 
 
-@needs
+@compiled
 def test_extreme_scores_have_a_loss_and_a_gradient() -> None:
     for by in (0.0, 1e-20, 30.0):
         u, v = (by * normal(5, 3, seed=seed, dtype=torch.float64) for seed in (1, 2))
@@ -117,7 +113,7 @@ def test_extreme_scores_have_a_loss_and_a_gradient() -> None:
         alike(results(u.float(), v.float(), given, cbow=False), results(u, v, given, cbow=False))
 
 
-@needs
+@compiled
 def test_a_place_outside_its_table_is_refused() -> None:
     u, v, given = normal(13, 5, dtype=torch.float32), normal(11, 5, dtype=torch.float32), places(3, 7, 11)
     word2vec(u, v, given, 5, cbow=False)
@@ -131,7 +127,7 @@ def test_a_place_outside_its_table_is_refused() -> None:
         word2vec(u, v[:, :3], given, 5, cbow=False)
 
 
-@needs
+@compiled
 @objectives
 def test_a_model_of_n_grams_learns_in_compiled_code(cbow: bool) -> None:
     torch.manual_seed(5)

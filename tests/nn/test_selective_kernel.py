@@ -5,14 +5,12 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import native
+from tests.nn.ways import needs, on_threads, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.selective import by_steps, selective
 
-compiled = pytest.mark.skipif(
-    native.loaded("selective").library is None, reason=native.loaded("selective").reason
-)
+compiled = needs("selective")
 
 
 def given_to(rows: int, steps: int, size: int, states: int) -> list[Tensor]:
@@ -32,21 +30,17 @@ def given_to(rows: int, steps: int, size: int, states: int) -> list[Tensor]:
 def test_law_7_the_compiled_scan_is_the_loop(
     states: int, threads: int, rows: int, steps: int, size: int
 ) -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with on_threads(threads):
         found = []
         for run in (selective, by_steps):
             given = [each.clone().requires_grad_() for each in given_to(rows, steps, size, states)]
             with torch.no_grad():
                 plain = run(*given)
             outs = run(*given)
-            total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+            total = weighed(outs)
             found.append((*plain, *outs, *torch.autograd.grad(total, given)))
         for got, want in zip(*found, strict=True):  # relative to the largest, as sums may cancel
             close(got, want, 1e-5 * max(1.0, float(want.detach().abs().max())))
-    finally:
-        torch.set_num_threads(before)
 
 
 @compiled

@@ -5,14 +5,13 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from tests.nn.ways import needs, on_threads
 from tests.slow import leading
-from weft import masks, native
+from weft import masks
 from weft.nn.kernels import choice
-from weft.nn.kernels.attention import LONGEST, WIDEST, attention, plain_attention, why_not_short
+from weft.nn.kernels.attention import LONGEST, WIDEST, attention, plain_attention, suits_short
 
-pytestmark = pytest.mark.skipif(
-    native.loaded("attention").library is None, reason=native.loaded("attention").reason
-)
+pytestmark = needs("attention")
 B, H = 5, 3
 
 
@@ -55,14 +54,10 @@ CASES = {
 def test_results_and_gradients_are_those_of_float64(
     steps: int, places: int, mask: Tensor | None, causal: bool, size: int, threads: int
 ) -> None:
-    before = torch.get_num_threads()
     given = parts(steps, places, size, torch.float32)
-    assert not why_not_short(*heads(given), mask, None, 0.0)
-    try:
-        torch.set_num_threads(threads)
+    assert suits_short(*heads(given), mask, None, 0.0)
+    with on_threads(threads):
         mine = derived(given, mask, causal=causal)
-    finally:
-        torch.set_num_threads(before)
     exact = derived(parts(steps, places, size, torch.float64), mask, causal=causal)
     for one, other in zip(mine, exact, strict=True):
         close(one.double(), other, 1e-5)
@@ -117,14 +112,14 @@ def test_other_cases_are_left_to_torch() -> None:
     given = parts(3, 5, 16, torch.float32)
     q, k, v = heads(given)
     mask = masks.causal(3, 5)[None, None]
-    assert not why_not_short(q, k, v, None, None, 0.0)
-    assert "mask" in why_not_short(q, k, v, mask, None, 0.0)
-    assert why_not_short(q, k, v, None, torch.zeros(1, H, 3, 5), 0.0)
-    assert why_not_short(q, k, v, None, None, 0.1)
-    assert why_not_short(q.double(), k, v, None, None, 0.0)
-    assert "registers" in why_not_short(q[..., :5], k[..., :5], v[..., :5], None, None, 0.0)
-    assert why_not_short(*heads(parts(LONGEST + 1, 5, 16, torch.float32)), None, None, 0.0)
+    assert suits_short(q, k, v, None, None, 0.0)
+    assert not suits_short(q, k, v, mask, None, 0.0)
+    assert not suits_short(q, k, v, None, torch.zeros(1, H, 3, 5), 0.0)
+    assert not suits_short(q, k, v, None, None, 0.1)
+    assert not suits_short(q.double(), k, v, None, None, 0.0)
+    assert not suits_short(q[..., :5], k[..., :5], v[..., :5], None, None, 0.0)
+    assert not suits_short(*heads(parts(LONGEST + 1, 5, 16, torch.float32)), None, None, 0.0)
     with torch.no_grad():
-        assert why_not_short(q, k, v, None, None, 0.0)
+        assert not suits_short(q, k, v, None, None, 0.0)
     with choice.use(fused="torch"):
-        assert why_not_short(q, k, v, None, None, 0.0)
+        assert not suits_short(q, k, v, None, None, 0.0)

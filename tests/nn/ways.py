@@ -1,14 +1,43 @@
 """The compiled ways as parameters of a test, each skipped loudly where this machine has none."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tests.laws.members import normal
 from weft import native
 
-needs_native = pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason)
-needs_tiles = pytest.mark.skipif(not native.tiles(), reason=native.loaded("tiles").reason)
+
+def needs(source: str = "cells") -> Any:
+    """A mark that skips where the compiled code of a source file is missing."""
+    found = native.loaded(source)
+    return pytest.mark.skipif(found.library is None, reason=found.reason)
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """Compute on so many threads in the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def weighed(outs: Iterable[Tensor]) -> Tensor:
+    """A fixed combination of all numbers of the outputs, of which a test takes gradients."""
+    return torch.stack(
+        [(normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs)]
+    ).sum()
+
+
+needs_native, needs_tiles = needs(), needs("tiles")
 COMPILED = [pytest.param("native", marks=needs_native), pytest.param("tiles", marks=needs_tiles)]
 needs_narrow = pytest.mark.skipif(not native.narrow_cells(), reason="no compiled cells in bfloat16 here")
 

@@ -3,7 +3,6 @@
 A CUDA graph needs steps that ask for no value and whose tensors are all on the card; `OnlyOn` tests that.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +25,6 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels import choice
 from weft.search import candidates, captured, programs
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
@@ -156,7 +154,7 @@ def drawn(*given: Any, **more: Any) -> Hypotheses:
     return sample(*given, generator=torch.Generator().manual_seed(7), **more)
 
 
-@pytest.mark.parametrize("name", leading(MODELS, 3))
+@pytest.mark.parametrize("name", leading(MODELS))
 def test_a_captured_search_finds_what_the_plain_one_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = made(name)
     limits = torch.tensor([41, 1, 7, 12, 40])  # beyond the first 32 positions; ragged; one ends at once
@@ -300,82 +298,6 @@ def test_a_step_asks_for_no_value_and_stays_on_its_device(
         assert all(leaf.device.type == device for leaf in leaves(program.state))
 
 
-def test_weights_are_cast_once_and_again_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = made("transformer")
-    cast: list[Any] = []
-    inner = programs.narrowed
-    monkeypatch.setattr(programs, "narrowed", lambda *given: cast.append(inner(*given)) or cast[-1])
-    for _ in range(2):
-        with torch.autocast("cpu", torch.bfloat16):
-            found, want = both(model, monkeypatch, beam_search, max_length=9, width=2, rules=[prefix([9])])
-        assert found.logp.shape == want.logp.shape
-        torch.testing.assert_close(found.logp[:, 0], want.logp[:, 0], rtol=0.05, atol=0.5)
-        layer, own = cast[0].decoder.blocks[0].network.first, model.decoder.blocks[0].network.first
-        assert layer.weight.dtype is torch.bfloat16 and own.weight.dtype is torch.float32
-        assert torch.equal(layer.weight, own.weight.bfloat16())
-        assert cast[0].embed.table.weight is model.embed.table.weight
-        with torch.no_grad():
-            own.weight.mul_(0.5)
-    assert len(cast) == 1
-
-
-def halved() -> Any:
-    """Autocast as in a recorded step."""
-    return torch.autocast("cpu", torch.bfloat16, cache_enabled=False)
-
-
-CAST = ["tied", "gru, attention", "lstm language model", "hybrid", "relative"]
-
-
-class WeightCasts(TorchDispatchMode):
-    """How often each weight of a model is cast to bfloat16."""
-
-    def __init__(self, model: Generator) -> None:
-        super().__init__()
-        weights = model.named_parameters()
-        self.names = {one.untyped_storage().data_ptr(): name for name, one in weights}
-        self.counts: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func is torch.ops.aten._to_copy.default and kwargs.get("dtype") == torch.bfloat16:
-            self.counts[self.names.get(args[0].untyped_storage().data_ptr(), "")] += 1
-        return func(*args, **kwargs)
-
-
-@pytest.mark.parametrize("name", leading(CAST, 2))
-def test_a_longer_search_casts_no_weight_more_often(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Counter[str]] = []
-    for length in (2, 11):
-        model = made(name)
-        (tokens, mask), first = sources(3), torch.full((3,), 2)
-        how: dict[str, Any] = {"eos": EOS, "max_length": length, "banned": (EOS,)}
-        with torch.inference_mode(), choice.use(fused="torch"), halved():
-            state = model.start(tokens, mask)
-            with WeightCasts(model) as casts:
-                greedy_search(model.step, state, first, recorded=True, **how)
-        casts.counts.pop("", None)
-        found.append(casts.counts)
-        greedy_search(model.step, model.start(tokens, mask), first, recorded=True, **how)  # another mode
-    assert found[0] == found[1] and set(found[0].values()) == {2}  # to see what is cast, and to keep it
-    assert any(name.endswith(("head.weight", "table.weight")) for name in found[0])
-
-
-@pytest.mark.parametrize("name", leading(CAST, 2))
-def test_weights_cast_once_give_the_same_numbers(name: str) -> None:
-    model = made(name)
-    (tokens, mask), token = sources(3), torch.tensor([4, 5, 6])
-    with torch.no_grad(), choice.use(fused="torch"), halved():
-        state = model.start(tokens, mask)
-        twin = programs.narrowed(model, torch.bfloat16, token, state)
-        for _ in range(2):
-            want, after = model.step(token, state)
-            found, state = twin.step(token, state)
-            assert torch.equal(found, want)
-            for mine, other in zip(leaves(state), leaves(after), strict=True):
-                assert torch.equal(mine, other)
-
-
 class Graph:
     """Replays a function, as a CUDA graph does; or does nothing."""
 
@@ -429,8 +351,7 @@ def test_a_step_keeps_no_cast_that_ends_with_its_context(monkeypatch: pytest.Mon
         state = model.start(*sources(3))
         greedy_search(model.step, state, torch.full((3,), 2), eos=EOS, max_length=5, recorded=True)
         assert torch.is_autocast_cache_enabled()
-    assert not kept[0]  # the step that shows what is cast
-    assert kept[1] and len(kept) > 3 and not any(kept[2:])  # the first step is not recorded
+    assert kept[0] and len(kept) > 2 and not any(kept[1:])  # the first step is not recorded
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: no graph was recorded")

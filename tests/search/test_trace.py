@@ -1,13 +1,12 @@
 """The trace: what it says of every candidate, counted by hand, and what it refuses."""
 
-import json
 from collections import Counter
 
 import pytest
 import torch
 
 from tests.search.steps import Calls, first, random_table, start
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
 from weft.search.beam import beam_search
 from weft.search.trace import Candidate, Trace
 
@@ -78,14 +77,6 @@ def test_numbers_of_fates_fit_together() -> None:
         assert [one.cumulative for one in group] == sorted((one.cumulative for one in group), reverse=True)
 
 
-def test_json_keeps_every_bit() -> None:
-    trace = traced()
-    again = Trace.from_json(trace.to_json())
-    assert again.candidates == trace.candidates
-    assert again.settings == trace.settings
-    assert set(json.loads(trace.to_json())) == {"settings", "candidates"}
-
-
 def test_a_trace_holds_one_search() -> None:
     trace = by_hand()
     with pytest.raises(ConfigError, match="already holds a search; give each search a new Trace"):
@@ -94,9 +85,3 @@ def test_a_trace_holds_one_search() -> None:
         )
     with pytest.raises(ConfigError, match="holds no search yet"):
         Trace().replay()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"settings": {"eos": 1}, "candidates": {}}'])
-def test_a_damaged_trace_is_refused(text: str) -> None:
-    with pytest.raises(DataError, match=r"not what Trace\.to_json writes"):
-        Trace.from_json(text)

@@ -103,6 +103,7 @@ def test_every_response_has_a_schema(keyed: bool, tmp_path: Path) -> None:
 def test_the_description_has_the_languages_of_the_runs(serving: Any) -> None:
     fields = serving.description()["components"]["schemas"]["Translate"]["properties"]
     assert (fields["source"]["enum"], fields["target"]["enum"]) == (["auto", "xx"], ["yy"])
+    assert fields["domain"]["enum"] == [""]  # no run has domains
 
 
 def test_a_run_that_has_other_addresses_does_not_fit_predict(serving: Any) -> None:

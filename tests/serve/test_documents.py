@@ -9,6 +9,7 @@ import socket
 import time
 import zipfile
 from dataclasses import replace
+from logging import LogRecord
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -96,9 +97,7 @@ def test_a_file_of_many_small_texts_is_refused(address: str, text: bytes, senten
     assert reply.status == 400 and sentence in reply.body["error"]
 
 
-def test_a_form_that_cannot_be_read_writes_nothing_to_the_log(
-    address: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_form_that_cannot_be_read_writes_nothing_to_the_log(address: str, logged: list[LogRecord]) -> None:
     for body in (
         b"--x",
         b'--x\r\nContent-Disposition: form-data; name="q"',
@@ -107,7 +106,7 @@ def test_a_form_that_cannot_be_read_writes_nothing_to_the_log(
     ):
         reply = ask(f"{address}/translate", body, "multipart/form-data; boundary=x")
         assert reply.status == 400
-    assert not caplog.records
+    assert not logged
 
 
 def test_a_shelf_forgets_and_is_bounded(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.serve.browser import Browser
 from tests.serve.client import ask, post
 from tests.serve.conftest import listening
 from tests.shared import shared_run
+from tests.slow import leading
 from weft.data.shapes import shapes
 
 FILES = ("caption", "images", "speech")
@@ -141,7 +142,7 @@ def test_copied_words_are_told_apart(page: Browser) -> None:
     assert looked.index(max(looked)) == 5
 
 
-@pytest.mark.parametrize("name", [*FILES, "waves"])
+@pytest.mark.parametrize("name", leading([*FILES, "waves"], 2))
 def test_no_name_of_a_file_is_opened_for_a_client(address: str, folder: Path, name: str) -> None:
     file = {"waves": "waves.yaml", "speech": "song.wav"}.get(name, "shape.png")
     reply = ask(f"{address}/inspect?run={name}&text={folder / file}")

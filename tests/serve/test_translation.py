@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -36,6 +37,24 @@ def test_every_form_of_a_request_is_answered_alike(address: str) -> None:
     ]
     assert [one.status for one in answers] == [200] * 5
     assert all(one.body == {"translatedText": "uno due"} for one in answers)
+
+
+def test_a_domain_is_that_of_the_command_and_refused_in_its_words(
+    address: str, serving: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"q": "alpha beta", "source": "xx", "target": "yy", "domain": "legal"}
+    found = post(f"{address}/translate", fields)
+    assert (found.status, found.body["error"]) == (
+        400,
+        "domain: the model was trained without data.domains; leave it out",
+    )
+    toy = serving.runs["toy"]
+    monkeypatch.setattr(toy.rewriter, "domains", ["legal"])
+    one = toy.rewriter.translator(toy.opened.model, toy.rewriter.decoding)
+    assert post(f"{address}/translate", fields).body["translatedText"] == one.predict("alpha beta", "legal")
+    assert post(f"{address}/translate", {**fields, "domain": ""}).body["translatedText"] == "uno due"
+    found = post(f"{address}/translate", {**fields, "domain": "help"})
+    assert found.body["error"] == "domain: expected one of legal, got help"
 
 
 def test_an_empty_text_has_its_place_in_a_list_of_json_alone(address: str) -> None:

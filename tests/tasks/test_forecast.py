@@ -251,6 +251,7 @@ def test_a_table_without_other_columns_is_refused(tmp_path: Path) -> None:
     assert answer.code == 2 and "has no other columns; give a wide table" in answer.err
 
 
+@pytest.mark.slow
 def test_all_seven_columns_of_etth1_are_seen_where_each_is_forecast(weft_data: Path) -> None:
     file = weft_data / "ts" / "ETTh1.csv.gz"
     split = (8640.0, 2880.0, 2880.0)

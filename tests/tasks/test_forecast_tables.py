@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.shell import Answer, refused, weft
 from weft.data.series import read_series
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, DataWarning
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData
 
@@ -122,7 +122,8 @@ def test_a_short_series_is_left_out_by_name_and_the_others_keep_their_numbers(tm
     assert pipeline.about["names"] == ["a", "c"]  # type: ignore[attr-defined]
     data: SeriesData = pipeline.data  # type: ignore[attr-defined]
     file.write_text("\n".join(["unique_id,ds,y", *reversed(rows[65:]), *rows[:60]]) + "\n")
-    windows = data.windows(data.table(file), pipeline.about)  # type: ignore[attr-defined]
+    with pytest.warns(DataWarning, match="sorted"):
+        windows = data.windows(data.table(file), pipeline.about)  # type: ignore[attr-defined]
     assert windows.names == ["c", "a"] and windows.numbers.tolist() == [1, 0]
     weft("predict", tmp_path / "run", file, code=0)
 

@@ -1,5 +1,6 @@
 """Answers, forecasts and scores in pandas: a column of a DataFrame in, a column or a DataFrame out."""
 
+import io
 import pickle
 import re
 from pathlib import Path
@@ -17,7 +18,7 @@ from weft.tasks import ForecastPredictor, TextClassifier, WordTagger
 from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.model import ForecastModel
 from weft.tasks.forecast.predictor import Horizon
-from weft.tasks.predictor import Answer, Place, Predictor, as_text
+from weft.tasks.predictor import Answer, Place, Predictor, answered, as_text
 
 GONE = [None, np.nan, float("nan"), pd.NA, pd.NaT, np.float32("nan")]
 
@@ -73,7 +74,8 @@ def test_missing_inputs_have_no_answer_at_their_places() -> None:
     assert list(found) == [None] * 6 + ["aa", None, "bb"] + [None] * 6
     frame = pd.DataFrame({"text": given}).assign(found=found)
     assert frame.found.isna().tolist() == [True] * 6 + [False, True, False] + [True] * 6
-    assert list(Doubler().predict([])) == []
+    for none in ([], (), pd.Series(dtype=object), pd.DataFrame(), pd.DataFrame({"text": []}), iter(())):
+        assert list(Doubler().predict(none)) == []
     assert list(Doubler().predict(GONE)) == [None] * 6 and not found.wrong
 
 
@@ -91,6 +93,31 @@ def test_an_input_that_cannot_be_answered_is_none_and_says_why() -> None:
     ):
         assert list(found) == ["aa", None, None, None]
     assert found.wrong == {1: "inputs[1]: the text is empty", 2: "inputs[2]: expected a text, got a number"}
+
+
+@pytest.mark.parametrize(
+    ("content", "answers"),
+    [
+        (b"\na\n", ["", "aa"]),
+        (b"\xef\xbb\xbfa\nb", ["aa", "bb"]),
+        (b"a\r\n\r\nb\r\n", ["aa", "", "bb"]),
+        (b"a\rb\r", ["aa", "bb"]),
+        (b"a\tb\n7.5\n", ["a\tba\tb", "7.57.5"]),
+        (b"\xff\xfea\x00\n\x00", ["aa"]),
+        (b"x" * 10_000, ["x" * 20_000]),
+        (b"", "empty; give"),
+        (b"\0\n", "a NUL byte, so this is not UTF-8 text"),
+    ],
+)
+def test_a_file_and_a_stream_are_read_alike(content: bytes, answers: Any, tmp_path: Path) -> None:
+    (path := tmp_path / "in.txt").write_bytes(content)
+    for source in (path, io.BytesIO(content)):
+        model = Doubler()
+        if isinstance(answers, str):
+            with pytest.raises(DataError, match=answers):
+                list(answered(model, model.each_input(source)))
+        else:
+            assert [one.text() for one in answered(model, model.each_input(source))] == answers
 
 
 def test_one_and_many_inputs_of_pandas() -> None:
@@ -204,7 +231,7 @@ def test_a_forecast_of_a_table_is_a_table_with_quantiles(tmp_path: Path) -> None
     assert model.predict(values) == pytest.approx(one.y.tolist(), rel=1e-5)
     assert model.predict(np.array(values)[:, None]) == model.predict(values)
     many = model.predict([values, None, values[:3], df])
-    with pytest.warns(DataWarning, match=r"1 of 3 inputs have no answer: inputs\[2\]: .*expected at least"):
+    with pytest.warns(DataWarning, match=r"1 of 3 inputs has no answer: inputs\[2\]: .*expected at least"):
         assert many[0] == model.predict(values) and many[1:3] == [None, None]
     pd.testing.assert_frame_equal(many[3], found)
     scores = model.evaluate()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.text.links import Links, proportional
-from weft.text.numbers import CODES, codes, numbers, replaced, stand_ins, wrong_numbers
+from weft.text.numbers import CODES, codes, expressions, numbers, replaced, stand_ins, wrong_numbers
 from weft.text.segments import WrittenSentence
 from weft.words import spans
 
@@ -71,18 +71,18 @@ def test_wrong_numbers_become_those_that_their_words_look_at() -> None:
     weights = np.zeros((len(there), len(read)))
     weights[[0, 1, 2, 3, 4], [3, 0, 0, 2, 1]] = 1
     found = WrittenSentence(target, Links(weights, read, there))
-    assert replaced(source, found, ENGLISH_SPANISH) == "250 páginas, la 14"
+    assert replaced(source, found, ENGLISH_SPANISH).text == "250 páginas, la 14"
     weights[:] = 1 / len(read)  # looks everywhere: the only number that is wrong
-    assert replaced(source, found, ENGLISH_SPANISH) == "250 páginas, la 14"
+    assert replaced(source, found, ENGLISH_SPANISH).text == "250 páginas, la 14"
     source, target = "Press F5 to go.", "Presione5 para ir."
-    assert replaced(source, WrittenSentence(target, proportional(source, target)), ENGLISH_SPANISH) == (
+    assert replaced(source, WrittenSentence(target, proportional(source, target)), ENGLISH_SPANISH).text == (
         "Presione F5 para ir."
     )
 
 
 def test_what_makes_it_worse_is_left_out() -> None:
     found = WrittenSentence("dos filas", proportional("rows: 2", "dos filas"))
-    assert replaced("no rows", found, ENGLISH_SPANISH) == "dos filas"
+    assert replaced("no rows", found, ENGLISH_SPANISH).text == "dos filas"
     assert wrong_numbers("2 rows", "dos filas", ENGLISH_SPANISH) == (
         "expected the number 2, got none; correct the translation"
     )
@@ -98,6 +98,34 @@ def test_stand_ins_are_put_back_where_each_is_there_once() -> None:
     assert found.put_back("F6: 3 filas por 5, página 2 de 44", "es") is None
     assert stand_ins("no number", "en") is None
     assert stand_ins(" ".join(map(str, range(10, 30))), "en") is None  # more than there are
+
+
+def test_a_number_that_no_word_stands_for_is_put_before_the_next_word_and_named() -> None:
+    source, target = "Styles (F11) open", "Estilos abrir"
+    read, there = spans(source), spans(target)
+    links = Links(np.eye(len(read))[[0, 4]], read, there)
+    found = replaced(source, WrittenSentence(target, links), ENGLISH_SPANISH)
+    assert found.text == "Estilos F11 abrir" and [one.text for one in found.guessed] == ["F11"]
+
+
+EXPRESSIONS = {
+    "6 + 1 = 7 (0110 ^ 1010)": ["6 + 1 = 7", "0110 ^ 1010"],
+    "5% of #12, rows 3-5 and 8:00-17:00": ["5%", "#12", "3-5", "8:00-17:00"],
+    "Key A-4/B, SN:4711-AB/7, ISO 9001:2015": ["A-4/B", "SN:4711-AB/7", "9001:2015"],
+    "Step 1: 5 rows. In 1.5.The 3-inch end": ["1", "5", "1.5", "3"],
+    "10^-3 and $5–$10, A1+B2": ["10^-3", "$5–$10", "A1+B2"],
+}
+
+
+@pytest.mark.parametrize(("text", "whole"), EXPRESSIONS.items())
+def test_numbers_with_only_signs_between_them_are_one(text: str, whole: list[str]) -> None:
+    assert [one.text for one in expressions(text)] == whole
+
+
+def test_a_formula_is_one_stand_in_of_digits_that_the_model_reads() -> None:
+    found = stand_ins("=BITXOR(6;10) is F12 (0110 ^ 1010 = 1100)", "en", "2345".__contains__)
+    assert found is not None and found.text == "=BITXOR(2) is 3 (4)"
+    assert found.put_back("(4): 3 es 2", "es") == "(0110 ^ 1010 = 1100): F12 es 6;10"
 
 
 def test_codes_need_no_library_in_an_exported_program() -> None:

@@ -9,6 +9,7 @@ from itertools import combinations
 import pytest
 from tokenizers import models
 
+from tests.slow import leading
 from weft.errors import ConfigError
 from weft.text.pieces import SPECIALS
 from weft.text.sampling import SampledPieces
@@ -44,7 +45,7 @@ def test_each_merge_is_skipped_with_the_dropout_at_each_step_anew() -> None:
     agree(frequencies(SampledPieces(words, dropout=p), words, ids), expected)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("alpha", leading([0.5, 0.0, 1.0]))
 def test_a_segmentation_is_drawn_by_its_probability_to_the_power_alpha(alpha: float) -> None:
     scores = {"a": -1.0, "b": -2.5, "ab": -3.0, "ba": -1.7, "aba": -4.4}
     table = [*((name, 0.0) for name in SPECIALS), *scores.items()]

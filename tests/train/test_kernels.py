@@ -33,6 +33,7 @@ def digest_of_training(recipe: Path, run: Path) -> str:
     return hashlib.sha256((run / "model.safetensors").read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_disturbed_training_with_an_empty_cache_gives_the_same_model(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

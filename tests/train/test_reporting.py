@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from logging import LogRecord
 from pathlib import Path
 from typing import Any
 
@@ -185,13 +186,13 @@ def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_not_finite_is_left_out_of_tensorboard(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, logged: list[LogRecord]
 ) -> None:
     board = TensorBoard(tmp_path, Notes())
     board.started(0, False)
     board.logged(LINE._replace(gradient_norm=float("inf"), loss=float("nan")))
     board.close()
-    assert not caplog.records
+    assert not logged
     (events,) = tmp_path.glob("*tfevents*")
     assert b"train/lr" in events.read_bytes() and b"gradient_norm" not in events.read_bytes()
 

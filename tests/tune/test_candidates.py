@@ -11,12 +11,15 @@ import pytest
 
 from tests.commands.shell import weft
 from weft.metrics.accuracy import Accuracy
+from weft.metrics.intervals import FEWEST
 from weft.metrics.scored import ScoreWithBaselines, of_rows
 from weft.store import weights
 from weft.tasks.classify.init import ClassifyInit
 from weft.tasks.forecast.init import ForecastInit
 from weft.tasks.init import ModelCandidate, NewRecipe, Trial
 from weft.tasks.language.init import LanguageInit
+from weft.tasks.tag.init import TRIAL as TAG_TRIAL
+from weft.tasks.tag.init import TagInit
 from weft.train.reporting import Reporter
 from weft.tune import candidates
 from weft.tune.candidates import CandidateScore, ModelChoice
@@ -70,6 +73,17 @@ def texts(path: Path, count: int, wrong: int = 7) -> Path:
         rows.append(f"{label}\t{' '.join([*draw.choices(words, k=4), told, *draw.choices(words, k=3)])}")
     path.write_text("\n".join(rows) + "\n")
     return path
+
+
+def test_the_smallest_file_that_is_tried_holds_out_enough_for_an_interval(tmp_path: Path) -> None:
+    file = tmp_path / "train.txt"
+    given = {"train": file, "valid": None, "test": None, "column": None, "start": None}
+    for count, every in ((TAG_TRIAL.fewest, 5), (499, 9), (999, 19), (5_000, 20)):
+        file.write_text("a\tX\nb\tY\n\n" * count)
+        for model in ("linear", "network"):
+            recipe = TagInit().write({**given, "model": model}, print).recipe
+            assert f"hold_out: {every} " in recipe and count // every >= 2 * FEWEST
+            assert ("refit: true" in recipe) is (model == "linear" or count < 2_000)
 
 
 def shortened(trial: Trial) -> Trial:

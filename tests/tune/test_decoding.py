@@ -1,6 +1,5 @@
 """weft tune: search settings are tried on the trained model, as weft evaluate scores them."""
 
-import importlib.util
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +7,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import weft
+from tests.tune.searches import needs_optuna
 from weft.config import read_recipe
 from weft.errors import ConfigError
 from weft.metrics.accuracy import Accuracy
@@ -17,8 +17,6 @@ from weft.tune import decoding
 from weft.tune.decoding import DecodingTrials, best_of, key, tried_of
 from weft.tune.plan import plan
 
-HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft-seq[tune]'")
 SPACE = "training.optimiser.lr: [0.01, 0.02]\ndecoding.beam: [1, 2]\ndecoding.length_penalty: [0.0, 1.0]\n"
 
 

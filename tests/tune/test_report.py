@@ -1,20 +1,17 @@
 """weft tune: what a search says, the best recipe and the pictures that it leaves."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
+from tests.tune.searches import needs_optuna
 from weft.figures.tuning import history_figure
 from weft.metrics.intervals import MeanOfTrainings
 from weft.tune.plan import keep, plan
 from weft.tune.report import _compared, best_recipe
 from weft.tune.study import Study
-
-HERE = importlib.util.find_spec("optuna") is not None
-needs_optuna = pytest.mark.skipif(not HERE, reason="OPTUNA IS NOT INSTALLED: pip install 'weft-seq[tune]'")
 
 
 @needs_optuna

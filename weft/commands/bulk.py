@@ -54,6 +54,8 @@ class JoinedOutput(NamedTuple):
     lines: int  # number of input lines
     wrong: list[str]
     remarks: Sequence[str] = ()
+    named: int = 0
+    """Answers of which the remarks say what is wrong."""
 
 
 class Chunk(NamedTuple):
@@ -172,7 +174,7 @@ def join(file: Path, output: Path) -> JoinedOutput:
     except OSError as error:
         raise outputs.unwritable(output, error) from error
     remove_parts(output)
-    return JoinedOutput(lines, wrong, remarks.lines())
+    return JoinedOutput(lines, wrong, remarks.lines(), remarks.named)
 
 
 def remove_parts(output: Path) -> None:

@@ -13,7 +13,7 @@ import click
 from weft.commands import outputs
 from weft.commands.outputs import folder_for
 from weft.commands.variants import NamedRun, seeds_of, train_planned
-from weft.data.frames import given_as_file, in_python
+from weft.data.frames import given_as_file, in_python, located
 from weft.errors import CheckpointError, ConfigError, given_path
 from weft.figures.picture import save
 from weft.inspect.comparing.measured import RunFacts, measure_run
@@ -99,6 +99,7 @@ def compare(
         opened = getattr(one, "opened", None)
         path = given_path(f"compare: {name}", one if opened is None else opened.path)
         cells = cells or getattr(one, "cells", ())
+        test = located(test) if getattr(one, "file_columns", ()) else test
         if path.is_dir():
             runs.append(NamedRun(name, path, name))
         plan += seeds_of(name, path, seeds)

@@ -60,8 +60,8 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
     remarks = Remarks()
     for sentence, one in zip(plan.sentences, found, strict=True):
         place = f"{file}: {sentence.text[:60]!r}"
-        # A catalogue names the lines of its entries itself.
-        remarks.see(place, lost="" if lost else one.lost, lacking=one.lacking, lacked=one.lacked)
+        told = any(one.lost in line for line in lost)  # a catalogue names the lines of its entries itself
+        remarks.see(place, lost="" if told else one.lost, lacking=one.lacking, lacked=one.lacked)
     if given["output"]:
         outputs.write_bytes(given["output"], data)
         click.echo(f"{plural(len(plan.sentences), 'sentence')}: {given['output']}", err=True)
@@ -69,7 +69,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    outputs.remarked([*lost, *remarks.lines()])
+    outputs.remarked([*lost, *remarks.lines()], sum(bool(one.lost) for one in found))
     return [f"{file}: {one}" for one in wrong]
 
 

@@ -58,6 +58,15 @@ def once(command: click.Command, earlier: Mapping[str, str]) -> click.Command:
     return command
 
 
+def _wanted(context: click.Context, mistake: click.NoSuchOption | click.BadOptionUsage) -> str:
+    """What to write instead of an option that the command has not, or that lacks its value."""
+    known = {name: one for one in context.command.params for name in one.opts}
+    if option := known.get(mistake.option_name):
+        return f", {option.make_metavar(context)}"
+    changes = mistake.option_name == "--set" and "overrides" in known
+    return "; write SECTION.KEY=VALUE without it" if changes else ""
+
+
 def _checking(
     make: Callable[[click.Context], Any], earlier: Mapping[str, str]
 ) -> Callable[[click.Context], Any]:
@@ -73,7 +82,10 @@ def _checking(
         parse = parser.parse_args
 
         def parse_args(args: list[str]) -> Any:
-            found = parse([today(word) for word in args])
+            try:
+                found = parse([today(word) for word in args])
+            except (click.NoSuchOption, click.BadOptionUsage) as mistake:
+                context.fail(f"{mistake.format_message().rstrip('.')}{_wanted(context, mistake)}")
             given = found[2]  # every parameter, as often as it was given
             for one in given:
                 single = isinstance(one, click.Option) and not (one.multiple or one.count or one.is_flag)

@@ -109,12 +109,7 @@ def _offered(name: str) -> Callable[..., Any]:
 
 
 class GroupedCommand(click.Command):
-    """A command whose help lists its options under headings.
-
-    Args:
-        headings: names of parameters under each heading, in the order of the help; the rest follows under
-            `OTHER`.
-    """
+    """A command whose help lists its options under headings."""
 
     def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **settings: Any) -> None:
         super().__init__(*args, **settings)

@@ -11,6 +11,7 @@ import click
 from weft.commands.output_check import is_regular
 from weft.errors import DataError
 from weft.store import files
+from weft.wording import plural
 
 UNANSWERED = 3
 """The exit code if some inputs have no answer and all others have one."""
@@ -23,9 +24,10 @@ def reported(wrong: Sequence[str]) -> int:
     return UNANSWERED if wrong else 0
 
 
-def remarked(lines: Sequence[str]) -> None:
-    """Print on standard error what answers lack of their inputs."""
-    for line in lines:
+def remarked(lines: Sequence[str], named: int = 0) -> None:
+    """Print on standard error what answers lack of their inputs, and how many of them are named."""
+    last = f"{plural(named, 'answer')} named above; --strict refuses what is named"
+    for line in (*lines, last) if named else lines:
         click.echo(f"note: {line}", err=True)
 
 

@@ -190,7 +190,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
                 code = outputs.reported([answer.wrong])
             if pictures is not None:
                 pictures.see(answer)
-    outputs.remarked(remarks.lines())
+    outputs.remarked(remarks.lines(), remarks.named)
     _drawn(pictures, given)
     return code
 
@@ -225,7 +225,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping
                 pictures.see(each[0])
     outputs.write_bytes(output, predictor.file(answers, output))
     click.echo(f"written to {output}", err=True)
-    outputs.remarked(remarks.lines())
+    outputs.remarked(remarks.lines(), remarks.named)
     _drawn(pictures, given)
     return outputs.reported([answer.wrong for answer, _ in answers if answer.wrong])
 
@@ -236,7 +236,7 @@ def _joined(file: Path, output: Path) -> int:
 
     joined = bulk.join(file, output)
     click.echo(f"{plural(joined.lines, 'line')}: {output}", err=True)
-    outputs.remarked(joined.remarks)
+    outputs.remarked(joined.remarks, joined.named)
     return outputs.reported(joined.wrong)
 
 

@@ -35,15 +35,7 @@ HELD_OUT: tuple[Split, ...] = ("valid", "test")
 
 @dataclass(frozen=True)
 class RewriteJob:
-    """One direction of a corpus.
-
-    Args:
-        folder: of its files.
-        student: the student's data.
-        texts: files of sources; if empty, the sources of `pairs` are used.
-        pairs: the teacher's data in this direction.
-        languages: options of `weft predict` that name the direction.
-    """
+    """One direction of a corpus."""
 
     folder: Path
     student: PairDirection

@@ -34,8 +34,9 @@ class Entry:
     value: "Scalar | list[Entry] | dict[str, Entry]"
 
     def refuse(self, sentence: str) -> PlacedError:
-        """An error about this value; its place and name precede the message."""
-        return PlacedError(": ".join(part for part in (self.place, self.name, sentence) if part))
+        """An error about this value; its place and name, if that does not say it, precede the message."""
+        said = "" if self.place.startswith(f"override {self.name}=") else self.name
+        return PlacedError(": ".join(part for part in (self.place, said, sentence) if part))
 
     def shown(self) -> str:
         """The value for an error message: 'abc' (text)."""

@@ -16,17 +16,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
-from weft.data.held import folder_of
-from weft.data.lines import read_lines
-from weft.data.listed import ListForm, listed
+from weft.data.listed import ListForm, listed, named_files
 from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
 from weft.data.report import Finding
+from weft.data.video import sound_blocks
 from weft.errors import ConfigError, DataError, DataWarning
 from weft.store.digests import note
 
 SOUNDS = (
     *(".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".au", ".caf"),
-    *(".m4a", ".aac", ".mp4", ".wma", ".webm", ".amr", ".3gp"),  # the error says how to convert these
+    *(".m4a", ".aac", ".mp4", ".wma", ".webm", ".amr", ".3gp"),  # these by PyAV, see video.py
 )
 """Extensions of recordings; any other file is a list of them."""
 
@@ -76,7 +75,7 @@ class ListedRecording(NamedTuple):
 
 
 def read_sound(path: str | Path) -> Sound:
-    """Read a recording: WAV, FLAC, Ogg, Opus, MP3, AIFF and whatever else libsndfile reads.
+    """Read a recording: WAV, FLAC, Ogg, Opus, MP3, AIFF and others of libsndfile; by PyAV .m4a and others.
 
     Raises:
         DataError: the file is missing, damaged, cut off, empty or of another kind.
@@ -93,15 +92,17 @@ def read_sound(path: str | Path) -> Sound:
         >>> len(sound.samples), sound.rate
         (800, 8000)
     """
-    with _opened(Path(path)) as file:
-        blocks, count, power = list[np.ndarray](), 0, 0.0
-        while count < file.frames and len(block := file.read(BLOCK, "float32", always_2d=True)):
-            blocks.append(block.mean(1, dtype=np.float32))
-            count += len(block)
-            power += float(np.square(block, dtype=np.float64).sum()) / file.channels
-        channels, rate, whole = file.channels, file.samplerate, file.frames
-    if count < whole:
-        raise _cut_off(path, f"{whole:,} samples", count)
+    path = Path(path)
+    kind, blocks, power, channels, rate = kind_of_file(path), list[np.ndarray](), 0.0, 1, USUAL_RATE
+    other = kind is not None and kind.holds == "sound" and kind.command
+    read = sound_blocks(path, typed_for(kind, str(path))) if kind and other else _blocks(path)
+    for block, own in read:
+        rate = own
+        blocks.append(block.mean(1, dtype=np.float32))
+        channels = block.shape[1]
+        power += float(np.square(block, dtype=np.float64).sum()) / channels
+    if not blocks:
+        raise DataError("the recording is empty; remove it", path=path)
     samples = np.concatenate(blocks)
     if not np.isfinite(samples).all():
         raise DataError("has samples that are not finite numbers; save it again, or remove it", path=path)
@@ -115,6 +116,17 @@ def read_sound(path: str | Path) -> Sound:
             f"{path}: has {channels} channels; of such files the mean is read", DataWarning, stacklevel=1
         )
     return Sound(samples, rate)
+
+
+def _blocks(path: Path) -> Iterator[tuple[np.ndarray, int]]:
+    """Blocks [N, channels] of a recording that libsndfile reads, and its rate."""
+    with _opened(path) as file:
+        count, whole = 0, file.frames
+        while count < whole and len(block := file.read(BLOCK, "float32", always_2d=True)):
+            count += len(block)
+            yield block, file.samplerate
+    if count < whole:
+        raise _cut_off(path, f"{whole:,} samples", count)
 
 
 def seconds_of(path: str | Path) -> float:
@@ -203,22 +215,11 @@ def read_spoken(path: str | Path) -> Iterator[ListedRecording]:
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
-    """The recordings of an input with their line numbers: one recording, or a list with a file per line.
-
-    Of a list, only the files are read: see listed.py; without a header they are the first column.
-    """
-    if not isinstance(source, str | Path):
-        for number, line in enumerate(read_lines(source), 1):
-            if line.strip():
-                yield number, Path(line.split("\t")[0].strip())
-        return
-    path = Path(source)
-    kind = kind_of_file(path)
-    if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
-        yield 1, path
-        return
-    folder = folder_of(path)
-    for row in listed(path, SPOKEN, where=[folder], textless=True):
-        if isinstance(row, Finding):
-            raise row.error()
-        yield row.number, row.path or folder / row.file
+    """The recordings of an input with their line numbers: one recording, or a list with a file per line."""
+    path = Path(source) if isinstance(source, str) else source
+    if isinstance(path, Path):
+        kind = kind_of_file(path)
+        if path.suffix.lower() in SOUNDS or (kind is not None and kind.holds in UNLISTED):
+            yield 1, path
+            return
+    yield from ((row.number, file) for row, file in named_files(path, SPOKEN))

@@ -5,6 +5,7 @@ Read next: tables.py, which reads tables; ../fitting.py, which trains on them.
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError, caution
+from weft.errors import ConfigError, DataError, saying_what_to_install
 from weft.wording import kind_of
 
 
@@ -66,25 +67,17 @@ def zone_of(data: Any) -> str | None:
     return zones[0] if zones else None
 
 
-def by_time(data: Any) -> Any:
-    """A table sorted by its times, where it has one column of them; a change is said."""
-    data = data.to_pandas() if hasattr(data, "to_pandas") else data
-    if not hasattr(data, "iloc"):
+def located(data: Any) -> Any:
+    """A table, or a list of tuples, in which files of the working folder have absolute names."""
+
+    def absolute(cell: Any) -> Any:
+        return str(Path(cell).absolute()) if isinstance(cell, str | Path) and os.path.isfile(cell) else cell
+
+    if is_frame(data):
+        return (data.to_pandas() if hasattr(data, "to_pandas") else data).map(absolute)
+    if not isinstance(data, list):
         return data
-    levels = {name: data.index.get_level_values(n) for n, name in enumerate(data.index.names)}
-    columns = dict(data.items()) if hasattr(data, "columns") else {}
-    every = [*levels.values(), *columns.values()]
-    times = [one for one in every if one.dtype.kind == "M"]
-    if len(times) != 1:
-        return data
-    ids = [one for name, one in levels.items() if name is not None and one is not times[0]]
-    ids += [one for name, one in columns.items() if name == "unique_id" or one.dtype.kind == "O"]
-    several = [np.asarray(one) for one in ids if one.nunique() < len(data)] or [np.zeros(len(data))]
-    found = times[0].to_series(range(len(data))) if hasattr(times[0], "to_series") else times[0]
-    if all(own.is_monotonic_increasing for _, own in found.groupby(several)):
-        return data
-    caution("the rows were sorted by time")
-    return data.iloc[np.argsort(found.to_numpy(), kind="stable")]
+    return [tuple(map(absolute, one)) if isinstance(one, tuple | list) else one for one in data]
 
 
 class GivenData(NamedTuple):
@@ -167,7 +160,8 @@ def given_as_file(data: Any, folder: Path, name: str, columns: Sequence[str] = (
 def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
     """Errors inside say what Python's user gave, see `in_python`."""
     try:
-        yield
+        with saying_what_to_install():
+            yield
     except (DataError, ConfigError) as error:
         said = in_python(str(error), given)
         if said == str(error):

@@ -74,6 +74,8 @@ def table_as_file(
     begin = source.readline(LONGEST)
     if not begin.strip(b"[ \r\n") and begin.strip():  # of a list of records, whose first is on the next line
         begin += source.readline(LONGEST)
+    if not begin:
+        raise DataError("the input is empty; give at least one line", path=STREAM)
     packed, cells = _PACKED.match(begin), _cells(begin)
     if not (packed or is_header(cells)):
         yield _Begun(begin, source)  # type: ignore[misc]
@@ -125,7 +127,7 @@ class _Begun:
     def __init__(self, begin: bytes, rest: BinaryIO) -> None:
         self._begin = begin
         self._rest = rest
-        self.name = str(getattr(rest, "name", "input"))
+        self.name = STREAM
 
     def read(self, size: int) -> bytes:
         begin, self._begin = self._begin, b""

@@ -7,7 +7,7 @@ Read next: pixels.py; captions.py; shapes.py, generated images.
 
 import base64
 import io
-import shlex
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +24,7 @@ from weft.data.listed import SPLITS, ListForm, listed
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.data.report import Finding
+from weft.data.video import VIDEOS, read_video
 from weft.errors import DataError, DataWarning
 from weft.store.digests import note
 from weft.wording import plural
@@ -33,12 +34,13 @@ PICTURES = (
     *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".jp2", ".j2k", ".dib", ".apng"),
     *(".heic", ".heif"),  # which Pillow cannot read: the error says what to type
 )
-CLIPS = (".gif", ".npy")
-VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".m4v", ".wmv")
+CLIPS = (".gif", ".npy")  # and videos, and folders of pictures
 
 LABELLED = ListForm(
-    *("image", "label", (*PICTURES, *CLIPS)),
+    *("image", "label", (*PICTURES, *CLIPS, *VIDEOS)),
     others=(*LABELS, "species", "breed", "labels", "class_name", "category_name", "diagnosis"),
+    folders=True,
+    one_hot=True,
 )
 """A list of pictures or clips with their classes."""
 
@@ -93,11 +95,20 @@ def measured(path: Path) -> int:
 
 
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
-    """Read a clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3]."""
+    """Read a clip as [frames, height, width, 3] uint8.
+
+    Args:
+        path: a .gif, a video (by PyAV), a folder of pictures, or a .npy of [T, H, W] or [T, H, W, 3].
+    """
     if path.suffix.lower() == ".npy":
         clip = clip_of(read_array(path), path)
         if size is not None:
             clip = np.stack([pixels(Image.fromarray(frame), size, path) for frame in clip])
+    elif path.suffix.lower() in VIDEOS:
+        clip = read_video(path, size, frames)
+    elif path.is_dir():
+        every = _frames_in(path)
+        clip = stack(every, [read_picture(each, size) for each in every], "give frames of one size")
     else:
         with _opened(path) as file:
             clip = np.stack(list(frames_of(file, size, path)))
@@ -108,6 +119,16 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
             f"expected at least {frames} frames, got {len(clip)}; use longer clips or fewer frames", path=path
         )
     return clip[np.linspace(0, len(clip) - 1, frames).round().astype(int)]
+
+
+def _frames_in(folder: Path) -> list[Path]:
+    """The pictures of a clip that is a folder, in the order of their numbers."""
+    found = [each for each in folder.iterdir() if each.suffix.lower() in PICTURES and each.name[0] != "."]
+    if not found:
+        raise DataError("expected pictures, the frames of a clip, got none", path=folder)
+    return sorted(
+        found, key=lambda each: [int(one) if one.isdigit() else one for one in re.split(r"(\d+)", each.stem)]
+    )
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -127,8 +148,8 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def is_clip(path: Path) -> bool:
-    """Whether a file has the extension of a clip."""
-    return path.suffix.lower() in CLIPS
+    """Whether a file has the extension of a clip, or is a folder of pictures."""
+    return path.suffix.lower() in (*CLIPS, *VIDEOS) or path.is_dir()
 
 
 def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> np.ndarray:
@@ -160,22 +181,53 @@ def labelled_images(path: Path) -> Iterator[LabelledImage | Finding]:
         return
     folders = _folders(path)
     if not folders:
-        yield Finding(str(path), 0, "single", "expected a subfolder for each class, got none")
-    for folder in folders:
-        every = sorted(each for each in folder.rglob("*") if each.is_file() and _visible(each, folder))
-        known = [each for each in every if each.suffix.lower() in LABELLED.endings]
+        yield Finding(
+            str(path),
+            0,
+            "single",
+            "expected a subfolder for each class, got none; make them, or a list with the "
+            "columns image and label",
+        )
+    if _framed(folders):
+        what = "folders of numbered pictures are read as clips"
+        warnings.warn(
+            f"{path}: {what}; put the pictures into the folders of the classes if they are none",
+            DataWarning,
+            stacklevel=1,
+        )
+        yield from (LabelledImage(clip, folder.name) for folder in folders for clip in _folders(folder))
+        return
+    files = {
+        folder: sorted(each for each in folder.rglob("*") if each.is_file() and _visible(each, folder))
+        for folder in folders
+    }
+    kinds = {each.suffix.lower() for every in files.values() for each in every}
+    endings = [one for one in LABELLED.endings if one not in VIDEOS or kinds.isdisjoint(PICTURES)]
+    for folder, every in files.items():
+        known = [each for each in every if each.suffix.lower() in endings]
         yield from (LabelledImage(file, folder.name) for file in known)
         for other in every:
-            if other.suffix.lower() in VIDEOS:
-                clip = shlex.quote(str(other.with_suffix(".gif")))
-                what = f"a video; it is left out: convert it: ffmpeg -i {shlex.quote(str(other))} -r 8 {clip}"
-                yield Finding(str(other), 0, "nothing", what)
-            elif other not in known:
-                what = "not a picture or clip by its extension; it is left out"
-                yield Finding(str(other), 0, "nothing", what)
+            if other not in known:
+                what = "a video among pictures" if other.suffix.lower() in VIDEOS else "not a picture or clip"
+                yield Finding(str(other), 0, "nothing", f"{what} by its extension; it is left out")
         if not known:
             what = "expected pictures or clips, got none; add some or remove the folder"
             yield Finding(str(folder), 0, "unlabelled", what)
+
+
+def _framed(folders: Sequence[Path]) -> bool:
+    """Whether the folders of classes hold nothing but folders of pictures that are numbered from 0 or 1."""
+    every = [each for folder in folders for each in folder.iterdir() if each.name[0] != "."]
+    if len(every) <= len(folders) or not all(each.is_dir() for each in every):
+        return False
+    for clip in every:
+        numbers = [
+            re.search(r"\d+$", each.stem) for each in clip.iterdir() if each.suffix.lower() in PICTURES
+        ]
+        found = sorted(int(number[0]) for number in numbers if number)
+        if len(found) < 2 or found[0] > 1 or found != [*range(found[0], found[0] + len(numbers))]:
+            return False
+    return True
 
 
 def _listed_images(path: Path) -> Iterator[LabelledImage | Finding]:

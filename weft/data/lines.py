@@ -12,12 +12,10 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
-
-from charset_normalizer import from_bytes
-from charset_normalizer.constant import FREQUENCIES
 
 from weft.data.files import file_bytes, stream_bytes
 from weft.data.magic import not_text
@@ -72,7 +70,7 @@ def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[
     if isinstance(file, str | Path):
         return _decoded(text_bytes(file, encoding), str(file))
     name = str(getattr(file, "name", "input"))
-    return _decoded(_unmarked(stream_bytes(file), name, encoding), name)
+    return _decoded(_lined(_unmarked(stream_bytes(file), name, encoding)), name)
 
 
 def prose_lines(file: str | Path) -> Iterator[str]:
@@ -301,6 +299,8 @@ _SIGNATURES = "„“”‚‘’«»–—…€§°©®·"
 
 def guess(sample: bytes) -> str | None:
     """The likely encoding of bytes that are not UTF-8, by iconv's name; None if none fits."""
+    from charset_normalizer import from_bytes
+
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16"
     zeros = [sample[place::2].count(0) / max(1, len(sample[place::2])) for place in (0, 1)]
@@ -333,6 +333,9 @@ def _rivals(sample: bytes, best: str, scores: dict[str, float]) -> list[str]:
 def advice(file: str, line: bytes) -> str:
     """A command that converts a file to UTF-8, or general advice if the encoding is unclear."""
     path = Path(file)
+    if 0 not in line and find_spec("charset_normalizer") is None:
+        name = "pip install 'weft-seq[encodings]' for the name of its encoding"
+        return f"convert the file (iconv -f ENCODING -t UTF-8), or {name}"
     found = None if 0 in line else guess(line)
     try:
         about = path.stat()
@@ -378,6 +381,8 @@ def _guessed(file: str, size: int, changed: int) -> str | None:
 
 def _score(sample: bytes, name: str) -> float:
     """How well an encoding explains a sample: its letters, and how the text reads."""
+    from charset_normalizer import from_bytes
+
     text = sample.decode(name, errors="replace")
     beyond = [mark for mark in text if ord(mark) > 127 and mark not in _SIGNATURES]
     if name in _LATIN:
@@ -394,6 +399,8 @@ def _score(sample: bytes, name: str) -> float:
 
 def _common(letters: list[str], language: str) -> float:
     """How frequent letters are in a language, from 0 to 1."""
+    from charset_normalizer.constant import FREQUENCIES
+
     ranks = {letter: place for place, letter in enumerate(FREQUENCIES[language])}
     script = unicodedata.name(FREQUENCIES[language][0]).split()[0]
     worth = {

@@ -7,13 +7,14 @@ Read next: tables.py, which reads tables; captions.py, audio.py and images.py, w
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from weft.data import archive
+from weft.data.held import folder_of
 from weft.data.lines import each_line, read_lines
 from weft.data.report import Finding, placed
 from weft.data.tables import HEAD, RECORDS, TableFile, is_number, is_table, kind_of
@@ -23,11 +24,12 @@ from weft.store import jsonfile
 FILES = (
     *("file", "path", "image", "image_name", "file_name", "filename", "audio", "audio_filepath", "wav"),
     *("wav_filename", "audio_path", "audio_file", "filepath", "file_path", "image_path", "img", "img_path"),
-    *("image_id", "id"),  # a file's name without its ending
+    *("video", "clip", "image_id", "id"),  # a file's name without its ending
 )
 TEXTS = (
     *("text", "comment", "transcript", "transcription", "sentence", "wrd", "words", "captions"),
-    *("sentences", "raw_text", "normalized_text", "description"),
+    *("sentences", "raw_text", "normalized_text", "description", "caption_str", "title", "prompt", "raw"),
+    *("utterance", "normalized_transcription"),
 )
 """Further names of columns, in any letter case; of several, the first here."""
 
@@ -41,9 +43,21 @@ SPLITS |= {
 
 LONGEST_NAME = 255
 
+BESIDE = (".txt", ".lab", ".caption")
+"""Endings of files with the text of the file beside them."""
+
+BELOW = ("annotations", "etc", "lists", "metadata")
+"""Names of folders with lists, beside the folders of the files."""
+
+WEB = ("http://", "https://")
+
+TIMED = (".stm", ".ctm", ".srt", ".vtt", ".textgrid", ".eaf")
+"""Endings of transcripts of parts of a recording, with times."""
+
 DECODERS = ("cat", "ffmpeg", "flac")
 """Commands of a wav.scp of Kaldi that only decode a recording, which is read itself then."""
 
+_COUNTED = re.compile(r"[ _-]?\d+$")  # caption_1, the first of several columns
 _NUMBERED = re.compile(r"(\.[A-Za-z]{3,4})#\d+$")  # a.jpg#0, the first caption of a.jpg in Flickr8k
 _ROOT = re.compile(r"^(\$data_root|\{data_root\}|\$\{data_root\}|\{ROOT\}|\$ROOT)/")  # of SpeechBrain
 
@@ -55,6 +69,8 @@ class ListForm(NamedTuple):
     text: str
     endings: tuple[str, ...]
     others: Sequence[str] = TEXTS
+    folders: bool = False  # whether a row may name a folder, the frames of a clip
+    one_hot: bool = False  # whether each text may have a column of 0 and 1
 
     def __str__(self) -> str:
         return f"{self.file.upper()} TAB {self.text.upper()}"
@@ -71,7 +87,8 @@ class ListForm(NamedTuple):
 
     def names_text(self, cells: Sequence[str]) -> bool:
         """Whether a cell of a header names the column of the texts."""
-        return not {cell.casefold() for cell in cells}.isdisjoint([self.text, *self.others])
+        found = {_COUNTED.sub("", cell.casefold()) for cell in cells}
+        return not found.isdisjoint([self.text, *self.others])
 
 
 class ListedText(NamedTuple):
@@ -91,11 +108,11 @@ class FileFinder:
     Args:
         source: the list.
         where: folders of the files.
-        endings: of a file that is named without one.
+        form: of the list.
     """
 
-    def __init__(self, source: Path, where: Sequence[Path], endings: Sequence[str]) -> None:
-        self._source, self._where, self._endings = source, where, endings
+    def __init__(self, source: Path, where: Sequence[Path], form: ListForm) -> None:
+        self._source, self._where, self._form = source, where, form
 
     def find(self, name: str) -> Path | None:
         """The file of this name; None if there is none, or several and none in a folder like the list."""
@@ -104,7 +121,8 @@ class FileFinder:
             return None
         for first in range(len(parts)):  # the list may come from another machine
             for folder in self._where:
-                if archive.is_file(file := folder.joinpath(*parts[first:])):
+                file = folder.joinpath(*parts[first:])
+                if archive.is_file(file) or (self._form.folders and file.is_dir()):
                     return file
         every = self._inside.get(parts[-1], [])
         alike = [one for one in every if self._source.stem.startswith(one.parent.name)]
@@ -116,7 +134,8 @@ class FileFinder:
         found: dict[str, list[Path]] = {}
         for folder in dict.fromkeys(self._where):
             for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-                if file.suffix.lower() in self._endings and file.name[0] != ".":
+                clip = self._form.folders and file.is_dir()
+                if (clip or file.suffix.lower() in self._form.endings) and file.name[0] != ".":
                     for name in {file.name, file.stem}:
                         found.setdefault(name, []).append(file)
         return found
@@ -141,10 +160,20 @@ def listed(
         language: which text to take of records with texts in several languages.
         textless: whether rows may have a file alone.
     """
+    if where is None:
+        above = [path.parent.parent] if path.parent.name in BELOW else []
+        where = [path.parent, *above]
+    where = [path, *where] if path.is_dir() else where
     path = _in_folder(path)
-    finder = FileFinder(path, [path.parent] if where is None else where, form.endings)
-    if (whole := _nested(path, form)) is not None:
-        rows = _of_files(path, whole, form)
+    finder = FileFinder(path, where, form)
+    if path.suffix.lower() in TIMED:
+        what = "expected a recording in each line, got times within recordings; cut them, such as with"
+        raise DataError(f"{what} ffmpeg -ss BEGIN -to END -i FILE PART.wav, and list the parts", path=path)
+    rows: Iterator[ListedText | Finding] | None
+    if path.is_dir():
+        rows = _beside(path, form, textless)
+    elif (rows := _of_json(path, form)) is not None:
+        pass
     elif cells_of := _line_form(path, form, finder):
         rows = _lines(path, form, cells_of, textless)
     else:
@@ -159,10 +188,57 @@ def listed(
             more = cut if path.with_name("segments").is_file() else "; correct or remove the line"
             what = f"expected {row.file} in wav.scp with a file or a command of {', '.join(DECODERS)}"
             yield Finding(str(path), row.number, "columns", f"{what}, got none{more}")
+        elif row.file.startswith(WEB) or row.text.startswith(WEB):
+            what = f"expected the name of a {form.file}, got an address; fetch the files first, and name them"
+            yield Finding(str(path), row.number, "columns", what)
         else:
             name = _NUMBERED.sub(r"\1", _ROOT.sub("", files.get(row.file, row.file).strip()))
             text = " ".join(row.text.split())
             yield row._replace(file=name, text=text, path=finder.find(name))
+
+
+def named_files(
+    source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
+) -> Iterator[tuple[ListedText, Path]]:
+    """The rows of a list and the files that they name, whose texts may be missing; a stream has lines.
+
+    Args:
+        where: folders of the files; by default that of the list.
+    """
+    if not isinstance(source, Path):
+        for number, line in enumerate(read_lines(source), 1):
+            if name := line.split("\t")[0].strip():
+                yield ListedText(number, name, ""), Path(name)
+        return
+    folder = folder_of(source)
+    own = None if folder == source.parent else [folder]
+    for row in listed(source, form, where=where or own, textless=True):
+        if isinstance(row, Finding):
+            raise row.error()
+        yield row, row.path or folder / row.file
+
+
+def _beside(folder: Path, form: ListForm, textless: bool) -> Iterator[ListedText | Finding]:
+    """The files of a folder with the texts beside them, also in a folder like theirs, or in .trans.txt."""
+    every = sorted(each for each in folder.rglob("*") if each.name[0] != "." and each.is_file())
+    lines = (each_line(each) for each in every if each.name.endswith(".trans.txt"))
+    said = dict(str(line).split(maxsplit=1) for each in lines for line in each if " " in str(line))
+    texts = {each.stem: each for each in every if each.suffix in BESIDE}
+    files = [each for each in every if each.suffix.lower() in form.endings]
+    for number, file in enumerate(files, 1):
+        own = [one for ending in BESIDE if (one := file.with_suffix(ending)).is_file()]
+        text = said.get(file.stem)
+        if text is None and (found := own[:1] or [one for one in [texts.get(file.stem)] if one]):
+            text = " ".join(read_lines(found[0]))
+        if text is None and not textless:
+            what = f"expected its {form.text} in {file.stem}{BESIDE[0]}, got no such file"
+            yield Finding(str(file), 0, "columns", f"{what}; write it, or remove this one")
+        else:
+            yield ListedText(number, str(file.relative_to(folder)), text or "")
+    if not files:
+        yield Finding(
+            str(folder), 0, "columns", f"expected files and their texts, got no {form.file}; name a list"
+        )
 
 
 def _in_folder(path: Path) -> Path:
@@ -214,8 +290,8 @@ def _kaldi(path: Path) -> dict[str, str]:
     return found
 
 
-def _nested(path: Path, form: ListForm) -> Mapping[str, Any] | None:
-    """The content of a .json that has a list of images, as COCO's and Karpathy's; None of other files."""
+def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | None:
+    """The rows of a .json of COCO, Karpathy, TextCaps, LLaVA or StyleGAN, or a map; None of other files."""
     if kind_of(path) != ".json":
         return None
     try:
@@ -224,11 +300,48 @@ def _nested(path: Path, form: ListForm) -> Mapping[str, Any] | None:
         if isinstance(error, DataError):
             raise
         return None  # tables.py says what is wrong
-    return found if isinstance(found, dict) and isinstance(found.get(form.all_files), list) else None
+    if isinstance(found, dict) and isinstance(found.get(form.all_files), list):
+        return _of_files(path, found, form)
+    if isinstance(found, dict) and all(PurePath(name).suffix.lower() in form.endings for name in found):
+        return _named(found.items())
+    inside = (
+        next((found[one] for one in ("data", "labels") if one in found), None)
+        if isinstance(found, dict)
+        else found
+    )
+    if not isinstance(inside, list) or not inside:
+        return None
+    if all(isinstance(one, list) and len(one) == 2 for one in inside):
+        return _named(inside)
+    if all(isinstance(one, dict) and isinstance(one.get("conversations"), list) for one in inside):
+        told = "gpt"
+        return _named(
+            (
+                one.get(form.file, ""),
+                [each.get("value", "") for each in one["conversations"] if each.get("from") == told][:1],
+            )
+            for one in inside
+        )
+    if inside is not found and all(isinstance(one, dict) for one in inside):
+        names, texts = (form.file, *FILES), (form.text, *form.others)
+        return _named(
+            [
+                [next((one[key] for key in keys if key in one), "") for keys in (names, texts)]
+                for one in inside
+            ]
+        )
+    return None
+
+
+def _named(rows: Iterable[Sequence[Any]]) -> Iterator[ListedText | Finding]:
+    """Names of files, and a text of each, or several."""
+    for number, (name, texts) in enumerate(rows, 1):
+        for text in texts if isinstance(texts, list) else [texts]:
+            yield ListedText(number, str(name), str(text))
 
 
 def _of_files(path: Path, whole: Mapping[str, Any], form: ListForm) -> Iterator[ListedText | Finding]:
-    """The captions of COCO (images and annotations), or of Karpathy (images with sentences)."""
+    """The texts of COCO (images and annotations), or of Karpathy (images with sentences)."""
     try:
         files = whole[form.all_files]
         if files and all("sentences" in one for one in files):
@@ -239,23 +352,35 @@ def _of_files(path: Path, whole: Mapping[str, Any], form: ListForm) -> Iterator[
                     yield ListedText(number, name, str(said["raw"]), id=known, split=split)
             return
         names = {image["id"]: str(image["file_name"]) for image in files}
-        rows = [(one["image_id"], str(one[form.text])) for one in whole["annotations"]]
+        classes = {one["id"]: one["name"] for one in whole.get("categories", ())}
+        rows = [
+            (one["image_id"], str(one[form.text] if form.text in one else classes[one["category_id"]]))
+            for one in whole["annotations"]
+        ]
     except (KeyError, TypeError, AttributeError):
-        wanted = '("images" with id and file_name, "annotations" with image_id and caption)'
+        wanted = f'("images" with id and file_name, "annotations" with image_id and {form.text})'
         why = f"expected COCO's form {wanted}, or Karpathy's, got other JSON; convert it, or give a .tsv"
         raise DataError(why, path=path) from None
-    for at, (number, caption) in enumerate(rows, 1):
+    for at, (number, text) in enumerate(rows, 1):
         if not isinstance(number, int | str) or number not in names:
             what = f"annotation {at} is for image {repr(number)[:80]}, which is not among the images"
             yield Finding(str(path), 0, "columns", f"{what}; correct or remove it")
         else:
-            yield ListedText(at, names[number], caption, id=number)
+            yield ListedText(at, names[number], text, id=number)
 
 
 def _rows(path: Path, form: ListForm, language: str, textless: bool) -> Iterator[ListedText | Finding]:
     table = TableFile(path)
     file, text, header = columns(table, form, language)
-    if text is None and not textless:
+    names = table.names() if header else []
+    several = [
+        n for n, one in enumerate(names) if n != file and _COUNTED.search(one) and form.names_text([one])
+    ]
+    if header and text is None and not several and form.one_hot:
+        several = [n for n in range(len(table.first)) if n != file]
+        yield from _one_hot(table, file, several)
+        return
+    if text is None and not textless and not several:
         wanted = f"expected 2 columns ({form}), or a header with {form.file} and {form.text}"
         raise _wrong(path, table.number, wanted, table.first).error()
     for note in table.notes:
@@ -268,14 +393,44 @@ def _rows(path: Path, form: ListForm, language: str, textless: bool) -> Iterator
             yield row
             continue
         part = "" if split is None else row.cells[split].strip()
-        cell = next(filter(None, (row.cells[one] for one in every)), "")
-        for each in _texts(cell, table.kind, language):
-            yield ListedText(row.number, row.cells[file], each, split=SPLITS.get(part, part))
+        cells = [row.cells[one] for one in several if row.cells[one].strip()]
+        for cell in cells or [next(filter(None, (row.cells[one] for one in every)), "")]:
+            for each in _texts(cell, table.kind, language):
+                yield ListedText(row.number, _path(row.cells[file]), each, split=SPLITS.get(part, part))
+
+
+def _one_hot(table: TableFile, file: int, classes: Sequence[int]) -> Iterator[ListedText | Finding]:
+    """Files with a column of 0 and 1 for each class."""
+    names = table.names()
+    for row in islice(table.rows(), 1, None):
+        if isinstance(row, Finding):
+            yield row
+            continue
+        cells = [row.cells[n].strip() for n in classes]
+        values = [float(cell) if is_number(cell) else -1.0 for cell in cells]
+        if len(values) < 2 or sorted(values) != [0.0] * (len(values) - 1) + [1.0]:
+            shown = ", ".join(names[n] for n in classes)[:100]
+            what = f"expected a column with the label, or one 1 and 0 in all others of {shown}"
+            yield Finding(
+                str(table.path), row.number, "columns", f"{what}; name the column label, or correct the line"
+            )
+        else:
+            yield ListedText(row.number, row.cells[file], names[classes[values.index(1.0)]])
+
+
+def _path(cell: str) -> str:
+    """The name of a file, which a record of Hugging Face has as {"path": NAME}."""
+    if not cell.startswith("{"):
+        return cell
+    try:
+        return str(json.loads(cell).get("path", cell))
+    except (ValueError, AttributeError):
+        return cell
 
 
 def _texts(cell: str, kind: str, language: str) -> list[str]:
     """The texts of a cell: a record may have a list of them, also one for each language."""
-    if kind not in RECORDS or not cell.startswith(("[", "{")):
+    if not cell.startswith(("[", "{") if kind in RECORDS else '["'):
         return [cell]
     try:
         found = json.loads(cell)
@@ -291,10 +446,12 @@ def lists_files(path: Path, form: ListForm) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes, which come again when it is read
         rows = list(islice(listed(path, form), HEAD))
-    return bool(rows) and all(
-        isinstance(row, ListedText) and (row.path or Path(row.file)).suffix.lower() in form.endings
-        for row in rows
-    )
+    return bool(rows) and all(isinstance(row, ListedText) and _is_of(row, form) for row in rows)
+
+
+def _is_of(row: ListedText, form: ListForm) -> bool:
+    file = row.path or Path(row.file)
+    return file.suffix.lower() in form.endings or (form.folders and file.is_dir())
 
 
 def columns(table: TableFile, form: ListForm, language: str = "") -> tuple[int, int | None, bool]:
@@ -308,7 +465,7 @@ def columns(table: TableFile, form: ListForm, language: str = "") -> tuple[int, 
     second = next((n for n in found if n is not None and n != first), None)
     if first is not None and second is None and len(table.first) == 2:
         second = 1 - first
-    if first is not None and (second is not None or len(table.first) == 1):
+    if first is not None:
         return first, second, True
     return 0, 1 if len(table.first) == 2 else None, False
 
@@ -316,7 +473,7 @@ def columns(table: TableFile, form: ListForm, language: str = "") -> tuple[int, 
 def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
     path = _in_folder(path)
-    if _nested(path, form) or _line_form(path, form, FileFinder(path, [path.parent], form.endings)):
+    if path.is_dir() or _of_json(path, form) or _line_form(path, form, FileFinder(path, [path.parent], form)):
         return ()
     table = TableFile(path)
     file, text, header = columns(table, form)

@@ -1,7 +1,7 @@
 """Read time series from tables: wide (one column per series) or long (unique_id, ds, y).
 
 Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
-future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
+future, with known covariates only. Errors for irregular or duplicate times, infinite values and
 cells that are not numbers name file and line, where pandas would make the whole column text.
 Read next: times.py and calendar.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
@@ -225,17 +225,16 @@ def _gathered(
     ends: "SumEnds",
 ) -> SeriesTable:
     """The table with the series of the groups."""
-    series, notes, assumed = [], list[str](), list(table.assumed)
+    series, notes = [], list[str]()
     if which.most and (count := len(groups := list(groups))) > which.most:
         raise DataError(f"expected at most {which.most} series, got {count:,}; send fewer", path=path)
     for group in groups:
-        one, note, said = _series(path, group, kinds, header, which, ends)
+        one, note = _series(path, group, kinds, header, which, ends)
         series.append(one)
         notes += [note] if note else []
-        assumed += [said] if said and said not in assumed else []
     if which.frequency is None and table.base is not None:
         _check_alike(path, series)
-    return table._replace(series=series, notes=tuple(notes), assumed=tuple(assumed))
+    return table._replace(series=series, notes=tuple(notes))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -505,8 +504,8 @@ def _series(
     header: list[str],
     which: Columns,
     sums: SumEnds,
-) -> tuple[TimeSeries, str, str]:
-    """A series, and notes about its missing periods and its order."""
+) -> tuple[TimeSeries, str]:
+    """A series, and a note about its missing periods."""
     name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
@@ -514,7 +513,7 @@ def _series(
     table[:, fixed] = _static(path, name, rows, table[:, fixed], which.static)
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
-    frequency, note, said = "", "", ""
+    frequency, note = "", ""
     called = f"{path}: series {name!r}" if name else f"{path}"
     if times is None:
         times = np.arange(len(rows))
@@ -522,10 +521,8 @@ def _series(
         how = [which.resample or ""] * int(ends[0])
         how += ["last" if one in which.categories else "mean" for one in (*which.ahead, *which.past)]
         lines = [line for line, _ in rows]
-        read, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
-        if len(order) > 1 and order[0] > order[-1] and which.resample is None:
-            said = f"{path}: the newest rows come first, so they are read from the last to the first"
-        times, table = read, table[order]
+        times, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
+        table = table[order]
         if which.resample is not None and which.frequency is not None:
             end, cut = (_like(one, times, which.zone) for one in sums[:2])
             if cut is not None:
@@ -543,7 +540,7 @@ def _series(
     found = np.flatnonzero(np.isfinite(values).any(1))
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
-    return TimeSeries(name, *parts, frequency), note, said
+    return TimeSeries(name, *parts, frequency), note
 
 
 def _ends_of(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.data.dialect import Order, begin_of, iso
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, caution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,10 @@ def are_times(texts: Sequence[str]) -> bool:
     words = dict.fromkeys(map(_text, texts))
     if not all(any(map(str.isdigit, text)) and not _NUMBER.fullmatch(text) for text in words):
         return False
-    return any(not _of_texts(list(words), order).shown.isna().any() for order in ("day", "month"))
+    try:
+        return any(not _of_texts(list(words), order).shown.isna().any() for order in ("day", "month"))
+    except ModuleNotFoundError:  # without pandas nothing is forecast
+        return False
 
 
 def count_times(texts: Sequence[str]) -> bool:
@@ -170,36 +173,46 @@ def count_times(texts: Sequence[str]) -> bool:
 def in_order(
     path: Path, name: str, lines: Sequence[int], times: Any, *, zone: str | None, again: bool
 ) -> tuple[Any, np.ndarray]:
-    """The times [T] of one series in order, and the place of each of them in the table."""
+    """The times [T] of one series in order, and the place of each of them in the table; a sort is said."""
     if zone is not None and times.dtype.kind == "M" and times.tz is None:
         times = _local(path, lines, times, zone)
     order = np.argsort(np.asarray(times), kind="stable")
     if again or len(times) < 2:
         return times[order], order
     within = f" in series {name!r}" if name else ""
-    back = np.asarray(times[1:] < times[:-1])
-    if back.any() and np.asarray(times[1:] > times[:-1]).any():
-        at = int(back.argmax())
-        why = f"{shown(times[at + 1])} comes after {shown(times[at])}{within}; "
-        why += _swapped(times[at], times[at + 1]) + "sort the rows, or combine"
-        line = lines[at + 1]
-    else:
-        same = np.asarray(times[order][1:] == times[order][:-1])
-        if not same.any():
-            return times[order], order
+    if moved := bool((order[1:] < order[:-1]).any()):
+        _check_months(path, lines, times, within)
+    same = np.asarray(times[order][1:] == times[order][:-1])
+    if same.any():
         at = int(same.argmax())
         first, line = sorted((lines[order[at]], lines[order[at + 1]]))
-        why = f"{shown(times[order[at]])} is a duplicate of line {first}{within}; name every column that "
-        why += "tells series apart in data.id (--id), give data.zone if clocks went back, or combine"
-    why += " them: data.frequency: D (or h, MS) with data.resample: sum (or mean, last)"
-    raise DataError(why, path=path, line=line)
+        why = f"{shown(times[order[at]])} is a duplicate of line {first}{within}; remove one of them, name "
+        why += "every column that tells series apart in data.id (--id), give data.zone if clocks went back, "
+        why += "or combine them: data.frequency: D (or h, MS) with data.resample: mean (or last; or sum, and "
+        why += "data.absent: missing, --absent missing, where a period without a row is not 0)"
+        raise DataError(why, path=path, line=line)
+    if moved:
+        caution("the rows were sorted by time")
+    return times[order], order
 
 
-def _swapped(before: Any, time: Any) -> str:
-    """Advice, if a time would follow the one before it with day and month the other way round."""
-    if not hasattr(time, "day") or time.day > 12 or time.replace(day=time.month, month=time.day) <= before:
-        return ""
-    return "write dates as 2024-01-31 if day and month are mixed up here, "
+def _check_months(path: Path, lines: Sequence[int], times: Any, within: str) -> None:
+    """Check that unsorted times [T] are not sorted with day and month the other way round in some of them."""
+    back = np.append(False, np.asarray(times[1:] < times[:-1]))
+    if times.dtype.kind != "M" or 4 * back.sum() > len(times):  # rows in any order go back at every second
+        return
+    clock = times.tz_localize(None)
+    for asked in (back, True):
+        chosen = np.asarray(clock.day <= 12) & asked
+        turned = [one.replace(day=one.month, month=one.day) for one in clock[chosen]]
+        found = clock.to_series(range(len(clock)))
+        found[chosen] = turned
+        if found.is_monotonic_increasing:
+            at = int(back.argmax())
+            why = f"{shown(times[at])} comes after {shown(times[at - 1])}{within}, as if day and month were "
+            raise DataError(
+                f"{why}mixed up; write dates as 2024-01-31, or sort the rows", path=path, line=lines[at]
+            )
 
 
 def shown(time: Any) -> str:
@@ -218,7 +231,8 @@ def _local(path: Path, lines: Sequence[int], times: "pd.DatetimeIndex", zone: st
         at = int(np.flatnonzero(skipped if skipped.any() else twice)[0])
         what = "skip it" if skipped.any() else "show it twice"
         raise DataError(
-            f"{times[at]} is not one time in {zone}, whose clocks {what}; write times with offsets from UTC",
+            f"{times[at]} is not one time in {zone}, whose clocks {what}; sort the rows if they are "
+            "not in order, or write times with offsets from UTC",
             path=path,
             line=lines[at],
         ) from None

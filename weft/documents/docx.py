@@ -21,7 +21,7 @@ _PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xm
 class Docx:
     """A document with its headers, footers and notes; each line of a paragraph is a segment."""
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, lost: list[str]) -> None:
         self._files = unpacked(data, name)
         if "word/document.xml" not in self._files:
             raise DataError("expected a Word document with word/document.xml, got another archive", path=name)
@@ -30,6 +30,12 @@ class Docx:
         self._paragraphs = [
             Paragraph(one) for root in self._roots.values() for one in list(root.iter(PARAGRAPH))
         ]
+        if kept := list(dict.fromkeys(text for one in self._paragraphs for text in one.kept)):
+            shown = ", ".join(map(repr, kept[:3])) + ", ..." * (len(kept) > 3)
+            lost.append(
+                f"{name}: the text of fields stays as it is: {shown}; in Word, F9 updates a table of "
+                "contents, and Ctrl+Shift+F9 makes a link plain text"
+            )
         self._texts = MarkupTexts([one.element for one in self._paragraphs], role)
         self.segments = self._texts.segments
 
@@ -61,6 +67,8 @@ class Paragraph:
     def __init__(self, element: Any) -> None:
         self.element = element
         self._etree = library("lxml.etree", "documents", "a Word document")
+        self.kept: list[str] = []
+        """Texts of fields, which stay as they are."""
         self._formats: dict[str, Any] = {}
         """w:rPr by its text."""
         self._fields = 0  # open complex fields; what is inside them is not translated
@@ -97,7 +105,13 @@ class Paragraph:
                 element.remove(child)
             elif child.tag in _AROUND:
                 self._open(child)
+            elif child.tag == f"{W}fldSimple":
+                self._keep("".join(one.text or "" for one in child.iter(f"{W}t")))
         _merge(element, self._usual)
+
+    def _keep(self, text: str) -> None:
+        if any(map(str.isalpha, text)):
+            self.kept.append(text.strip())
 
     def _parts(self, run: Any) -> list[Any]:
         """A run as elements: `RUN` for texts, w:r for anything else."""
@@ -113,6 +127,7 @@ class Paragraph:
                 part = self._etree.Element(RUN, format=key)
                 part.text = text
             else:
+                self._keep(text or "")
                 part = self._run(key)
                 part.append(child)  # moved: a text box has paragraphs of its own
                 child.tail = None

@@ -61,8 +61,10 @@ _KINDS: dict[str, _Opening] = {
     ".html": lambda data, name, *_: TextFile(data, name, Html, _charset(data)),
     ".md": lambda data, name, *_: TextFile(data, name, Markdown),
     ".srt": lambda data, name, *_: TextFile(data, name, lambda text: Srt(text, name)),
-    ".po": lambda data, name, source, target, lost: TextFile(data, name, lambda text: Po(text, name, lost)),
-    ".docx": lambda data, name, *_: Docx(data, name),
+    ".po": lambda data, name, source, target, lost: TextFile(
+        data, name, lambda text: Po(text, name, target, lost)
+    ),
+    ".docx": lambda data, name, source, target, lost: Docx(data, name, lost),
     ".odt": lambda data, name, *_: Odt(data, name),
     ".xliff": Xliff,
     ".tmx": lambda data, name, source, target, lost: Tmx(data, name, source, target),

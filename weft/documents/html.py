@@ -127,11 +127,20 @@ class Html:
             read = name == "content" if event.described else name in ATTRIBUTES
             if not read or not _has_letters(value):
                 return found[0]
-            self.segments.append(Segment(value))
             quote = found[3][0]
-            return f"{found[1]}{quote}{_MARK}{len(self.segments) - 1}{_MARK}{quote}"
+            return f"{found[1]}{quote}{self._sign(value)}{quote}"
 
         return _VALUE.sub(sign, event.raw)
+
+    def _option(self, event: Event) -> str:
+        """A part of a list of choices, whose texts are segments."""
+        text = html.unescape(event.raw)
+        return self._sign(text.strip()) if event.kind == "text" and _has_letters(text) else event.raw
+
+    def _sign(self, text: str) -> str:
+        """The number of a new segment."""
+        self.segments.append(Segment(text))
+        return f"{_MARK}{len(self.segments) - 1}{_MARK}"
 
     def _take(self, events: Sequence[Event], place: int) -> int:
         """Take an event, or all those of an element that is not translated; the number of the next one."""
@@ -141,7 +150,9 @@ class Html:
         closed = event.name in KEPT or event.name in CLOSED or self._is_sign(events, place)
         if event.kind == "open" and event.name not in VOID and (event.no or closed):
             after = self._after[place]
-            raw = event.raw + "".join(one.raw for one in events[place + 1 : after])
+            chosen = event.name == "select" and not event.no
+            inside = events[place + 1 : after]
+            raw = event.raw + "".join(self._option(one) if chosen else one.raw for one in inside)
             if event.name in INLINE or event.name in KEPT:
                 self._run.point(raw)
             else:

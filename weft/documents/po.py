@@ -1,5 +1,6 @@
 """gettext catalogues (.po, .pot): entries without a translation as segments. Read next: plain.py."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -7,7 +8,15 @@ from typing import Any
 from weft.data.pairs import entries
 from weft.documents.plain import Plain
 from weft.text.numbers import wrong_parts
+from weft.text.placeholders import placeholders
 from weft.text.segments import WrittenSentence
+from weft.words import base
+
+_FORMS = re.compile(r"nplurals\s*=\s*([1-9])")
+_OFTEN = re.compile(r"n\s*>\s*1\b|n\s*%\s*10\s*==\s*1\b")
+"""A rule by which the first form stands for more than 1, such as 0 or 21."""
+_ONE_FORM = frozenset(("id", "ja", "ka", "km", "ko", "lo", "ms", "my", "th", "vi", "zh"))
+"""Languages without a plural, for a template that does not say so."""
 
 
 class Po:
@@ -16,10 +25,13 @@ class Po:
     `lost` gets the place of each new translation with other placeholders or numbers than its source.
     """
 
-    def __init__(self, text: str, name: str, lost: list[str]) -> None:
+    def __init__(self, text: str, name: str, target: str, lost: list[str]) -> None:
         self._name, self._lost = name, lost
         self._end = "\r\n" if "\r\n" in text else "\n"
         self._file = entries(text, name)
+        rule = self._file.metadata.get("Plural-Forms", "")
+        forms, self._often = _FORMS.search(rule), bool(_OFTEN.search(rule))
+        self._forms = int(forms[1]) if forms else 1 if base(target) in _ONE_FORM else 0
         self._waiting = [
             one for one in self._file if one.msgid and not one.obsolete and not one.fuzzy and not _done(one)
         ]
@@ -32,8 +44,11 @@ class Po:
         for one, texts in zip(self._waiting, self._texts, strict=True):
             there = [text.written(list(islice(rest, len(text.segments)))) for text in texts]
             if one.msgid_plural:
-                forms = sorted(one.msgstr_plural) or range(2)
-                one.msgstr_plural = {n: there[min(n, 1) if len(forms) > 1 else 1] for n in forms}
+                count = self._forms or max(2, len(one.msgstr_plural))
+                own = one.msgstr_plural
+                counted = self._often and placeholders(one.msgid) != placeholders(one.msgid_plural)
+                first = int(count == 1 or counted)
+                one.msgstr_plural = {n: own.get(n) or there[1 if n else first] for n in range(count)}
             else:
                 one.msgstr = there[0]
             for source, target in zip(_sources(one), there, strict=True):
@@ -47,7 +62,11 @@ class Po:
 
 
 def _done(entry: Any) -> bool:
-    return any(entry.msgstr_plural.values()) if entry.msgid_plural else bool(entry.msgstr)
+    return (
+        all(entry.msgstr_plural.values()) and bool(entry.msgstr_plural)
+        if entry.msgid_plural
+        else bool(entry.msgstr)
+    )
 
 
 def _sources(entry: Any) -> list[str]:

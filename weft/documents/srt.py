@@ -13,6 +13,8 @@ from weft.text.segments import Segment, WrittenSentence
 
 _CLOCK = r"\s*-?(\d+:)?\d\d?:\d\d?([,.]\d{1,3})?"
 _TIME = re.compile(rf"{_CLOCK}\s*-->{_CLOCK}(\s.*)?")
+_STYLE = re.compile(r"\{\\[^{}]*\}")
+"""How SubStation writes the format of what follows, such as {\\i1}."""
 _WORD_TIME = re.compile(r"<[\d:.]+>")
 """When a word of WebVTT is spoken, which says nothing of the words of a translation."""
 _BLOCKS = ("WEBVTT", "NOTE", "STYLE", "REGION")
@@ -95,7 +97,7 @@ class Srt:
             found = _HEAD.match(text)
             assert found is not None
             rest = text[found.end() :]
-            page = Html(_page(rest) if self._web else rest.replace("&", "&amp;"))
+            page = Html(_page(rest) if self._web else _STYLE.sub(r"<!--\g<0>-->", rest.replace("&", "&amp;")))
             self.segments += page.segments
             self._parts.append((found[0], page, len(one)))
         return place
@@ -103,8 +105,12 @@ class Srt:
     def _ends(self, lines: Sequence[str], place: int) -> bool:
         """Whether a line ends a text: an empty one, or the next number or times without one between."""
         line, *after = lines[place : place + 2]
-        if not (line if self._web else line.strip()):  # a line of spaces is a part of a text of WebVTT
+        if self._web and not line:  # a line of spaces is a part of a text of WebVTT
             return True
+        if not line.strip() and not self._web:  # so is an empty one of SubRip, before more text
+            place = next((n for n in range(place, len(lines)) if lines[n].strip()), len(lines))
+            below = "".join(lines[place + 1 : place + 2])
+            return place == len(lines) or bool(_TIME.fullmatch(below)) or self._ends(lines, place)
         numbered = line.strip().isdecimal() and bool(after) and bool(_TIME.fullmatch(after[0]))
         return numbered or bool(_TIME.fullmatch(line))
 
@@ -130,6 +136,7 @@ def _cue(page: str) -> str:
 
 
 def _plain(text: str) -> str:
+    text = text.replace("<!--{", "{").replace("}-->", "}")
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 

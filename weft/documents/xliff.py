@@ -27,7 +27,7 @@ class Xliff:
         _check(self._root, name, source, target)
         self._waiting: list[Unit] = []
         for unit in units(self._root, name):
-            if not _full(unit.source) or (unit.target is not None and _full(unit.target)):
+            if not _full(unit.source) or (unit.target is not None and _translated(unit)):
                 continue
             if _untranslated(unit.parent):
                 continue
@@ -72,6 +72,13 @@ def _full(element: Any) -> bool:
     return bool("".join(element.itertext()).strip())
 
 
+def _translated(unit: Unit) -> bool:
+    """Whether a target is more than a copy of its source that is marked as one to be translated."""
+    state = unit.target.get("state") or unit.parent.get("state") or ""
+    text, source = ("".join(one.itertext()).strip() for one in (unit.target, unit.source))
+    return bool(text) and not (text == source and state in ("new", "needs-translation", "initial"))
+
+
 def _untranslated(element: Any) -> bool:
     """Whether the unit or a group around it says translate="no"."""
     while element is not None:
@@ -109,4 +116,6 @@ def _target(unit: Unit, language: str) -> Any:
 
 def _role(element: Any) -> Role:
     tag = element.tag.rpartition("}")[2]
+    if element.get("mtype") == "protected" or element.get("translate") == "no":
+        return "point"
     return "inline" if tag in ("g", "mrk", "pc") else "point"

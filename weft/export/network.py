@@ -22,7 +22,8 @@ from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.run import LoadedRun
 from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding, SearchSettings, unable
-from weft.search.settings import decoding_rules, search
+from weft.search.rules import decoding_rules
+from weft.search.settings import search
 from weft.search.step import Step
 from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -211,14 +212,7 @@ LINES = ("max_lines",)
 
 
 def check_search(opened: LoadedRun, to: str, own: Collection[str] = LINES) -> list[str]:
-    """Lines of the report on settings that a program does in its own way.
-
-    Args:
-        own: settings that it cannot be told.
-
-    Raises:
-        ConfigError: a setting of the run's search that it cannot do.
-    """
+    """Lines of the report on settings that a program does in its own way."""
     how = search_of(opened)
     lacking = [] if how is None else unable(how, to)
     for one in lacking:

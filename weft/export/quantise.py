@@ -77,11 +77,7 @@ def _products(model: onnx.ModelProto, tables: Mapping[str, np.ndarray]) -> dict[
 
 
 def _store_table(model: onnx.ModelProto, name: str, table: np.ndarray, products: list[str]) -> None:
-    """Look rows up in a table of integers, and let products use the same integers.
-
-    Args:
-        table: [V, D].
-    """
+    """Look rows up in a table of integers, and let products use the same integers."""
     integers, scales = eight_bits(table)
     stored = {f"{name}_integers": np.ascontiguousarray(integers.T), f"{name}_scales": scales}
     for key, value in stored.items():

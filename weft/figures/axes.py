@@ -27,9 +27,9 @@ def plain_axes(axes: "Axes", *, labelsize: int = 8) -> None:
     axes.tick_params(colors=FAINT, labelsize=labelsize)
 
 
-def bar_axes(axes: "Axes", values: Literal["x", "y"] = "y") -> None:
+def bar_axes(axes: "Axes") -> None:
     """Axes of bars: a grid for their values only, and one line below."""
-    axes.grid(axis=values, color=GRID, linewidth=0.7)
+    axes.grid(axis="y", color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)

@@ -1,6 +1,6 @@
 """Figures of a comparison: scores with intervals, and validation curves of each variant.
 
-Read next: intervals.py, the scores of one run; picture.py, which saves them.
+Read next: picture.py, which saves them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from weft.errors import DataError
 from weft.figures.axes import blank, legend, plain_axes
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
+from weft.metrics.scored import ScoreWithBaselines
 
 STYLES = ("-", "--", "-.", ":")
 LINES = ("--", ":", "-.")
@@ -38,13 +39,22 @@ class ScorePanel(NamedTuple):
     baselines: Mapping[str, float]
 
 
-def scores_figure(panels: Sequence[ScorePanel], *, title: str) -> Figure:
+def run_figure(scores: Sequence[ScoreWithBaselines], *, title: str, shared: bool = False) -> Figure:
+    """A panel for each score of one run; `shared`: all on one scale."""
+    own = [VariantScore("this run", one.value, one.score.low, one.score.high, ()) for one in scores]
+    panels = [
+        ScorePanel(one.score.name, [point], one.baselines) for one, point in zip(scores, own, strict=True)
+    ]
+    return scores_figure(panels, title=title, shared=shared)
+
+
+def scores_figure(panels: Sequence[ScorePanel], *, title: str, shared: bool = False) -> Figure:
     """A panel for each score with a row for each variant: mean, interval, and a mark for each training."""
     if not panels:
         raise DataError("scores_figure: expected at least 1 score, got 0")
     heights = [0.9 + 0.3 * max(1, len(one.points)) for one in panels]
     figure = blank(7.4, 0.4 + sum(heights), dpi=120)
-    rows = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    rows = figure.subplots(len(panels), 1, squeeze=False, sharex=shared, height_ratios=heights)[:, 0]
     for axes, one in zip(rows, panels, strict=True):
         for place, point in enumerate(one.points):
             if point.low is not None and point.high is not None:

@@ -38,9 +38,5 @@ class Accuracy(Metric):
                 rows.append((right, max(len(ours), len(theirs))))
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 2] to [...]."""
-        return totals[..., 0] / np.maximum(totals[..., 1], 1)
-
     def signature(self) -> str:
         return "unit:line|case:mixed"

@@ -14,14 +14,14 @@ import numpy as np
 import sacrebleu
 
 from weft.metrics.captions import CaptionWords, grams, words_of
-from weft.metrics.metric import Metric
+from weft.metrics.metric import Metric, SacrebleuMetric
 from weft.metrics.scored import ScoreWithBaselines, of_rows
 from weft.metrics.tokenizers import WordMetric
 
 ORDER = 4
 
 
-class Bleu(WordMetric):
+class Bleu(WordMetric, SacrebleuMetric):
     """Corpus BLEU against one reference per line, 0..100.
 
     BLEU = BP · exp(Σ_n log p_n / 4), BP = min(1, exp(1 - r/c)), where c and r are the numbers of words in all
@@ -55,17 +55,8 @@ class Bleu(WordMetric):
             tokenize=self.tokenize, lowercase=self.lowercase, force=True, effective_order=False
         )
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """[N, 10]: words of hypothesis and reference, matches of 1..4 words, n-grams of 1..4 words."""
-        rows = self.fitted(references)._counter._extract_corpus_statistics(
-            list(hypotheses), [list(references)]
-        )
-        return np.array(rows, dtype=np.float64)
-
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 10] to [...]."""
+        """[..., 10] to [...]: words of hypothesis and reference, matches of 1..4 words, n-grams of 1..4."""
         words, reference_words = totals[..., 0], totals[..., 1]
         matches, ngrams = totals[..., 2 : 2 + ORDER], totals[..., 2 + ORDER :]
         missed = (matches == 0).cumsum(-1)  # the k-th order without a match counts as 2^-k matches
@@ -77,8 +68,7 @@ class Bleu(WordMetric):
     def signature(self) -> str:
         if self.tokenize == "auto":
             return self.tokenized("13a").signature().replace("|tok:13a|", "|tok:auto|")
-        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
-        return str(self._counter.get_signature())
+        return super().signature()
 
 
 class _BleuN(Metric):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.metrics.intervals import RESAMPLES, SEED, with_interval
+from weft.metrics.intervals import with_interval
 from weft.metrics.metric import Metric, MetricScore, check_items
 from weft.words import units
 
@@ -38,8 +38,6 @@ def by_length(
     *,
     edges: Sequence[int] = EDGES,
     length: Callable[[str], int] = count_words,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> list[LengthRow]:
     """The metric for each bin of source lengths, with counts and confidence intervals.
 
@@ -56,7 +54,7 @@ def by_length(
     rows = []
     for number, label in enumerate(_labels(edges)):
         inside = statistics[bins == number]
-        score = with_interval(metric, inside, resamples=resamples, seed=seed) if len(inside) else None
+        score = with_interval(metric, inside) if len(inside) else None
         rows.append(LengthRow(label, len(inside), score))
     return rows
 

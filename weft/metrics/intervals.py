@@ -268,15 +268,17 @@ def difference_interval(
 ) -> tuple[float, float]:
     """The 95 % interval of the second system's score minus the first one's, from statistics [N, K].
 
-    Infinite for fewer than FEWEST items that are not right or wrong.
+    Infinite for fewer than FEWEST items that are not right or wrong. It holds 0 where the exact test of the
+    items that differ does not reject at 5 %.
 
     Source: see `compare_statistics`.
     """
     scale = _share(metric, np.concatenate([first, second]))
     if scale:
-        gained = second[:, 0] - first[:, 0]
-        low, high = _paired_shares((gained > 0).sum(), (gained < 0).sum(), len(first))
-        return scale * low, scale * high
+        apart = second[:, 0] - first[:, 0]
+        gained, lost = int((apart > 0).sum()), int((apart < 0).sum())
+        low, high = _paired_shares(gained, lost, len(first))
+        return _with_zero(scale * low, scale * high, _sign_test(gained, lost))
     if len(first) < FEWEST:
         return -math.inf, math.inf
     drawn = values_of(metric, [first, second], resamples, seed)
@@ -284,7 +286,8 @@ def difference_interval(
         return -math.inf, math.inf
     apart = _centred(_left_out(metric, second)) - _centred(_left_out(metric, first))
     found = float(metric.value(second.sum(0)) - metric.value(first.sum(0)))
-    return _accelerated(found, drawn[1] - drawn[0], apart, len(first)) or (found, found)
+    ends = _accelerated(found, drawn[1] - drawn[0], apart, len(first)) or (found, found)
+    return _with_zero(*ends, _least([first, second]))
 
 
 def compare_repeated(
@@ -337,14 +340,10 @@ def compare_repeated(
         return Difference(difference, -math.inf, math.inf, 1.0)
     influence = np.stack([_centred(_left_out(metric, rows)) for rows in runs])  # [runs, N]
     spread = _variance(sides, (count - 1) / count * influence @ influence.T, count)
-    differing = sum((runs[0] != rows).any(1) for rows in runs[1:]).astype(bool).sum()  # type: ignore[union-attr]
-    least = min(1.0, 2.0 ** (1 - int(differing)))  # no exchange of these items gives less
-    if spread.value == 0:
-        return Difference(difference, difference, difference, least)
-    error = math.sqrt(spread.value)
+    least, error = _least(runs), math.sqrt(spread.value)
     half = student_quantile(spread.freedom) * error
-    p_value = max(least, student_tail(abs(difference) / error, spread.freedom))
-    return Difference(difference, difference - half, difference + half, p_value)
+    p_value = max(least, student_tail(abs(difference) / error, spread.freedom)) if error else least
+    return Difference(difference, *_with_zero(difference - half, difference + half, p_value), p_value)
 
 
 class _Variance(NamedTuple):
@@ -508,6 +507,25 @@ def _share(metric: Metric, statistics: np.ndarray) -> float:
         return 0.0
     none, half, one = metric.value(np.array([[0.0, 2.0], [1.0, 2.0], [2.0, 2.0]]))
     return float(one) if none == 0 and math.isclose(2 * half, one) else 0.0
+
+
+def _least(runs: Sequence[np.ndarray]) -> float:
+    """The smallest p-value that any exchange of the items that differ can have."""
+    differing = np.any([(runs[0] != rows).any(1) for rows in runs[1:]], 0).sum()
+    return min(1.0, 2.0 ** (1 - int(differing)))
+
+
+def _sign_test(gained: int, lost: int) -> float:
+    """The exact two-sided p-value of items gained and lost, of which each is as likely."""
+    count = gained + lost
+    ways = np.log(np.arange(count, 0, -1) / np.arange(1, count + 1)).cumsum()  # of choosing 1, 2, ...
+    logs = np.append(0.0, ways)[: min(gained, lost) + 1] - count * math.log(2)
+    return min(1.0, 2 * float(np.exp(logs).sum()))
+
+
+def _with_zero(low: float, high: float, p_value: float) -> tuple[float, float]:
+    """An interval of a difference, which holds 0 if a test does not reject it."""
+    return (min(low, 0.0), max(high, 0.0)) if p_value > 0.05 else (low, high)
 
 
 def _paired_shares(gained: int, lost: int, count: int) -> tuple[float, float]:

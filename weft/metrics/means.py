@@ -29,7 +29,7 @@ class _Ratio(Metric):
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., 2] to [...]."""
-        mean = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
+        mean = super().value(totals)
         if self.form == "root":
             return np.sqrt(mean)  # type: ignore[no-any-return]
         # e^709 is the largest float64

@@ -1,9 +1,9 @@
 """The contract of a metric: statistics per item, which are summed and turned into one value.
 
-A metric is one file in this folder: a class with `statistics`, `value` and `signature`, and `reads` if it
-reads anything but texts. Confidence intervals (intervals.py), significance tests, scores by sentence length
-(bylength.py), `weft evaluate --metric` and the law tests then work without more code, because they only sum
-rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the shortest one.
+A metric is one file in this folder: a class with `statistics` and `signature`, `value` unless it is a mean,
+and `reads` if it reads anything but texts. Confidence intervals (intervals.py), significance tests, scores by
+sentence length (bylength.py), `weft evaluate --metric` and the law tests then work without more code, because
+they only sum rows of statistics. Read next: bleu.py, the best known one; accuracy.py, the shortest one.
 """
 
 import warnings
@@ -146,9 +146,10 @@ class Metric(ABC):
             raise wrong_result(self, "signature", "text", f"{signature!r}")
         return found
 
-    @abstractmethod
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """Turn sums of statistics [..., K] into values [...]."""
+        """Turn sums of statistics [..., K] into values [...]; by default the first over the second."""
+        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
+        return found
 
     @abstractmethod
     def signature(self) -> str:
@@ -194,8 +195,12 @@ class SacrebleuMetric(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
-        return np.array(rows, dtype=np.float64)
+        counter = self.fitted(references)._counter
+        return np.array(counter._extract_corpus_statistics(list(hypotheses), [list(references)]), np.float64)
+
+    @abstractmethod
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """Turn sums of sacrebleu's statistics [..., K] into values [...]."""
 
     def signature(self) -> str:
         self._counter.num_refs = 1  # sacrebleu sets it only after the first score

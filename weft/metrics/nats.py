@@ -3,6 +3,7 @@
 Read next: means.py; ../ngram, the baselines of a language model.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ class NatsMetric(Metric):
     def summary(self, statistics: np.ndarray) -> MetricScore:
         """The size is the number of tokens."""
         return super().summary(statistics)._replace(size=int(statistics[:, 1].sum()))
+
+    @abstractmethod
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 2] to [...]."""
 
     def signature(self) -> str:
         return "unit:token"

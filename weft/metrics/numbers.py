@@ -72,7 +72,8 @@ class NumberMetric(Metric):
                 f"got {list(found.best.shape)}"
             )
         known = np.isfinite(true)
-        sums = [np.where(known, one, 0.0) for one in (*self.terms(found, true), known)]
+        with np.errstate(invalid="ignore"):  # of forecasts that are no numbers
+            sums = [np.where(known, one, 0.0) for one in (*self.terms(found, true), known)]
         return np.stack([one.reshape(len(true), -1).sum(1) for one in sums], 1)
 
     @abstractmethod
@@ -92,9 +93,9 @@ class NumberMetric(Metric):
     def _array(self, name: str, items: Any) -> np.ndarray:
         try:
             return np.asarray(items, np.float64)
-        except ValueError:
+        except (ValueError, TypeError, RuntimeError) as error:
             raise DataError(
-                f"{self.key}: {name}: expected numbers, or rows of as many numbers each, got rows that differ"
+                f"{self.key}: {name}: expected numbers, or rows of as many numbers each, got {error}"
             ) from None
 
 

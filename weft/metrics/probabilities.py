@@ -1,7 +1,7 @@
 """Scores of how sure a classifier is: ROC area, average precision, Brier score, calibration error.
 
 Outputs are probabilities [N, C]; references class numbers [N], or [N, C] bool where an item may have several.
-With two classes, outputs may be [N] probabilities of class 1.
+With two classes, outputs may be [N] probabilities of class 1, whose order is then scored, as in scikit-learn.
 Read next: calibration.py, what makes probabilities honest.
 """
 
@@ -28,15 +28,13 @@ class ProbabilityMetric(Metric):
             raise DataError(
                 f"{self.key}: expected probabilities from 0 to 1, got {probs.min():g} to {probs.max():g}"
             )
+        if self.of_order and np.ndim(hypotheses) == 1:  # of class 1
+            probs, true = probs[:, 1:], true[:, 1:]
         return self.of_arrays(probs, true, single=np.ndim(references) == 1)
 
     @abstractmethod
     def of_arrays(self, probs: np.ndarray, true: np.ndarray, *, single: bool) -> np.ndarray:
         """[N, K] of probabilities [N, C] and what is true, [N, C] bool; `single`: each item has one class."""
-
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        found: np.ndarray = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
-        return found
 
 
 class Brier(ProbabilityMetric):
@@ -110,8 +108,8 @@ class RankMetric(ProbabilityMetric):
 
     def of_arrays(self, probs: np.ndarray, true: np.ndarray, *, single: bool) -> np.ndarray:
         columns = [place for place in range(probs.shape[1]) if 0 < true[:, place].sum() < len(true)]
-        if single and probs.shape[1] == 2:  # the rarer class, as in scikit-learn where that is class 1
-            columns = columns and [int(true.sum(0).argmin())]
+        if single and probs.shape[1] == 2:  # the rarer class, class 1 of two that are as frequent
+            columns = columns and [int(2 * true[:, 1].sum() <= len(true))]
         if not columns:
             return np.full((len(true), 2), [np.nan, 1.0])
         values = [self.pseudo_values(probs[:, place], true[:, place]) for place in columns]
@@ -122,7 +120,7 @@ class RankMetric(ProbabilityMetric):
         """[N] of one class: its score [N], and whether it is the right one [N] bool."""
 
     def signature(self) -> str:
-        return "mean over:classes|two classes:the rarer one"
+        return "mean over:classes|two classes:the rarer one|one column:class 1"
 
 
 class Auroc(RankMetric):
@@ -190,10 +188,14 @@ class AveragePrecision(RankMetric):
 
 def arrays_of(outputs: Any, references: Any) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities [N, C] and what is true, [N, C] bool."""
-    probs, true = np.asarray(outputs, np.float64), np.asarray(references)
+    try:
+        probs, true = np.asarray(outputs, np.float64), np.asarray(references)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise DataError(f"probabilities: expected rows of as many numbers each, got {error}") from None
     if probs.ndim == 1:
         probs = np.stack([1 - probs, probs], 1)
-    if true.ndim == 1 and true.dtype.kind in "iub" and probs.ndim == 2:
+    whole = true.dtype.kind in "iub" or (true.dtype.kind == "f" and (true == np.floor(true)).all())
+    if true.ndim == 1 and whole and probs.ndim == 2:
         true, size = true.astype(int), probs.shape[1]
         if true.min(initial=0) < 0 or true.max(initial=0) >= size:
             raise DataError(

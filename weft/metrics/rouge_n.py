@@ -78,7 +78,7 @@ class Rouge(Metric):
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., 2] to [...]."""
-        return 100 * totals[..., 0] / np.maximum(totals[..., 1], 1)
+        return 100 * super().value(totals)
 
     def signature(self) -> str:
         """The kind of ROUGE and how words are counted."""

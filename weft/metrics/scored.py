@@ -100,6 +100,8 @@ class ScoreWithBaselines(NamedTuple):
     def lines(self) -> list[str]:
         """A readable report: the score, then one line per baseline."""
         digits = self.score.digits
+        if math.isnan(self.value):
+            return [f"  {self.score.name}: not defined for these items, such as a single class or no values"]
         found = [f"  {self.score}"]
         if self.score.low is None and self.statistics is not None:
             found.append(f"    no interval: {self._why_none(self.statistics)}")

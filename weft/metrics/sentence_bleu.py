@@ -53,10 +53,6 @@ class SentenceBleu(WordMetric):
         bleu = np.where(matches[:, 0] > 0, 100 * brevity * np.exp(logs), 0.0)
         return np.stack([bleu, np.ones(len(bleu))], 1)
 
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 2] to [...]."""
-        return totals[..., 0] / np.maximum(totals[..., 1], 1)
-
     def signature(self) -> str:
         """Case, tokenisation and smoothing."""
         case = "lc" if self.lowercase else "mixed"

@@ -120,8 +120,5 @@ class SpanF1(Metric):
             rows.append((2 * len(guessed & known), len(guessed) + len(known)))
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        return totals[..., 0] / np.maximum(totals[..., 1], 1)  # type: ignore[no-any-return]
-
     def signature(self) -> str:
         return "unit:name|counted:conlleval"

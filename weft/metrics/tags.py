@@ -33,9 +33,5 @@ class TagAccuracy(Metric):
             rows.append((right, max(len(wanted), len(given))))
         return np.array(rows, dtype=np.float64)
 
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 2] to [...]."""
-        return totals[..., 0] / np.maximum(totals[..., 1], 1)
-
     def signature(self) -> str:
         return "unit:word|case:mixed"

@@ -56,13 +56,6 @@ class Ter(SacrebleuMetric):
     def note(self, references: Sequence[str]) -> str:
         return "" if self.fitted(references).asian_support else unspaced_note(self.name, references)
 
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """[N, 2]: edits, and words of the reference."""
-        fitted = self.fitted(references)
-        return super(Ter, fitted).statistics(hypotheses, references)
-
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., edits and words] to [...]; a reference without words makes every edit count as 100."""
         edits, words = totals[..., 0], totals[..., 1]

@@ -24,6 +24,7 @@ from weft.native.library import LoadedLibrary as LoadedLibrary
 from weft.native.library import WholeStep as WholeStep
 from weft.native.library import address as address
 from weft.native.library import call as call
+from weft.native.library import dense as dense
 from weft.native.library import int8 as int8
 from weft.native.library import loaded as loaded
 from weft.native.library import narrow as narrow

@@ -200,6 +200,11 @@ def pointer(tensor: Tensor | None) -> int | None:
     return tensor.data_ptr()
 
 
+def dense(tensor: Tensor) -> Tensor:
+    """A tensor whose last axis is contiguous; copied if necessary."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
 def address(function: str, source: str) -> int:
     """The address of a function of a loaded library, for other compiled code that calls it."""
     found = cast(getattr(loaded(source).library, function), c_void_p).value

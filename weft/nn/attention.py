@@ -372,28 +372,16 @@ class MultiHead(nn.Module):
         if self.shared < self.num_heads:
             each = self.num_heads // self.shared
             keys, values = keys.repeat_interleave(each, 1), values.repeat_interleave(each, 1)
-        dropout = self.dropout if self.training else 0.0
-        if edit_active():
-            return self._edited(q, keys, values, mask, order.bias, causal, x.shape)
-        if watching():
-            record(self.name, attention_weights(q, keys, mask, bias=order.bias, causal=causal))
-        y = attention(  # [B, H, W T, K]
-            q, keys, values, mask, bias=order.bias, causal=causal, dropout=dropout
-        )
+        if edit_active():  # by the formula, whose weights can be changed
+            weights = attention_weights(q, keys, mask, bias=order.bias, causal=causal)
+            weights = edited(self.name, weights)
+            record(self.name, weights)
+            y = weights.to(values.dtype) @ values
+        else:
+            if watching():
+                record(self.name, attention_weights(q, keys, mask, bias=order.bias, causal=causal))
+            dropout = self.dropout if self.training else 0.0
+            y = attention(  # [B, H, W T, K]
+                q, keys, values, mask, bias=order.bias, causal=causal, dropout=dropout
+            )
         return self.out(y.transpose(1, 2).reshape(*x.shape[:2], -1))
-
-    def _edited(
-        self,
-        q: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: Tensor | None,
-        bias: Tensor | None,
-        causal: bool,
-        shape: torch.Size,
-    ) -> Tensor:
-        """Attention by the formula, with weights changed by `edited`."""
-        weights = edited(self.name, attention_weights(q, keys, mask, bias=bias, causal=causal))
-        record(self.name, weights)
-        y = weights.to(values.dtype) @ values
-        return self.out(y.transpose(1, 2).reshape(*shape[:2], -1))  # type: ignore[no-any-return]

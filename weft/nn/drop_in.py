@@ -37,7 +37,7 @@ from weft.nn.drop_in_input import (
     state_found,
 )
 from weft.nn.drop_in_torch import DropInModule, left_eager
-from weft.nn.ops import PLAIN_ROWS, dropout, elman, forced, gru, lstm, skips_padding, torch_lstm
+from weft.nn.ops import PLAIN_ROWS, LayerInput, dropout, forced, run_layer, skips_padding, torch_lstm
 from weft.nn.ops import one_step as step_compiled
 from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
@@ -258,7 +258,10 @@ class RNN(DropIn, nn.RNN):
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
         weight_x, weight_h, *biases = weights
-        y, h = elman(x, state[0], weight_x, weight_h, _bias(biases, weight_h), self.nonlinearity, mask)
+        bias = _bias(biases, weight_h)
+        y, h, _ = run_layer(
+            CELLS[self.mode], LayerInput(x, *state, None, weight_x, weight_h, bias, None, mask)
+        )
         return y, (h,)
 
 
@@ -339,8 +342,9 @@ class LSTM(_GatedDropIn, nn.LSTM):
         weight_x, weight_h, *biases = weights
         if self.proj_size:
             return _projected(x, state, weights, mask)
-        y, h, c = lstm(x, state[0], state[1], weight_x, weight_h, _bias(biases, weight_h), mask)
-        return y, (h, c)
+        bias = _bias(biases, weight_h)
+        y, *after = run_layer("lstm", LayerInput(x, *state, weight_x, weight_h, bias, None, mask))
+        return y, tuple(after)
 
 
 class GRU(_GatedDropIn, nn.GRU):
@@ -386,7 +390,7 @@ class GRU(_GatedDropIn, nn.GRU):
             bias, inner = torch.cat([gates, biases[0][2 * size :]]), biases[1][2 * size :]
         else:
             bias, inner = weight_h.new_zeros(3 * size), weight_h.new_zeros(size)
-        y, h = gru(x, state[0], weight_x, weight_h, bias, inner, mask)
+        y, h, _ = run_layer("gru", LayerInput(x, *state, None, weight_x, weight_h, bias, inner, mask))
         return y, (h,)
 
 
@@ -535,9 +539,9 @@ def _trained(
         after: Any = h
     elif module.num_layers == 1:
         w_x, w_h, *biases = weights
-        bias = biases[0] + biases[1] if biases else w_h.new_zeros(len(w_h))
-        y, h, c = lstm(x, states[0][0], states[1][0], w_x, w_h, bias, None)
-        y, after = y.clone(), (h[None], c[None])  # the output may be changed in place
+        given = LayerInput(x, states[0][0], states[1][0], w_x, w_h, _bias(biases, w_h), None, None)
+        y, h, c = run_layer("lstm", given)
+        y, after = y.clone(), (h[None], c[None])  # type: ignore[index]  # the output may be changed in place
     else:
         return None
     return None if nan == "refuse" and _is_nan(h.detach()) else (y, after)

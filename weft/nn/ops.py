@@ -2,9 +2,9 @@
 
 Every operation is a function of tensors with a plain twin in torch that is always right:
 
-- products: `linear`, `Linear`, `depthwise`; steps of a loop that share their weights: `repeating`
-- recurrent layers: `lstm`, `gru`, `elman`, `coupled`, `peephole`; without a matrix: `light`, `recur`,
-  `selective`; with a matrix per head: `Decayed`, `Corrected`, `Replaced`
+- products: `linear`, `Linear`; steps of a loop that share their weights: `repeating`
+- recurrent layers: `run_layer`; without a matrix: `light`, `recur`, `selective`; with a matrix per head:
+  `Decayed`, `Corrected`, `Replaced`
 - attention: `attention`, `attention_weights`; additive: `additive`, `look`
 - losses and outputs: `cross_entropy`, `log_probabilities`, `word2vec`; `dropout`, `Dropout`
 - searches in compiled code: `decoding`, one step of Transformer layers; `Ends` and what is between them, many
@@ -20,15 +20,12 @@ from weft.nn.kernels.attention import attention as attention
 from weft.nn.kernels.attention import attention_weights as attention_weights
 from weft.nn.kernels.cells.compiled import PLAIN_ROWS as PLAIN_ROWS
 from weft.nn.kernels.cells.compiled import one_step as one_step
+from weft.nn.kernels.cells.form import ELMAN_CELLS as ELMAN_CELLS
+from weft.nn.kernels.cells.form import FORMS as FORMS
 from weft.nn.kernels.cells.form import Gates as Gates
+from weft.nn.kernels.cells.form import LayerInput as LayerInput
 from weft.nn.kernels.cells.form import Norms as Norms
-from weft.nn.kernels.cells.form import Recurrence as Recurrence
-from weft.nn.kernels.cells.layer import coupled as coupled
-from weft.nn.kernels.cells.layer import elman as elman
-from weft.nn.kernels.cells.layer import gru as gru
-from weft.nn.kernels.cells.layer import lstm as lstm
-from weft.nn.kernels.cells.layer import peephole as peephole
-from weft.nn.kernels.cells.layer import skips_padding as skips_padding
+from weft.nn.kernels.cells.layer import run_layer as run_layer
 from weft.nn.kernels.cells.layer import triton_asked as triton_asked
 from weft.nn.kernels.cells.layer import triton_layer as triton_layer
 from weft.nn.kernels.cells.operations import HOLD as HOLD
@@ -36,12 +33,12 @@ from weft.nn.kernels.cells.operations import hold_last as hold_last
 from weft.nn.kernels.cells.operations import shown_last as shown_last
 from weft.nn.kernels.cells.operations import torch_lstm as torch_lstm
 from weft.nn.kernels.choice import forced as forced
+from weft.nn.kernels.choice import skips_padding as skips_padding
 from weft.nn.kernels.cross_entropy import IGNORED as IGNORED
 from weft.nn.kernels.cross_entropy import cross_entropy as cross_entropy
 from weft.nn.kernels.decoding import log_probabilities as log_probabilities
 from weft.nn.kernels.decoding import multiply_as as multiply_as
 from weft.nn.kernels.decoding import use_int8 as use_int8
-from weft.nn.kernels.depthwise import depthwise as depthwise
 from weft.nn.kernels.dropout import Dropout as Dropout
 from weft.nn.kernels.dropout import dropout as dropout
 from weft.nn.kernels.exported import stepped as stepped

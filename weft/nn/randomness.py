@@ -6,13 +6,15 @@ computed in parts, each part draws the numbers of the whole batch and takes its 
 Read next: nn/kernels/dropout.py, train/update.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from weft.probe import within
 
 
 class Rows(NamedTuple):
@@ -32,14 +34,9 @@ _rows: ContextVar[Rows | None] = ContextVar("weft_rows", default=None)
 _generator: ContextVar[torch.Generator | None] = ContextVar("weft_generator", default=None)
 
 
-@contextmanager
-def drawing(generator: torch.Generator | None) -> Iterator[None]:
+def drawing(generator: torch.Generator | None) -> AbstractContextManager[None]:
     """Draw from a CPU generator in the block, in this thread."""
-    token = _generator.set(generator)
-    try:
-        yield
-    finally:
-        _generator.reset(token)
+    return within(_generator, generator)
 
 
 def open_generator() -> torch.Generator | None:
@@ -47,14 +44,9 @@ def open_generator() -> torch.Generator | None:
     return _generator.get()
 
 
-@contextmanager
-def part_of_batch(rows: Rows | None) -> Iterator[None]:
+def part_of_batch(rows: Rows | None) -> AbstractContextManager[None]:
     """Let `for_rows` in the block, in this thread, draw the numbers of the whole batch."""
-    token = _rows.set(None if rows is None or rows.whole else rows)
-    try:
-        yield
-    finally:
-        _rows.reset(token)
+    return within(_rows, None if rows is None or rows.whole else rows)
 
 
 def open_rows() -> Rows | None:

@@ -15,19 +15,14 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from weft.nn.randomness import Rows, drawing, open_generator, open_rows, part_of_batch
-from weft.probe import watching
+from weft.probe import watching, within
 
 _wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
 
 
-@contextmanager
-def recomputing(wanted: bool = True) -> Iterator[None]:
+def recomputing(wanted: bool = True) -> AbstractContextManager[None]:
     """Let layers in the block keep only their inputs; False keeps all activations."""
-    token = _wanted.set(wanted)
-    try:
-        yield
-    finally:
-        _wanted.reset(token)
+    return within(_wanted, wanted)
 
 
 def recomputes() -> bool:

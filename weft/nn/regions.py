@@ -7,8 +7,8 @@ their names, and shapes are dynamic.
 Read next: transformer.py, which has regions; train/compiling.py, which uses them.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.probe import edit_active, watching
+from weft.probe import edit_active, watching, within
 
 _plain: ContextVar[bool] = ContextVar("weft_plain", default=False)
 
@@ -61,11 +61,6 @@ def compile_regions(model: nn.Module) -> int:
     return len(modules)
 
 
-@contextmanager
-def plainly() -> Iterator[None]:
+def plainly() -> AbstractContextManager[None]:
     """Run the original methods in the block, for hooks into their modules."""
-    token = _plain.set(True)
-    try:
-        yield
-    finally:
-        _plain.reset(token)
+    return within(_plain, True)

@@ -39,6 +39,7 @@ class Score(Explained, nn.Module, ABC):
 
     checks: ClassVar[Mapping[str, str]] = {"forward": "check_inputs", "prepare": "check_keys"}
     returns: ClassVar[Mapping[str, str | type]] = {"forward": "tensor", "prepare": "tensor"}
+    same_sizes: ClassVar[str] = ""  # the name in recipes of a score that needs a query of the key's size
     _prepared = False  # whether `prepare` ran, in classes that have one of their own
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -50,6 +51,11 @@ class Score(Explained, nn.Module, ABC):
 
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
+        if self.same_sizes and query_size != key_size:
+            raise ShapeError(
+                f"score {self.same_sizes}: the query has {query_size} features, the key {key_size}; make "
+                f"them equal, set key_size: {query_size}, or use bilinear or additive"
+            )
         self.query_size = query_size
         self.key_size = key_size
 
@@ -115,9 +121,7 @@ class Dot(Score):
         [[[2.0, 0.0, 1.0]]]
     """
 
-    def __init__(self, query_size: int, key_size: int) -> None:
-        super().__init__(query_size, key_size)
-        need_equal("dot", query_size, key_size)
+    same_sizes = "dot"
 
     def comparison(self) -> Comparison:
         return Comparison()
@@ -125,15 +129,6 @@ class Dot(Score):
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""
         return query @ keys.transpose(-1, -2)
-
-
-def need_equal(name: str, query_size: int, key_size: int) -> None:
-    """Check that query and key have the same size."""
-    if query_size != key_size:
-        raise ShapeError(
-            f"score {name}: the query has {query_size} features, the key {key_size}; make them equal, "
-            f"set key_size: {query_size}, or use bilinear or additive"
-        )
 
 
 class ScaledScore(Score):
@@ -150,9 +145,7 @@ class ScaledScore(Score):
         [[[2.0, 2.0, 2.0]]]
     """
 
-    def __init__(self, query_size: int, key_size: int) -> None:
-        super().__init__(query_size, key_size)
-        need_equal("scaled", query_size, key_size)
+    same_sizes = "scaled"
 
     def comparison(self) -> Comparison:
         return Comparison(1 / math.sqrt(self.key_size))
@@ -244,9 +237,10 @@ class Cosine(Score):
         [[1.0, 0.0]]
     """
 
+    same_sizes = "cosine"
+
     def __init__(self, query_size: int, key_size: int, *, scale: float = 1.0) -> None:
         super().__init__(query_size, key_size)
-        need_equal("cosine", query_size, key_size)
         self.scale = scale
 
     def prepare(self, keys: Tensor) -> Tensor:

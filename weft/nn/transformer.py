@@ -277,44 +277,19 @@ class TransformerBlock(Residual):
 
 
 def blocks_of(
-    size: int,
-    num_layers: int,
-    num_heads: int,
-    inner: int | None,
-    *,
-    memory_size: int | None = None,
-    norm: Norm,
-    norm_kind: NormKind,
-    norm_epsilon: float,
-    activation: Activation,
-    bias: bool,
-    dropout: float,
-    attention_dropout: float,
-    heads: Heads,
+    size: int, num_layers: int, num_heads: int, inner: int | None, **settings: Any
 ) -> tuple[nn.ModuleList, nn.Module]:
     """The blocks of an encoder or a decoder, and the final norm, which is the identity for post-norm.
 
-    The arguments are those of TransformerEncoder, and memory_size of TransformerBlock.
+    The settings are those of TransformerBlock.
     """
     blocks = nn.ModuleList(
-        TransformerBlock(
-            size,
-            num_heads,
-            inner or 4 * size,
-            memory_size=memory_size,
-            norm=norm,
-            norm_kind=norm_kind,
-            norm_epsilon=norm_epsilon,
-            activation=activation,
-            bias=bias,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-            heads=heads,
-        )
-        for _ in range(num_layers)
+        TransformerBlock(size, num_heads, inner or 4 * size, **settings) for _ in range(num_layers)
     )
-    last = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if norm != "after" else nn.Identity()
-    return blocks, last
+    if settings["norm"] == "after":
+        return blocks, nn.Identity()
+    kind, epsilon, bias = (settings[name] for name in ("norm_kind", "norm_epsilon", "bias"))
+    return blocks, norm_of(size, kind, epsilon=epsilon, bias=bias)
 
 
 def form_of(blocks: nn.ModuleList, num_heads: int) -> decoding.Form:

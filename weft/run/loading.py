@@ -9,7 +9,7 @@ from torch import nn
 
 from weft.config import Table, built, named, read_recipe
 from weft.config.plugins import check_plugins
-from weft.errors import CheckpointError, ConfigError, given_path
+from weft.errors import CheckpointError, ConfigError, MissingSplitError, given_path
 from weft.nn import devices
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, locks, run_format, weights
@@ -47,14 +47,13 @@ class LoadedRun(NamedTuple):
             )
         try:
             return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
-        except ConfigError as error:
-            without, advice, _ = str(error).partition(", or score the validation")
-            if not (advice and self.pipeline.refit):
+        except MissingSplitError as error:
+            if not self.pipeline.refit:
                 raise
             before = (
                 f"weft show {self.path} prints the score of the model that had not seen the validation part"
             )
-            raise ConfigError(f"{without}; {before}") from None
+            raise ConfigError(f"{error.lack}; {before}") from None
 
 
 class Runs(NamedTuple):

@@ -103,7 +103,7 @@ class _Search:
         board = self.chooser.board()
         state = state if beam else fan(state, asked.width)
         token = board.token.flatten()
-        self.step = self.programs.step(self.model, self.step, token, state)
+        self.programs.check_weights(self.model)
         logp, state = checked_step(self.step, token, state, asked.eos, asked.banned)
         if self.rules:
             self.written = token.new_zeros(len(token), 0)

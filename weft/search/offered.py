@@ -38,6 +38,10 @@ the best W; all, so that only rules 1 and 3 end it."""
 Normalisation = Literal["length", "gnmt"]
 Mean = Literal["probability", "log"]
 
+TOKENS = 2**18
+"""Maximum of sources * hypotheses per source * maximum tokens per hypothesis in one batch: a recipe may be
+untrusted, and `max_extra: 100000000` must neither exhaust the memory nor run for days."""
+
 PROGRAMS = ("onnx", "web", "ctranslate2", "argos", "huggingface")
 """Programs for which `weft export` writes a model that writes texts, by the name of `--to`."""
 
@@ -238,6 +242,14 @@ class SearchSettings(Narrowing):
     def width(self) -> int:
         """Hypotheses of each source."""
         return {"beam": self.beam, "greedy": 1}.get(self.search, self.mbr or self.nbest)
+
+    def most_tokens(self, width: int = 0) -> int:
+        """Maximum tokens of a hypothesis, of as many hypotheses per source as this, or as the search has."""
+        return max(1, TOKENS // (width or self.width()))
+
+    def most_rows(self, longest: int, width: int = 0) -> int:
+        """Maximum number of sources in one batch, with hypotheses of at most so many tokens."""
+        return max(1, TOKENS // ((width or self.width()) * longest))
 
     def needs_beam(self, one: Offer) -> bool:
         """Whether only a beam search can do a setting, and only one such setting."""

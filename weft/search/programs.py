@@ -7,7 +7,6 @@ tensors of a graph live as long as it does; random numbers are drawn outside; we
 programs. Read next: captured.py, the search.
 """
 
-import copy
 import threading
 import warnings
 from collections import OrderedDict
@@ -18,8 +17,6 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from weft.search import filters
 from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
@@ -288,32 +285,22 @@ class Programs:
         self.lock = threading.RLock()
         self._kept: OrderedDict[Any, Program | None] = OrderedDict()
         self._weights: tuple[int, ...] = ()
-        self._narrow: Any = None
         self._pool: Any = None
 
-    def step(self, model: Any, step: Step, token: Tensor, state: State) -> Step:
-        """The step to take: under autocast, that of a copy of the model with weights cast once."""
+    def check_weights(self, model: Any) -> None:
+        """Forget all programs if the weights of the model have moved: graphs read their memory."""
         module = model if isinstance(model, nn.Module) else getattr(model, "model", None)
-        weights = [] if module is None else list(module.parameters())
-        places = tuple(weight.data_ptr() for weight in weights)
-        if places != self._weights:  # graphs read memory that is no longer theirs
+        places = () if module is None else tuple(weight.data_ptr() for weight in module.parameters())
+        if places != self._weights:
             self._kept.clear()
-            self._weights, self._narrow = places, None
-        kind = weights[0].device.type if weights else "cpu"
-        if module is not model or not weights or not torch.is_autocast_enabled(kind):
-            return step
-        if self._narrow is None:
-            self._narrow = narrowed(model, torch.get_autocast_dtype(kind), token, state)
-        else:
-            _cast_again(model, self._narrow)
-        return self._narrow.step  # type: ignore[no-any-return]
+            self._weights = places
 
     def open(
         self, step: Step, chooser: Chooser, state: State, board: Board, constants: Constants, time: int
     ) -> Program | None:
         """The program for tensors of these shapes, with them; None if the step changes the shapes."""
         kind = board.done.device.type
-        mode = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind), self._narrow is None
+        mode = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
         key = (chooser.key, mode, signature(state), signature(board), signature(constants))
         found = self._kept.get(key)
         if key not in self._kept:
@@ -367,81 +354,6 @@ def programs_of(model: Any) -> Programs:
 def signature(tree: State) -> tuple[tuple[torch.Size, torch.dtype], ...]:
     """The shape and dtype of every tensor of a tree."""
     return tuple((leaf.shape, leaf.dtype) for leaf in leaves(tree))
-
-
-def narrowed(model: Any, dtype: torch.dtype, token: Tensor, state: State) -> Any:
-    """A copy of a model whose weights have this dtype where a step does nothing but cast them.
-
-    Everything else is shared with the model. Autocast would cast the weights in every step; the products are
-    the same. A tied output layer gets a matrix of its own, since the embedding reads the table as it is.
-    """
-    shared = [*model.parameters(), *model.buffers(), getattr(model, "between_steps", None)]
-    with torch.inference_mode(False), torch.no_grad():  # a later search casts again, whatever its mode
-        twin = copy.deepcopy(model, {id(one): one for one in shared})
-        slots = [(*slot, nn.Parameter(slot[2].detach(), requires_grad=False)) for slot in _slots(twin)]
-        for layer, name, _, own in slots:
-            layer._parameters[name] = own
-        with _WeightUses(dtype, [own for *_, own in slots]) as uses, _without_cache(token.device.type):
-            twin.step(token, state)
-        for layer, name, weight, own in slots:
-            if uses.only_cast(own):
-                weight = nn.Parameter(weight.detach().to(dtype), requires_grad=False)
-            layer._parameters[name] = weight
-    return twin
-
-
-class _WeightUses(TorchDispatchMode):
-    """Notes which weights, or parts of them, operations cast to a dtype, and which they use otherwise."""
-
-    def __init__(self, dtype: torch.dtype, weights: list[nn.Parameter]) -> None:
-        super().__init__()
-        self._dtype = dtype
-        self._weights = {
-            id(one): id(one) for one in weights
-        }  # of tensors: the weight that they are a view of
-        self._views: list[Any] = []  # whose ids must not be used again
-        self._cast: set[int] = set()
-        self._used: set[int] = set()
-
-    def only_cast(self, weight: nn.Parameter) -> bool:
-        """Whether a weight was cast and not used otherwise."""
-        return id(weight) in self._cast - self._used
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        given = {self._weights[id(leaf)] for leaf in tree_leaves((args, kwargs)) if id(leaf) in self._weights}
-        found = func(*args, **kwargs)
-        if func.is_view and given:
-            self._views += tree_leaves(found)
-            self._weights |= {id(view): weight for view in tree_leaves(found) for weight in given}
-        elif func is torch.ops.aten._to_copy.default and kwargs.get("dtype") == self._dtype:
-            self._cast |= given
-        else:
-            self._used |= given
-        return found
-
-
-def _slots(model: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter]]:
-    """Where a model's float32 weights are: module, name and weight; a tied one has several places."""
-    return [
-        (layer, name, weight)
-        for layer in model.modules()
-        for name, weight in layer._parameters.items()
-        if weight is not None and weight.dtype == torch.float32
-    ]
-
-
-def _cast_again(model: Any, twin: Any) -> None:
-    """Cast a model's weights into its narrowed copy; in every search, as a replayed update counts nowhere."""
-    mine: list[Tensor] = []
-    theirs: list[Tensor] = []
-    for layer, own in zip(twin.modules(), model.modules(), strict=True):
-        for name, weight in layer._parameters.items():
-            if weight is not None and weight.dtype != own._parameters[name].dtype:
-                mine.append(weight)
-                theirs.append(own._parameters[name].detach())
-    if mine:
-        torch._foreach_copy_(mine, theirs)
 
 
 def _without_cache(kind: str) -> AbstractContextManager[object]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.offered import Narrowing
+from weft.search.offered import Decoding, Narrowing
 from weft.search.step import Step
 from weft.tree import State
 
@@ -58,50 +58,6 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
 
 @dataclass(frozen=True)
 class Prefix:
-    """The rule of `prefix`."""
-
-    tokens: Sequence[int]
-    free: int
-
-    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        time = written.shape[1]
-        if time >= len(self.tokens):
-            return logp
-        only = torch.full_like(logp, -INFINITY)
-        only[:, self.tokens[time]] = 0 if time < self.free else logp[:, self.tokens[time]]
-        return only
-
-
-@dataclass(frozen=True)
-class LeastLength:
-    """The rule of `least_length`."""
-
-    tokens: int
-    eos: int
-
-    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        if written.shape[1] >= self.tokens:
-            return logp
-        return logp.index_fill(1, torch.tensor([self.eos], device=logp.device), -INFINITY)
-
-
-@dataclass(frozen=True)
-class NoRepeat:
-    """The rule of `no_repeat`."""
-
-    size: int
-
-    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
-        if written.shape[1] < self.size:
-            return logp
-        grams = written.unfold(1, self.size, 1)  # [N, t - n + 1, n]
-        last = written[:, written.shape[1] - self.size + 1 :]  # the last n - 1 tokens
-        again = (grams[..., :-1] == last[:, None]).all(2)
-        lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
-        return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")
-
-
-def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
     """The hypothesis begins with these tokens; their log-probabilities count like all others.
 
     Args:
@@ -114,10 +70,21 @@ def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
         >>> rule(torch.zeros(1, 3), torch.tensor([[2]])).tolist()  # [N, V], tokens so far [N, t]
         [[0.0, -inf, -inf]]
     """
-    return Prefix(tokens, free)
+
+    tokens: Sequence[int]
+    free: int = 0
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        time = written.shape[1]
+        if time >= len(self.tokens):
+            return logp
+        only = torch.full_like(logp, -INFINITY)
+        only[:, self.tokens[time]] = 0 if time < self.free else logp[:, self.tokens[time]]
+        return only
 
 
-def least_length(tokens: int, eos: int) -> Rule:
+@dataclass(frozen=True)
+class LeastLength:
     """At least this many tokens before eos.
 
     Raises:
@@ -129,13 +96,22 @@ def least_length(tokens: int, eos: int) -> Rule:
         >>> rule(torch.zeros(1, 3), torch.tensor([[2]])).tolist()  # [N, V], tokens so far [N, t]
         [[0.0, -inf, 0.0]]
     """
-    if tokens < 0:
-        raise ConfigError(f"min_length: expected 0 or more tokens, got {tokens}")
 
-    return LeastLength(tokens, eos)
+    tokens: int
+    eos: int
+
+    def __post_init__(self) -> None:
+        if self.tokens < 0:
+            raise ConfigError(f"min_length: expected 0 or more tokens, got {self.tokens}")
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        if written.shape[1] >= self.tokens:
+            return logp
+        return logp.index_fill(1, torch.tensor([self.eos], device=logp.device), -INFINITY)
 
 
-def no_repeat(size: int) -> Rule:
+@dataclass(frozen=True)
+class NoRepeat:
     """No n-gram occurs twice in a hypothesis (n-gram blocking, Paulus et al. 2018, section 2.5).
 
     Args:
@@ -150,10 +126,34 @@ def no_repeat(size: int) -> Rule:
         >>> rule(torch.zeros(1, 3), torch.tensor([[2, 0]])).tolist()  # [N, V], tokens so far [N, t]
         [[-inf, 0.0, -inf]]
     """
-    if size < 1:
-        raise ConfigError(f"no_repeat_ngram: expected at least 1, got {size}")
 
-    return NoRepeat(size)
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"no_repeat_ngram: expected at least 1, got {self.size}")
+
+    def __call__(self, logp: Tensor, written: Tensor) -> Tensor:
+        if written.shape[1] < self.size:
+            return logp
+        grams = written.unfold(1, self.size, 1)  # [N, t - n + 1, n]
+        last = written[:, written.shape[1] - self.size + 1 :]  # the last n - 1 tokens
+        again = (grams[..., :-1] == last[:, None]).all(2)
+        lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
+        return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")
+
+
+prefix, least_length, no_repeat = Prefix, LeastLength, NoRepeat
+
+
+def decoding_rules(how: Decoding, eos: int, begin: Sequence[int] = (), *, free: int = 0) -> list[Rule]:
+    """The rules that these settings ask for, after the tokens that a text begins with."""
+    found: list[Rule] = [Prefix(begin, free)] if begin else []
+    if how.min_length:
+        found.append(LeastLength(how.min_length, eos))
+    if how.no_repeat_ngram:
+        found.append(NoRepeat(how.no_repeat_ngram))
+    return found
 
 
 class SamplingRule(NamedTuple):

@@ -5,18 +5,16 @@ kept. `replay` runs the search again from the record, in plain Python without te
 model: the plain twin that the fast search must equal. Read next: beam.py.
 """
 
-import json
 from collections import defaultdict
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, Candidates
 from weft.search.hypotheses import norm
 from weft.search.offered import Normalisation
-from weft.store import jsonfile
 
 FATES = ("pruned", "kept", "finished", "stopped", "cut")
 """pruned: its rank was too low. kept: continued. finished: chose eos. stopped: kept, but its source was
@@ -40,34 +38,16 @@ class Candidate(NamedTuple):
     fate: str
 
 
-class _Columns(jsonfile.Schema):
-    source: list[jsonfile.Count]
-    time: list[jsonfile.Count]
-    parent: list[jsonfile.Count]
-    token: list[jsonfile.Count]
-    rank: list[jsonfile.Count]
-    logp: list[jsonfile.Real]
-    cumulative: list[jsonfile.Real]
-    score: list[jsonfile.Real]
-    slot: list[Annotated[int, jsonfile.Meta(ge=-1)]]
-    fate: list[str]
-
-
-class TracedSettings(jsonfile.Schema):
+class TracedSettings(NamedTuple):
     """The settings that a replay needs."""
 
-    eos: jsonfile.Count
-    width: jsonfile.Positive
-    nbest: jsonfile.Positive
-    length_penalty: jsonfile.Real
+    eos: int
+    width: int
+    nbest: int
+    length_penalty: float
     normalisation: Normalisation
-    enough: jsonfile.Count  # number of finished hypotheses after which a source may be done
-    limits: list[Annotated[int, jsonfile.Meta(ge=0, le=1_000_000)]]  # max_length of each source
-
-
-class _Saved(jsonfile.Schema):
-    settings: TracedSettings
-    candidates: _Columns
+    enough: int  # number of finished hypotheses after which a source may be done
+    limits: list[int]  # max_length of each source
 
 
 class ReplayedHypothesis(NamedTuple):
@@ -174,34 +154,6 @@ class Trace:
         return [
             _replay_source(steps[source], limit, settings) for source, limit in enumerate(settings.limits)
         ]
-
-    def to_json(self) -> str:
-        """Settings and candidates as JSON; numbers are stored exactly."""
-        settings = self._begun()
-        columns = {
-            name: [candidate[place] for candidate in self.candidates]
-            for place, name in enumerate(Candidate._fields)
-        }
-        return json.dumps({"settings": jsonfile.plain(settings), "candidates": columns}, allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Trace":
-        """The trace that `to_json` wrote.
-
-        Raises:
-            DataError: not such a trace.
-        """
-        trace = cls()
-        try:
-            saved = jsonfile.decode(text, _Saved)
-            trace.settings = saved.settings
-            columns = [getattr(saved.candidates, name) for name in Candidate._fields]
-            trace._candidates = [Candidate(*row) for row in zip(*columns, strict=True)]
-        except ValueError as error:
-            raise DataError(
-                f"search trace: not what Trace.to_json writes ({error}); write it again"
-            ) from error
-        return trace
 
     def _begun(self) -> TracedSettings:
         if self.settings is None:

@@ -26,7 +26,7 @@ from weft.errors import DataError
 from weft.serve.forms import Json, Upload, client_of, fields, typed, while_there
 from weft.serve.limits import Refusal
 from weft.serve.schemas import TranslatedFile, TranslateFile
-from weft.serve.translation import AUTO, TranslationHandlers, notes_on
+from weft.serve.translation import AUTO, TranslationHandlers, known_domain, notes_on
 from weft.text.segments import WrittenSentence
 from weft.wording import kind_of
 
@@ -154,12 +154,13 @@ class Documents:
             named, text = await self._open(owner, document_language, data, name, bounds, characters)
             asked = named or self.translation.likeliest(text)
         run, source, target = self.translation.direction(asked, given.target)
-        languages = (source, target)
+        languages, domain = (source, target), given.domain
+        known_domain(run, domain)
         sentences = await self._open(owner, document_sentences, data, name, *languages, bounds)
         found: list[WrittenSentence] = []
         for at in range(0, len(sentences), self.limits.batch_rows):
             part = sentences[at : at + self.limits.batch_rows]
-            found += [best[0] for best in await self.translation.found(request, run, target, part, 0)]
+            found += [best[0] for best in await self.translation.found(request, run, target, part, 0, domain)]
         written = await self._open(owner, translated_document, data, name, *languages, found, bounds)
         translated = f"{PurePath(name).stem}.{target}{PurePath(name).suffix}"
         kept = await asyncio.to_thread(self.shelf.put, translated, written, owner)

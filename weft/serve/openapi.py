@@ -165,6 +165,9 @@ def _narrow(components: dict[str, Any], runs: Mapping[str, ServedRun], items: in
         file = components["TranslateFile"]["properties"]
         file["source"]["enum"] = ["auto", *sorted({source for source, _ in directions})]
         file["target"]["enum"] = sorted({target for _, target in directions})
+    known = {domain for run in ready if run.rewriter is not None for domain in run.rewriter.domains}
+    for form in (components["Translate"], components["TranslateFile"]):
+        form["properties"]["domain"]["enum"] = ["", *sorted(known)]
     _watched(components["Watch"], ready)
     _inspected(components["InspectFile"], ready)
     _completed(components["Complete"], [run for run in ready if run.continues], items)

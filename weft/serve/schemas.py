@@ -118,6 +118,9 @@ class Detect(Fields):
     api_key: ApiKey = None
 
 
+Domain = Annotated[str, Field(title="the name of a domain", description="One of the recipe's data.domains.")]
+
+
 class Translate(Fields):
     """Texts to translate."""
 
@@ -126,6 +129,7 @@ class Translate(Fields):
     source: Annotated[Code, Field(description="A language code, or auto.")] = "auto"
     format: Annotated[Literal["text", "html", ""] | None, Field(title="text or html")] = "text"
     alternatives: Annotated[int, Field(ge=0, le=BEAM - 1)] = 0
+    domain: Domain = ""
     api_key: ApiKey = None
 
 
@@ -147,6 +151,7 @@ class TranslateFile(Fields):
     ]
     source: Code
     target: Code
+    domain: Domain = ""
 
 
 class Streaming(Fields):

@@ -21,7 +21,7 @@ from fastapi import Depends, Request, Response
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.models import Generator
 from weft.serve.batcher import BatchJob, Stopped, Work
 from weft.serve.forms import Json, answered, fields_of, is_form
@@ -31,6 +31,7 @@ from weft.serve.served import Backend, ServedRun, stoppable
 from weft.tasks.predictor import Remarks
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
+from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.translator import BestTexts, Translator
 from weft.text.language_names import NAMES
 from weft.text.segments import Sentence, WrittenSentence
@@ -114,8 +115,9 @@ class TranslationHandlers:
         detected = self.detected(" ".join(texts)) if given.source.lower() == AUTO else []
         asked = detected[0]["language"] if detected else given.source
         run, source, target = self.direction(asked, given.target)
+        known_domain(run, given.domain)
         documents, plan = await asyncio.to_thread(_planned, texts, given.format == "html", source, target)
-        found = await self.found(request, run, target, plan.sentences, more)
+        found = await self.found(request, run, target, plan.sentences, more, given.domain)
         ranks = [await asyncio.to_thread(_joined, documents, plan, found, rank) for rank in range(more + 1)]
         best, others = ranks[0], [list(one) for one in zip(*ranks[1:], strict=True)]
         listed = isinstance(given.q, list)
@@ -129,7 +131,13 @@ class TranslationHandlers:
         return Json(answer)
 
     async def found(
-        self, request: Request, run: ServedRun, target: str, sentences: list[Sentence], more: int
+        self,
+        request: Request,
+        run: ServedRun,
+        target: str,
+        sentences: list[Sentence],
+        more: int,
+        domain: str,
     ) -> list[list[WrittenSentence]]:
         """The translation of each sentence and at most `more` alternatives, best first."""
         limits = self.limits
@@ -138,6 +146,8 @@ class TranslationHandlers:
         decoding = run.rewriter.decoding
         if more:
             decoding = decoding.with_settings({"nbest": more + 1})
+        if domain:
+            decoding = replace(decoding, domain=domain)
         decoding = replace(decoding, batch_rows=limits.batch_rows)
         work = translating(run, target, decoding)
         check = partial(limits.check_tokens, run.rewriter.source.encode, [one.text for one in sentences], "q")
@@ -178,6 +188,15 @@ class TranslationHandlers:
 
     def _directions(self) -> list[tuple[ServedRun, str, str]]:
         return [(run, *pair) for run in self.runs.values() for pair in run.directions()]
+
+
+def known_domain(run: ServedRun, domain: str) -> None:
+    """Refuse a domain that a run does not know."""
+    assert run.rewriter is not None
+    try:
+        check_domain(domain, run.rewriter.domains)
+    except ConfigError as error:
+        raise Refusal(400, str(error)) from None
 
 
 def translator(

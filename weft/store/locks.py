@@ -60,6 +60,10 @@ def check_idle(run: Path) -> None:
         os.close(handle)
 
 
+class LockedError(CheckpointError):
+    """Another process holds a lock."""
+
+
 @contextmanager
 def lock(run: Path, doing: str = "training this run", option: str = "--run") -> Iterator[None]:
     """Lock a directory for this process; the lock ends with the process, even if it is killed."""
@@ -79,7 +83,7 @@ def lock(run: Path, doing: str = "training this run", option: str = "--run") -> 
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CheckpointError(
+            raise LockedError(
                 f"{run}: another process is {doing}; wait for it, stop it, or choose another {option}"
             ) from None
         except OSError:

@@ -24,6 +24,7 @@ class Rewrites(Protocol):
 
     source: "Vocabulary"  # of the source
     decoding: "Decoding"  # the recipe's search settings
+    domains: Sequence[str]  # of its training files
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """(source, target) languages of each direction; empty if the task does not translate languages."""

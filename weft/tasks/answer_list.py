@@ -39,18 +39,11 @@ class AnswerList(Sequence[T], Generic[T]):
         index: of the inputs, where they are of pandas.
 
     Example:
-        >>> from weft.tasks.predictor import Answer
-        >>> class Length(Answer):
-        ...     def __init__(self, size):
-        ...         self.size = size
-        ...     def text(self):
-        ...         return f"{self.size} letters"
-        ...     def json(self):
-        ...         return {"letters": self.size}
-        >>> found = AnswerList(iter([Length(3), None, Length(5)]), lambda one: one.size)
+        >>> from weft.tasks.predictor import PlainAnswer
+        >>> found = AnswerList(iter([PlainAnswer(3), None, PlainAnswer(5)]), lambda one: one.json())
         >>> len(found), found[0], next(found), list(found)
         (3, 3, 3, [3, None, 5])
-        >>> found.to_frame().letters.tolist()
+        >>> found.to_frame().answer.tolist()
         [3.0, nan, 5.0]
     """
 
@@ -168,6 +161,8 @@ def rows_of(given: Any, columns: Sequence[str]) -> Any:
     if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):
         return given
     names = list(given.columns)
+    if not names and not len(given):
+        return []
     if len(names) == 1 and (not columns or not isinstance(names[0], str)):
         columns = names
     wrong = [name for name in columns if names.count(name) != 1]

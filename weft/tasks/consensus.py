@@ -13,12 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.metrics.chrf import Chrf
-from weft.search.offered import SearchSettings
-
-
-def chosen(texts: Sequence[str], how: SearchSettings) -> Sequence[int]:
-    """The places of the texts of a search that are answers, best first."""
-    return least_risk(texts, how.nbest) if how.mbr else range(len(texts))
 
 
 def least_risk(texts: Sequence[str], count: int = 1) -> list[int]:

@@ -65,16 +65,10 @@ class Evaluation(ABC):
         again: number of inputs that occurred in training; 0 if that was not looked for.
 
     Example:
-        >>> from dataclasses import dataclass
         >>> from weft.metrics.accuracy import Accuracy
         >>> from weft.metrics.scored import scored
-        >>> @dataclass(frozen=True)
-        ... class Report(Evaluation):
-        ...     title: str
-        ...     outputs: list[str]
-        ...     scores: list[ScoreWithBaselines]
         >>> score = scored(Accuracy(), ["a", "b"], ["a", "b"], baselines={"always a": ["a", "a"]})
-        >>> Report("test, 2 lines", ["a", "b"], [score]).text().split("\n")[0]
+        >>> PlainEvaluation("test, 2 lines", ["a", "b"], [score]).text().split("\n")[0]
         'test, 2 lines'
     """
 
@@ -189,9 +183,9 @@ class Evaluation(ABC):
             raise ConfigError(
                 f"--plot: expected an evaluation with a picture, got {self.title}; leave it out"
             )
-        from weft.figures.intervals import intervals
+        from weft.figures.comparison import run_figure
 
-        return intervals(self.scores, title=f"{name}: {self.title}")
+        return run_figure(self.scores, title=f"{name}: {self.title}")
 
 
 @dataclass(frozen=True)

@@ -168,6 +168,7 @@ class Init(ABC):
         several: whether the training data may be several files; `train` is a list of them then.
         trial: the models that are tried first; None for a task with one.
         reads: what a table of Python holds: examples in columns, or texts in one; no table has sentences.
+        lists_files: whether such a table names files; those of the working folder are found.
     """
 
     about: ClassVar[str]
@@ -179,6 +180,7 @@ class Init(ABC):
     several: ClassVar[bool] = False
     trial: ClassVar[Trial | None] = None
     reads: ClassVar[Literal["table", "texts", "sentences"]] = "table"
+    lists_files: ClassVar[bool] = False
 
     def __init__(self, task: str = "") -> None:
         self.folder = type(self).__module__.split(".")[-2]

@@ -32,7 +32,7 @@ from typing import (
 
 import torch
 
-from weft.data.frames import given_as_file
+from weft.data.frames import given_as_file, located
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, ShapeError, caution, library
@@ -217,21 +217,15 @@ class Predictor(ABC, Generic[In]):
         piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
         columns: of a table, which have the inputs; none if every line of a file is one.
         beside: further columns of its training tables, such as the classes, by which a table is known.
+        file_columns: of its training tables, if the first names a file.
         origin: the run and its task, for `repr`; set by `weft.load`.
 
     Example:
-        >>> class TextLength(Answer):
-        ...     def __init__(self, size):
-        ...         self.size = size
-        ...     def text(self):
-        ...         return f"{self.size} letters"
-        ...     def json(self):
-        ...         return self.size
         >>> class LengthOfTexts(Predictor[str]):
         ...     def parse(self, raw, place):
         ...         return str(raw)
         ...     def answers(self, inputs):
-        ...         return (TextLength(len(text)) for text in inputs)
+        ...         return (PlainAnswer(len(text)) for text in inputs)
         >>> LengthOfTexts().predict("a cat")  # the JSON of the answer
         5
     """
@@ -248,6 +242,7 @@ class Predictor(ABC, Generic[In]):
     """What becomes of characters that the vocabulary lacks, for a message."""
     columns: Sequence[str] = ()
     beside: Sequence[str] = ()
+    file_columns: ClassVar[Sequence[str]] = ()
     origin: str = ""
     _random: torch.Generator | None = None
     """Shared by all answers of a predictor that draws them."""
@@ -447,7 +442,8 @@ class Predictor(ABC, Generic[In]):
         yield from (None for _ in absent)
         if wrong:
             shown = "; ".join(wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-            caution(f"{len(wrong):,} of {plural(count, 'input')} have no answer: {shown}")
+            have = "has" if len(wrong) == 1 else "have"
+            caution(f"{len(wrong):,} of {plural(count, 'input')} {have} no answer: {shown}")
         for line in remarks.lines():
             caution(line)
 
@@ -491,7 +487,7 @@ class Predictor(ABC, Generic[In]):
 
     def _scored(self, data: Any, split: Literal["test", "valid"] = "test") -> "Evaluation":
         """The evaluation of data, or of a split of the recipe's; its cautions are warnings."""
-        run = self._run("evaluate")
+        run, data = self._run("evaluate"), located(data) if self.file_columns else data
         with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
             found = run.evaluate(split=split, data=file)
         for line in found.cautions():
@@ -507,7 +503,7 @@ class Predictor(ABC, Generic[In]):
     @property
     def cells(self) -> Sequence[str]:
         """Names for the cells of a tuple: an input and its answer."""
-        return [*self.columns, *self.beside]
+        return self.file_columns or [*self.columns, *self.beside]
 
     @property
     def recipe(self) -> str:
@@ -622,6 +618,11 @@ class Remarks:
             return self._lost
         where = f"in {plural(self._places, 'input')}, the first {self._first}"
         return [*self._lost, f"the vocabulary lacks {named(list(self._lacking))}, {where}; {self._lacked}"]
+
+    @property
+    def named(self) -> int:
+        """How many answers are named."""
+        return len(self._lost)
 
     def as_json(self) -> str:
         """For `add`; empty if there is none."""

@@ -6,6 +6,7 @@ Read next: placeholders.py; ../tasks/seq2seq/translator.py, which uses both.
 """
 
 import re
+from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import regex
 
 from weft.text.characters import named
 from weft.text.links import Links, Span
-from weft.text.placeholders import became_words, differing, restored, spans
+from weft.text.placeholders import became_words, differing, restored, spans, unchanged
 from weft.text.segments import WrittenSentence
 from weft.words import base
 
@@ -58,7 +59,14 @@ _FORM = regex.compile(
 )
 _SIGNS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY"}
 _GROUPED = re.compile(r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d+)?")
+DIGITS = "2345678"
+"""Those that stand for other numbers."""
 _SEPARATOR = re.compile(r"\D+")
+_SIGNS_BETWEEN = re.compile(r" ?[-−–+*/×÷^|&<>=≤≥≈≠~]+ ?|[:;]")
+_BEFORE = re.compile(r"(?:[#№§]|(?<!\w)(?:[A-Z\d]{1,9}[-/_:+.])+)?$")
+_BEHIND = re.compile(r"(?:[-/_:+.][A-Z\d]{1,9}(?![^\W\d_A-Z]))*[%‰°]?")
+_NEAR = 40
+"""Characters beside a number that may belong to it."""
 
 
 class Number(NamedTuple):
@@ -90,10 +98,12 @@ def codes(text: str) -> list[Span]:
     return [found.span() for found in _CODES.finditer(text)]
 
 
-def unmatched(source: str, target: str, languages: Languages) -> tuple[list[Number], list[Number]]:
-    """The numbers that a translation lacks, and those that it has too many."""
+def unmatched(
+    source: str, target: str, languages: Languages, parts: Callable[[str, str], list[Number]] = numbers
+) -> tuple[list[Number], list[Number]]:
+    """The numbers that a translation lacks, and those that it has too many; or its expressions."""
     left, right = languages if all(languages) else ("", "")
-    lacking, added = numbers(source, left), numbers(target, right)
+    lacking, added = parts(source, left), parts(target, right)
     for key in (attrgetter("text"), attrgetter("value")):
         there: dict[str, list[Number]] = {}
         for one in added:
@@ -117,22 +127,38 @@ def wrong_numbers(source: str, target: str, languages: Languages) -> str:
 
 def wrong_parts(source: str, target: str) -> str:
     """What is wrong with the placeholders and numbers of a translation between any languages."""
-    return "; ".join(filter(None, (differing(source, target), wrong_numbers(source, target, ("", "")))))
+    found = differing(source, target), wrong_numbers(source, target, ("", "")), unchanged(source, target)
+    return "; ".join(filter(None, found))
 
 
-def replaced(source: str, found: WrittenSentence, languages: Languages) -> str:
+class Renumbered(NamedTuple):
+    """A translation with the numbers that it lacked."""
+
+    text: str
+    guessed: list[Number]
+    """Those for which no word of the translation stands; they are put before the words that follow them."""
+
+
+def replaced(source: str, found: WrittenSentence, languages: Languages) -> Renumbered:
     """A translation with the numbers that it lacks in place of what they became."""
-    lacking, added = unmatched(source, found.text, languages)
-    links = found.links
-    if links is None or not lacking:
-        return found.text
-    kept = [one[:2] for one in numbers(found.text) if one[:2] not in [other[:2] for other in added]]
-    became = [one[:2] for one in lacking if became_words(links, *one[:2])]
-    texts = [restored(source, found, became, kept)]
-    if len(lacking) == len(added):
-        texts.append(_exchanged(found.text, links, lacking, added))
-    counts = [sum(map(len, unmatched(source, text, languages))) for text in (found.text, *texts)]
-    return (found.text, *texts)[counts.index(min(counts))]
+    links, tried = found.links, [Renumbered(found.text, [])]
+    if links is None:
+        return tried[0]
+    for parts in (expressions, numbers):
+        lacking, added = unmatched(source, found.text, languages, parts)
+        guessed = [one for one in lacking if not became_words(links, *one[:2])]
+        became = [one[:2] for one in lacking if one not in guessed]
+        kept = [one[:2] for one in parts(found.text, "") if one[:2] not in [other[:2] for other in added]]
+        tried.append(Renumbered(restored(source, found, became, kept), []))
+        if len(lacking) == len(added) > 0:
+            tried.append(Renumbered(_exchanged(found.text, links, lacking, added), []))
+        tried.append(Renumbered(restored(source, found, [one[:2] for one in lacking], kept), guessed))
+
+    def faults(one: Renumbered) -> list[int]:
+        both = (unmatched(source, one.text, languages, parts) for parts in (numbers, expressions))
+        return [len(lacking) + len(added) for lacking, added in both]
+
+    return min(tried, key=faults)
 
 
 def _exchanged(text: str, links: Links, lacking: list[Number], added: list[Number]) -> str:
@@ -179,14 +205,40 @@ class StandIns(NamedTuple):
         return translation
 
 
-def stand_ins(text: str, language: str) -> StandIns | None:
-    """Numbers of one digit in place of those of a text; None if it has none, or more than there are."""
-    found = numbers(text, language)
-    free = iter(sorted({*"2345678"} - {one.text for one in found}))
+def expressions(text: str, language: str = "") -> list[Number]:
+    """The numbers of a text with the signs at them; those with only signs between them are one.
+
+    Example:
+        >>> [one.text for one in expressions("6 + 1 = 7, 5% of #12, rows 3-5 (A-4/B)")]
+        ['6 + 1 = 7', '5%', '#12', '3-5', 'A-4/B']
+    """
+    found = list[Number]()
+    for one in numbers(text, language):
+        if found and one.begin < found[-1].end:
+            continue
+        begin = one.begin - len(_BEFORE.search(text[max(0, one.begin - _NEAR) : one.begin])[0])  # type: ignore[index]
+        end = one.end + len(_BEHIND.match(text[one.end :][:_NEAR])[0])  # type: ignore[index]
+        if found and _SIGNS_BETWEEN.fullmatch(text, found[-1].end, begin):
+            begin = found.pop().begin
+        whole = text[begin:end]
+        found.append(Number(begin, end, whole, one.value if whole == one.text else whole))
+    return found
+
+
+def stand_ins(text: str, language: str, reads: Callable[[str], bool] = bool) -> StandIns | None:
+    """Numbers of one digit in place of those of a text; None if it has none, or more than there are.
+
+    Args:
+        reads: whether a model reads a character.
+    """
+    found = expressions(text, language)
+    free = iter(sorted({*filter(reads, DIGITS)} - {one.text for one in found}))
     own, parts, at = dict[str, str](), list[str](), 0
     for one in found:
-        digit = one.text if one.text.isdecimal() and len(one.text) == 1 else next(free, "")
-        stand = f"F{digit}" if one.value[0].isalpha() else digit
+        digit = (
+            one.text if len(one.text) == 1 and one.text.isdecimal() and reads(one.text) else next(free, "")
+        )
+        stand = f"F{digit}" if one.value[0].isalpha() and reads("F") else digit
         if not digit or stand in own:
             return None
         own[stand] = one.text

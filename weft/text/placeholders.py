@@ -52,6 +52,8 @@ _OTHER = (
 )
 PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, _FORM.pattern)
 """The same expression for programs without the library, in Python's `re` and JavaScript."""
+_BRANCHES = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\b")
+_LETTER = re.compile(r"[^\W_]")
 HALF = 0.5
 """Share of a word's attention from which on it stands for a placeholder."""
 
@@ -73,6 +75,12 @@ def differing(source: str, target: str) -> str:
         return ""
     need = f"placeholders {' '.join(wanted.elements())}" if wanted else "no placeholders"
     return f"expected {need}, got {' '.join(given.elements()) or 'none'}; correct the translation"
+
+
+def unchanged(source: str, target: str) -> str:
+    """What is wrong if an ICU message with words in its branches was copied."""
+    there = [one for one in placeholders(source) if _BRANCHES.match(one) and one in target]
+    return "the ICU message is not translated; translate its branches" if there else ""
 
 
 def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]:
@@ -129,8 +137,9 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Se
 
 
 def _before_next(source: str, begin: int, end: int) -> Mark:
-    """A point before the word that follows a part of a source."""
-    place = len(source) - len(source[end:].lstrip())
+    """A point before the word that follows a part of a source, or the sign at its end."""
+    following = _LETTER.search(source, end)
+    place = following.start() if following else len(source) - len(source[end:].lstrip())
     return Mark(place, place, (begin, end))
 
 
@@ -146,6 +155,8 @@ def _spaced(text: str, beside: str, sign: str, joins: Callable[[str], bool]) -> 
     """The text on a side of what is put into it, with a space or without one as in the source."""
     if beside.isspace():
         return f" {text}" if text and (text[0].isalnum() or joins(text[0])) else text
+    if text[:1].isalnum() and sign.isalnum() and not beside.isalnum():
+        return f" {text}"
     return text.lstrip() if beside and joins(sign) else text
 
 

@@ -9,14 +9,13 @@ from typing import Any
 from weft.config import Table, dump, parse, read_recipe
 from weft.config.recipe import at
 from weft.config.text import edited
-from weft.errors import CheckpointError
 from weft.figures.picture import save
 from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run.train import train_run
 from weft.run.training import CheckedRecipe, check_recipe, with_defaults
 from weft.store import files, jsonfile
-from weft.store.locks import lock
+from weft.store.locks import LockedError, lock
 from weft.train.reporting import MetricsFile
 from weft.tune import plan as plans
 from weft.tune import space as spaces
@@ -141,9 +140,7 @@ def retrain(study: Study, seeds: int, say: Say) -> int:
                 code = 0 if done else _train(study, number, seed, say)
                 if not code:
                     _finish(study, number, seed)
-        except CheckpointError as error:
-            if "another process" not in str(error):
-                raise
+        except LockedError:
             continue
         if code:
             return code

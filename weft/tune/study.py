@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from weft.errors import CheckpointError, ConfigError, DataError
-from weft.store.locks import lock
+from weft.errors import ConfigError, DataError
+from weft.store.locks import LockedError, lock
 from weft.tune import space as spaces
 from weft.tune.plan import SearchPlan
 
@@ -177,9 +177,7 @@ class Study:
         """Lock something of the study until `held` closes; False if another process holds it."""
         try:
             held.enter_context(lock(self.plan.folder / "locks" / name))
-        except CheckpointError as error:
-            if "another process" not in str(error):
-                raise
+        except LockedError:
             return False
         return True
 

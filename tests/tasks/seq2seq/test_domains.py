@@ -2,17 +2,22 @@
 
 import shlex
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+import weft as package
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
+from tests.shared import shared_run
 from weft.config.recipe import read_recipe
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.seq2seq.domains import in_domain
+from weft.tasks.seq2seq.translator import Translator
 
+NO_DOMAINS = "domain: the model was trained without data.domains; leave it out"
 FILES = {"legal.tsv": 40, "help.tsv": 60, "more/c.tsv": 20}
 
 
@@ -83,23 +88,24 @@ def test_a_search_names_a_domain_of_the_model(tmp_path: Path) -> None:
     named = weft("predict", run, "--scores", "--domain", "legal", stdin=b"alpha\n\n12\n", code=0)
     assert len(named.lines) == 3 and named.lines[0] != plain.lines[0] and named.lines[1:] == plain.lines[1:]
     (tmp_path / "a.txt").write_text("alpha\n")
-    weft(
-        "predict",
-        run,
-        "--domain",
-        "legal",
-        "--document",
-        tmp_path / "a.txt",
-        "-o",
-        tmp_path / "b.txt",
-        code=0,
-    )
-    assert (tmp_path / "b.txt").read_text().strip() == named.lines[0].partition("\t")[2].strip()
+    files = "--document", tmp_path / "a.txt", "-o", tmp_path / "b.txt"
+    weft("predict", run, "--domain", "legal", *files, code=0)
+    answer = named.lines[0].partition("\t")[2].strip()
+    assert (tmp_path / "b.txt").read_text().strip() == answer
+    translator = package.load(run, device="cpu")
+    assert isinstance(translator, Translator)
+    assert translator.predict("alpha", domain="legal") == answer
+    assert translator.predict(["alpha"], domain="legal")[0] == answer
+    assert f"{translator.in_domain('legal').translate(['alpha'])[0][0].score:.4f}" in named.lines[0]
+    with pytest.raises(ConfigError, match="domain: expected one of legal, got help"):
+        translator.predict("alpha", domain="help")
     said = refused(weft("predict", run, "--domain", "help", stdin=b"alpha\n"))
     assert "--domain: expected one of legal, got help" in said
     assert "domain legal" in weft("evaluate", run, "--domain", "legal", code=0).out
     said = refused(weft("train", recipe, "--run", tmp_path / "other", "decoding.domain=legal"))
-    assert "domain: the model was trained without data.domains; leave it out" in said
+    assert NO_DOMAINS in said
+    with pytest.raises(ConfigError, match=NO_DOMAINS):
+        cast(Translator, package.load(shared_run("translate"), device="cpu")).predict("alpha", "legal")
 
 
 def test_init_writes_a_domain_for_each_file(memories: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,7 @@ class Writer:
         self.fixed = [one["name"] for one in about["state"] if not one["changes"]]
 
     def advance(self, tokens: np.ndarray, state: Arrays, paths: list[list[int]]) -> Arrays:
-        """The log-probabilities after one more token of each row, and the next state.
-
-        Args:
-            tokens: [N], the newest token of each row.
-        """
+        """The log-probabilities after one more token of each row, and the next state."""
         return self.step({"token": tokens, **state})
 
     def forbid(self, logp: np.ndarray, paths: list[list[int]], end: int) -> None:
@@ -48,11 +44,7 @@ class Writer:
         coverage: float = 0.0,
         stop: str = "best",
     ) -> tuple[list[int], float]:
-        """Beam search as in Weft: see its search/beam.py for the three rules that end it.
-
-        Returns:
-            The best tokens without the end, and their score.
-        """
+        """Beam search as in Weft: see its search/beam.py for the three rules that end it."""
         norm = norms(limit, alpha, normalisation)
         sums, tokens, seen = np.zeros(1), np.array([first], np.int64), np.zeros((1, 1), np.float32)
         paths: list[list[int]] = [[]]

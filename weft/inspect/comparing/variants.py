@@ -168,8 +168,8 @@ def significance(groups: Sequence[VariantRuns]) -> list[VariantTest]:
     main = next((one for one in columns(known) if one.name == known[0].runs[0].scores[0]["name"]), None)
     note = ""
     if main is not None and main.too_little():
-        lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
-        note = f"; no model beats the baselines ({lowest})"
+        name, value = max(main.baselines.items(), key=lambda one: sign * one[1])
+        note = f"; no model beats the best baseline ({name} {value:.4g})"
     tests = [_tested(best, group) for group in known if group is not best]
     corrected = iter(holm([one.found.p_value for one in tests if one.found]))
     return [_judged(one, next(corrected), note) if one.found else one for one in tests]

@@ -58,7 +58,7 @@ class QualityView(View):
     def figure(self) -> "Figure":
         from weft.figures.quality import quality_by_length
 
-        return quality_by_length({self.name: self.rows}, title=self.tested, x=self.length)
+        return quality_by_length(self.rows, title=self.tested, x=self.length)
 
 
 def score(opened: LoadedRun) -> QualityView:

@@ -33,6 +33,7 @@ class Cell(Explained, nn.Module, ABC):
         bridges: whether a bridge may set the state; a state of many more numbers than `size`, which a learned
             map would make huge, begins with `start` instead.
         layered: whether the cells inside are layers, which diagnostics show one by one.
+        keeps_output: whether a state begins with the last y, which no step reads and no bridge sets.
 
     Raises:
         ConfigError: a size below 1.
@@ -56,6 +57,7 @@ class Cell(Explained, nn.Module, ABC):
     multiplies: bool = True
     bridges: bool = True
     layered: bool = False
+    keeps_output: bool = False
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()
@@ -135,12 +137,14 @@ class Cell(Explained, nn.Module, ABC):
         return self.step(x, (state[0] * kept, *state[1:]))
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """The tensors of a state that a bridge reads and sets: all of them by default."""
-        return state
+        """The tensors of a state that a bridge reads and sets: by default all but an output that is kept."""
+        return state[1:] if self.keeps_output else state
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
         """The initial state from `carried` tensors."""
-        return carried
+        if not self.keeps_output:
+            return carried
+        return carried[0].new_zeros(carried[0].shape[0], self.size), *carried
 
     def check(self, x: Tensor, state: State, mask: Tensor | None) -> Tensor | None:
         """Check the inputs of `forward`; returns the mask as bool."""
@@ -186,6 +190,16 @@ class Cell(Explained, nn.Module, ABC):
         return tuple(tuple(leaf.shape[1:]) for leaf in leaves(self.carried(zeros)))
 
     _kept_shapes = cached_property(_shapes)  # making zeros to compare with took as long as a small step
+
+
+class VectorCell(Cell):
+    """A cell whose state is one vector [B, H], or as many as `vectors` says, zeros at first."""
+
+    vectors: ClassVar[int] = 1
+
+    def start(self, like: Tensor) -> State:
+        """Zeros, [B, H] each."""
+        return (like.new_zeros(like.shape[0], self.size),) * self.vectors
 
 
 def made(cell: Callable[..., Any], in_size: int, size: int) -> Cell:

@@ -2,15 +2,13 @@
 
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.cells.lstm import Candidate
-from weft.nn.ops import coupled, equations, linear
-from weft.probe import watching
-from weft.shapes import check_choice
+from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.initial import GateNorm
+from weft.nn.ops import equations, linear
+from weft.probe import record_all, watching
 
 
-class Coupled(Cell):
+class Coupled(Gated):
     """f, o = sigmoid(W h_{t-1} + W x_t + b), c_t = f c_{t-1} + (1 - f) c^, h_t = o tanh(c_t).
 
     Args:
@@ -35,6 +33,8 @@ class Coupled(Cell):
         torch.Size([2, 7, 5])
     """
 
+    vectors = 2
+
     def __init__(
         self,
         in_size: int,
@@ -44,20 +44,11 @@ class Coupled(Cell):
         candidate: Candidate = "tanh",
         normalised: bool = False,
     ) -> None:
-        super().__init__(in_size, size)
-        check_choice("candidate", candidate, Candidate)
-        self.candidate = candidate
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=3)
+        super().__init__(in_size, size, gates=3, candidate=candidate, normalised=normalised)
         self.bias.data[:size] = forget_bias
-        self.normalised = normalised
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=3), GateNorm(size, gates=3)
         self.norm_c = GateNorm(size) if normalised else nn.Identity()
-
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, c = state
@@ -67,14 +58,8 @@ class Coupled(Cell):
             energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
         new = equations.coupled(*energy.chunk(3, -1), c, activation=self.candidate, norm=self.norm_c)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
-    def run(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps with the kernel; step by step under a probe, to record the gates."""
-        if watching() or self.normalised or self.candidate == "sigmoid":
-            return super().run(x, state, mask)
-        y, h, c = coupled(x, *state, self.weight_x, self.weight_h, self.bias, mask)
-        return y, (h, c)
+    def kernel(self) -> str | None:
+        return "coupled" if self.usual else None

@@ -78,10 +78,6 @@ class Delta(MatrixCell):
         rate = self.largest_rate * rate.sigmoid()[..., None]
         return Replaced(q, k, v, torch.zeros_like(rate), rate), after, ()
 
-    def write(self, o: Tensor, rest: Extra) -> Tensor:
-        """Norm of each head, projection."""
-        return self.out(self.norm(o).flatten(-2))
-
 
 def unit(x: Tensor, length: float = 1.0) -> Tensor:
     """x [.., K] divided by its length, the square root of |x|^2 + 1e-6, times another length."""

@@ -3,14 +3,14 @@
 from torch import Tensor, nn
 
 from weft.nn.activations import Recurrent, activate, modrelu, pieces
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import Start, recurrent_weights, rotations_
-from weft.nn.ops import elman, linear
+from weft.nn.ops import ELMAN_CELLS, LayerInput, linear, run_layer
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
 
-class Elman(Cell):
+class Elman(VectorCell):
     """h_t = g(W_xh x_t + W_hh h_{t-1} + b_h), y_t = h_t.
 
     Args:
@@ -52,10 +52,6 @@ class Elman(Cell):
             for piece in self.weight_h.data.split(size):
                 rotations_(piece)
 
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
-
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         inside = self.activation == "modrelu"
         energy = linear(x, self.weight_x, None if inside else self.bias) + linear(state[0], self.weight_h)
@@ -67,5 +63,6 @@ class Elman(Cell):
         """All steps, with the kernel if it supports the activation."""
         if self.activation == "maxout" or watching():
             return super().run(x, state, mask)
-        y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)
+        given = LayerInput(x, state[0], None, self.weight_x, self.weight_h, self.bias, None, mask)
+        y, h, _ = run_layer(ELMAN_CELLS[self.activation], given)
         return y, (h,)

@@ -5,17 +5,16 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.cells.lstm import Candidate
-from weft.nn.ops import Gates, Norms, Recurrence, equations, gru, linear, triton_asked, triton_layer
-from weft.probe import watching
+from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.initial import GateNorm
+from weft.nn.ops import Gates, Norms, equations, linear
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 Reset = Literal["after", "before"]
 
 
-class GRU(Cell):
+class GRU(Gated):
     """u, r = sigmoid(W h_{t-1} + W x_t + b), h_t = u h_{t-1} + (1 - u) h^.
 
     reset = "after" (torch, cuDNN): h^ = tanh(W_x x_t + b_x + r (W_h h_{t-1} + b_h)).
@@ -56,23 +55,15 @@ class GRU(Cell):
         forget_bias: float = 0.0,
         normalised: bool = False,
     ) -> None:
-        super().__init__(in_size, size)
+        super().__init__(in_size, size, gates=3, candidate=candidate, normalised=normalised)
         check_choice("reset", reset, Reset)
-        check_choice("candidate", candidate, Candidate)
         self.reset = reset
-        self.candidate = candidate
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=3)
         self.bias.data[size : 2 * size] = forget_bias
         if reset == "after":
             self.bias_n = nn.Parameter(torch.zeros(size))
-        self.normalised = normalised
         self.norm_x = GateNorm(size, gates=3) if normalised else nn.Identity()
         self.norm_h = GateNorm(size, gates=2) if normalised else nn.Identity()
         self.norm_n = GateNorm(size) if normalised else nn.Identity()
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         return self._step(x, state[0], state[0])
@@ -83,7 +74,7 @@ class GRU(Cell):
 
     def _step(self, x: Tensor, h: Tensor, read: Tensor) -> tuple[Tensor, tuple[Tensor]]:
         """One step whose recurrent products use `read` instead of h."""
-        gates, n_x = self._energies(x).split([2 * self.size, self.size], -1)
+        gates, n_x = self.energies(x).split([2 * self.size, self.size], -1)
         weight_g, weight_n = self.weight_h.split([2 * self.size, self.size])
         if self.reset == "after":
             gates_h, n_h = linear(read, self.weight_h).split([2 * self.size, self.size], -1)
@@ -97,36 +88,22 @@ class GRU(Cell):
 
         new = equations.gru(gates + self.norm_h(gates_h), n_x, inner, h, activation=self.candidate)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden,)
 
     def step_weights(self) -> Gates | None:
-        if self.normalised or self.candidate != "tanh" or self.reset != "after":
+        if not self.usual or self.reset != "after":
             return None
         return Gates("gru", self.weight_x, self.bias, self.weight_h, self.bias_n)
 
-    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps, with the kernel if it supports this variant."""
-        special = self.candidate == "sigmoid" or self.normalised
-        if watching() or (special and not triton_asked()):
-            return super().run(x, state, mask)
+    def kernel(self) -> str:
+        return "gru" if self.reset == "after" else "gru_before"
+
+    def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         bias_n = self.bias_n if self.reset == "after" else None
-        if special:
-            form = Recurrence("gru" if self.reset == "after" else "gru_before", self.candidate)
-            y, h, _ = triton_layer(
-                form, self._energies(x), state[0], None, self.weight_h, bias_n, self._norms(), mask
-            )
-            return y, (h,)
-        y, h = gru(x, state[0], self.weight_x, self.weight_h, self.bias, bias_n, mask)
-        return y, (h,)
+        return self.weight_x, self.weight_h, self.bias, bias_n
 
-    def _energies(self, x: Tensor) -> Tensor:
-        """W x + b of all gates, [.., 3 H]."""
-        if self.normalised:
-            return self.norm_x(linear(x, self.weight_x)) + self.bias
-        return linear(x, self.weight_x, self.bias)
-
-    def _norms(self) -> Norms | None:
+    def norms(self) -> Norms | None:
         if not self.normalised:
             return None
         gains = self.norm_h.gain, self.norm_n.gain

@@ -70,7 +70,3 @@ class HGRN2(MatrixCell):
         decay = F.logsigmoid(z) if self.lower_bound == 0 else (-k).log1p()
         q, k, i, decay = (part.unflatten(-1, (self.heads, -1)) for part in (F.silu(q), k, i, decay))
         return Decayed(q, k, i, decay), (), ()
-
-    def write(self, o: Tensor, rest: Extra) -> Tensor:
-        """Norm of each head, projection."""
-        return self.out(self.norm(o).flatten(-2))

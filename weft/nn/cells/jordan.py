@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.border import check_like
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear, shown_last
 from weft.nn.padding import restore, settle
@@ -14,7 +14,7 @@ from weft.probe import record
 from weft.shapes import check_choice, check_shape
 
 
-class Jordan(Cell):
+class Jordan(VectorCell):
     """h_t = g1(W o_{t-1} + U x_t + b), o_t = g2(V h_t + d); y_t and the state are o_t.
 
     Args:
@@ -60,10 +60,6 @@ class Jordan(Cell):
         self.weight_x, self.bias = input_weights(in_size, hidden, gates=pieces(activation))
         self.weight_o, self.bias_o = input_weights(hidden, size, gates=pieces(output))
         self.weight_h = nn.init.orthogonal_(nn.Parameter(self.weight_x.new_empty(len(self.bias), size)))
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(o,), zeros [B, O]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation; x and the previous output may also be [B, T, ..], all steps at once."""

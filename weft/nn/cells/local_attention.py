@@ -10,7 +10,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import last_inputs
 from weft.nn.distances import Rotary, turned
 from weft.nn.ops import Linear, shown_last
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count, Size
 
 State = tuple[Tensor, Tensor, Tensor]
@@ -45,6 +45,7 @@ class LocalAttention(Cell):
 
     multiplies = False
     bridges = False
+    keeps_output = True
 
     def __init__(
         self,
@@ -83,18 +84,9 @@ class LocalAttention(Cell):
             like.new_zeros(rows, before),
         )
 
-    def carried(self, state: State) -> tuple[Tensor, ...]:
-        """Keys and values, and whether they are real."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """(zeros, keys and values, whether real)."""
-        return carried[0].new_zeros(carried[0].shape[0], self.size), *carried  # type: ignore[return-value]
-
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, state = self._attended(x[:, None], state, None)
-        if watching():
-            record("hidden", y[:, 0])
+        record_all(hidden=y[:, 0])
         return y[:, 0], state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:

@@ -45,6 +45,7 @@ class LRU(Cell):
     """
 
     multiplies = False
+    keeps_output = True
 
     def __init__(
         self,
@@ -76,15 +77,6 @@ class LRU(Cell):
         """(y, Re h, Im h), zeros [B, H] and [B, N]."""
         zeros = like.new_zeros(like.shape[0], self.num_states)
         return like.new_zeros(like.shape[0], self.size), zeros, zeros
-
-    def carried(self, state: State) -> tuple[Tensor, ...]:
-        """(Re h, Im h)."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """(zeros, Re h, Im h)."""
-        real, imaginary = carried
-        return real.new_zeros(real.shape[0], self.size), real, imaginary
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         _, real, imaginary = state

@@ -1,20 +1,15 @@
 """The long short-term memory with a forget gate. Read next: gru.py."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.ops import HOLD, Gates, Norms, Recurrence, equations, linear, lstm, triton_asked, triton_layer
-from weft.probe import watching
-from weft.shapes import check_choice
-
-Candidate = Literal["tanh", "sigmoid"]
+from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.initial import GateNorm
+from weft.nn.ops import HOLD, Gates, Norms, equations, linear
+from weft.probe import record_all, watching
 
 
-class LSTM(Cell):
+class LSTM(Gated):
     """i, f, o = sigmoid(W h_{t-1} + W x_t + b), c^ = tanh(...), c_t = f c_{t-1} + i c^, h_t = o tanh(c_t).
 
     Args:
@@ -43,6 +38,8 @@ class LSTM(Cell):
         (torch.Size([2, 7, 5]), torch.Size([2, 5]))
     """
 
+    vectors = 2
+
     def __init__(
         self,
         in_size: int,
@@ -54,70 +51,46 @@ class LSTM(Cell):
         input_gate: bool = True,
         normalised: bool = False,
     ) -> None:
-        super().__init__(in_size, size)
-        check_choice("candidate", candidate, Candidate)
-        self.candidate = candidate
+        gates = 2 + forget_gate + input_gate
+        super().__init__(in_size, size, gates=gates, candidate=candidate, normalised=normalised)
         self.forget_gate = forget_gate
         self.input_gate = input_gate
-        gates = 2 + forget_gate + input_gate
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=gates)
+        self.whole = forget_gate and input_gate
         if forget_gate:
             self.bias.data[input_gate * size : (1 + input_gate) * size] = forget_bias
-        self.normalised = normalised
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=gates), GateNorm(size, gates=gates)
             self.norm_c = GateNorm(size)
 
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
-
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, c = state
         kept = linear(h, self.weight_h)
-        energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
+        energy = self.energies(x) + (self.norm_h(kept) if self.normalised else kept)
         gates = list(energy.split(self.size, -1))
         i = gates.pop(0) if self.input_gate else None
         f = gates.pop(0) if self.forget_gate else None
         norm = self.norm_c if self.normalised else None
         new = equations.lstm(i, f, *gates, c, activation=self.candidate, norm=norm)
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
     def step_weights(self) -> Gates | None:
-        if self.normalised or self.candidate != "tanh" or not (self.forget_gate and self.input_gate):
+        if not (self.usual and self.whole):
             return None
         return Gates("lstm", self.weight_x, self.bias, self.weight_h)
 
-    def run(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps with the kernel; step by step under a probe, to record the gates."""
-        special = self.normalised or self.candidate == "sigmoid"
-        whole = self.forget_gate and self.input_gate
-        if watching() or (special and not (whole and triton_asked())):
-            return super().run(x, state, mask)
-        if special:
-            norms = Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
-            form, energies = Recurrence("lstm", self.candidate), self._energies(x)
-            y, h, c = triton_layer(form, energies, *state, self.weight_h, None, norms, mask)
-            assert c is not None
-            return y, (h, c)
-        y, h, c = lstm(x, *state, *self._four_gates(), mask)
-        return y, (h, c)
+    def kernel(self) -> str | None:
+        return "lstm" if self.usual or self.whole else None
 
-    def _energies(self, x: Tensor) -> Tensor:
-        """W x + b of all gates, [.., G H]."""
-        if self.normalised:
-            return self.norm_x(linear(x, self.weight_x)) + self.bias
-        return linear(x, self.weight_x, self.bias)
+    def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Those of all four gates."""
+        if self.whole:
+            return self.weight_x, self.weight_h, self.bias, None
+        return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias), None
 
-    def _four_gates(self) -> tuple[Tensor, Tensor, Tensor]:
-        if self.forget_gate and self.input_gate:
-            return self.weight_x, self.weight_h, self.bias
-        return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias)
+    def norms(self) -> Norms | None:
+        return Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
 
     def _filled(self, weight: Tensor) -> Tensor:
         """The weights of all four gates; a disabled gate gets zero weights and a bias of 5e3.

@@ -46,6 +46,7 @@ class Mamba(Cell):
 
     multiplies = False
     bridges = False
+    keeps_output = True
 
     def __init__(
         self,
@@ -80,15 +81,6 @@ class Mamba(Cell):
         rows = like.shape[0]
         h = like.new_zeros(rows, self.num_states, self.inner)
         return like.new_zeros(rows, self.size), h, self.convolution.start(like)
-
-    def carried(self, state: State) -> tuple[Tensor, ...]:
-        """(h, the convolution's inputs)."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """(zeros, h, the convolution's inputs)."""
-        h, window = carried
-        return h.new_zeros(h.shape[0], self.size), h, window
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         _, h, window = state

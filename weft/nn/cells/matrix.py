@@ -12,7 +12,7 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.ops import Decayed, MatrixRecurrence, widened
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record, record_all, watching
 from weft.setting_types import Count, Size
 from weft.tree import State
 
@@ -73,9 +73,12 @@ class MatrixCell(Cell):
             The recurrence; the state beyond y and S after the last real step; and what `write` needs.
         """
 
-    @abstractmethod
     def write(self, o: Tensor, rest: Extra) -> Tensor:
-        """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`."""
+        """y [B, T, H] from what the queries found, o [B, T, heads, V], and the last result of `read`.
+
+        By default the norm of each head, then the projection.
+        """
+        return self.out(self.norm(o).flatten(-2))  # type: ignore[no-any-return]
 
     def show(self, asked: MatrixRecurrence, rest: Extra) -> None:
         """Record the decays of one step, and what multiplies S where that is a matrix.
@@ -111,9 +114,7 @@ class MatrixCell(Cell):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, after = self._through(x[:, None], state, None, at_once=False)
-        if watching():
-            record("hidden", y[:, 0])
-            record("state", after[1])
+        record_all(hidden=y[:, 0], state=after[1])
         return y[:, 0], after
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:

@@ -2,13 +2,13 @@
 
 from torch import Tensor
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
-class MinGRU(Cell):
+class MinGRU(VectorCell):
     """u = sigmoid(W_u x_t + b_u), h^ = W x_t + b, h_t = u h_{t-1} + (1 - u) h^.
 
     Args:
@@ -34,16 +34,10 @@ class MinGRU(Cell):
         self.weight_x, self.bias = input_weights(in_size, size, gates=2)
         self.bias.data[:size] = forget_bias
 
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
-
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         u, candidate = self._gates(x)
         h = u * state[0] + (1 - u) * candidate
-        if watching():
-            for name, value in (("update_gate", u), ("candidate", candidate), ("hidden", h)):
-                record(name, value)
+        record_all(update_gate=u, candidate=candidate, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

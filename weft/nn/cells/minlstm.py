@@ -2,13 +2,13 @@
 
 from torch import Tensor
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import light, linear, log_odds
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
-class MinLSTM(Cell):
+class MinLSTM(VectorCell):
     """f', i' = sigmoid(W x_t + b), f = f'/(f'+i'), i = i'/(f'+i'), h^ = W x_t + b, h_t = f h_{t-1} + i h^.
 
     Args:
@@ -34,21 +34,10 @@ class MinLSTM(Cell):
         self.weight_x, self.bias = input_weights(in_size, size, gates=3)
         self.bias.data[:size] = forget_bias
 
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
-
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         f, i, candidate = self._gates(x)
         h = f * state[0] + i * candidate
-        if watching():
-            for name, value in (
-                ("forget_gate", f),
-                ("input_gate", i),
-                ("candidate", candidate),
-                ("hidden", h),
-            ):
-                record(name, value)
+        record_all(forget_gate=f, input_gate=i, candidate=candidate, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

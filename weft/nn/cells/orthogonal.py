@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.elman import Elman
 from weft.shapes import check_choice
 
@@ -14,7 +14,7 @@ Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "modrelu"]
 Begin = Literal["orthogonal", "rotations"]
 
 
-class Orthogonal(Cell):
+class Orthogonal(VectorCell):
     """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I throughout training.
 
     W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T, where the lower triangular X is trained and Q is the
@@ -57,10 +57,6 @@ class Orthogonal(Cell):
         """W_hh, [H, H]."""
         weight: Tensor = self.cell.weight_h
         return weight
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return self.cell.start(like)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         return self.cell.step(x, state)

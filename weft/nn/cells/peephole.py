@@ -6,18 +6,17 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.cells.lstm import Candidate
-from weft.nn.ops import Norms, Recurrence, equations, linear, peephole, triton_asked, triton_layer
-from weft.probe import watching
+from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.initial import GateNorm
+from weft.nn.ops import Norms, equations, linear
+from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
 Form = Literal["diagonal", "full"]
 Gate = Literal["input", "forget", "output"]
 
 
-class Peephole(Cell):
+class Peephole(Gated):
     """The LSTM (lstm.py) with p_i, p_f and p_o added inside its gates' sigmoids.
 
     form = "diagonal": p_i = w_i c_{t-1}, p_f = w_f c_{t-1}, p_o = w_o c_t, elementwise (Gers 2000).
@@ -47,6 +46,8 @@ class Peephole(Cell):
         (torch.Size([2, 7, 5]), torch.Size([5, 5]))
     """
 
+    vectors = 2
+
     def __init__(
         self,
         in_size: int,
@@ -58,34 +59,25 @@ class Peephole(Cell):
         candidate: Candidate = "tanh",
         normalised: bool = False,
     ) -> None:
-        super().__init__(in_size, size)
+        super().__init__(in_size, size, gates=4, candidate=candidate, normalised=normalised)
         check_choice("form", form, Form)
-        check_choice("candidate", candidate, Candidate)
         for gate in gates:
             check_choice("gates", gate, Gate)
         if len(set(gates)) != len(gates):
             raise ConfigError(f"gates: {list(gates)} names one of them twice; name each once")
         self.form = form
         self.gates = tuple(gate for gate in ("input", "forget", "output") if gate in gates)
-        self.candidate = candidate
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=4)
         self.bias.data[size : 2 * size] = forget_bias
         shape = (len(gates) * size, size) if form == "full" else (len(gates), size)
         self.weight_c = nn.Parameter(torch.zeros(shape))
-        self.normalised = normalised
         if normalised:
             self.norm_x, self.norm_h = GateNorm(size, gates=4), GateNorm(size, gates=4)
         self.norm_c = GateNorm(size) if normalised else nn.Identity()
 
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
-
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, before = state
         kept = linear(h, self.weight_h)
-        energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
+        energy = self.energies(x) + (self.norm_h(kept) if self.normalised else kept)
         i, f, candidate, o = energy.chunk(4, -1)
         seen = self._seen(before)
         i, f = i + seen.get("input", 0.0), f + seen.get("forget", 0.0)
@@ -97,32 +89,17 @@ class Peephole(Cell):
             i, f, candidate, o, before, activation=self.candidate, peep=peep, norm=self.norm_c
         )
         if watching():
-            equations.show(new)
+            record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
-    def run(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps, with the kernel if it supports this variant; step by step under a probe."""
-        special = self.normalised or self.candidate == "sigmoid"
-        if watching() or self.form == "full" or (special and not triton_asked()):
-            return super().run(x, state, mask)
-        if special:
-            norms = Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
-            form = Recurrence("lstm", self.candidate, peephole=True)
-            y, h, last = triton_layer(
-                form, self._energies(x), *state, self.weight_h, self._three(), norms, mask
-            )
-            assert last is not None
-            return y, (h, last)
-        y, h, c = peephole(x, *state, self.weight_x, self.weight_h, self.bias, self._three(), mask)
-        return y, (h, c)
+    def kernel(self) -> str | None:
+        return None if self.form == "full" else "peephole"
 
-    def _energies(self, x: Tensor) -> Tensor:
-        """W x + b of all gates, [.., 4 H]."""
-        if self.normalised:
-            return self.norm_x(linear(x, self.weight_x)) + self.bias
-        return linear(x, self.weight_x, self.bias)
+    def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.weight_x, self.weight_h, self.bias, self._three()
+
+    def norms(self) -> Norms | None:
+        return Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
 
     def _three(self) -> Tensor:
         """The peephole weights of all three gates; zeros for gates without peepholes."""

@@ -4,17 +4,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.headwise import Headwise
 from weft.nn.ops import Linear, recur
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count
 
 SHARPNESS = 8.0
 """c of equation 6: a = sigmoid(Lambda)^(c r)."""
 
 
-class RGLRU(Cell):
+class RGLRU(VectorCell):
     """r, i = sigmoid(W x_t + b), a = exp(-8 softplus(Lambda) r), h_t = a h_{t-1} + sqrt(1 - a^2) (i x_t).
 
     Args:
@@ -44,16 +44,10 @@ class RGLRU(Cell):
         kept = torch.empty(size).uniform_(0.9**2, 0.999**2).sqrt()
         self.rate = nn.Parameter(torch.log(torch.expm1(-torch.log(kept) / SHARPNESS)))
 
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(h,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
-
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         a, entering, i = self._gates(x)
         h = a * state[0] + entering
-        if watching():
-            for name, value in (("forget_gate", a), ("input_gate", i), ("hidden", h)):
-                record(name, value)
+        record_all(forget_gate=a, input_gate=i, hidden=h)
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

@@ -9,7 +9,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.matrix import last_of
 from weft.nn.cells.rwkv7 import change
 from weft.nn.ops import Linear, recur
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record_all, watching
 
 State = tuple[Tensor, ...]
 MIXED = "rkv"  # receptance, key, value
@@ -74,8 +74,7 @@ class RWKV4(Cell):
         past, a = kept * b, kept * a + entering * v
         b = past + entering
         if watching():  # of the weights of a / b, which add up to one
-            for name, value in (("input_gate", entering / b), ("forget_gate", past / b), ("hidden", y)):
-                record(name, value)
+            record_all(input_gate=entering / b, forget_gate=past / b, hidden=y)
         return y, (y, a, b, top, x)
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:

@@ -61,6 +61,7 @@ class S4D(Cell):
 
     multiplies = False
     bridges = False
+    keeps_output = True
 
     def __init__(
         self,
@@ -88,15 +89,6 @@ class S4D(Cell):
         """(y, Re h, Im h), zeros [B, H] and [B, H, N]."""
         zeros = like.new_zeros(like.shape[0], self.size, self.num_states)
         return like.new_zeros(like.shape[0], self.size), zeros, zeros
-
-    def carried(self, state: State) -> tuple[Tensor, ...]:
-        """(Re h, Im h)."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """(zeros, Re h, Im h)."""
-        real, imaginary = carried
-        return torch.zeros_like(real[..., 0]), real, imaginary
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         _, real, imaginary = state

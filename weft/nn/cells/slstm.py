@@ -11,7 +11,7 @@ from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.headwise import Headwise
 from weft.nn.cells.initial import GateNorm, input_weights
 from weft.nn.ops import linear
-from weft.probe import exporting, record, watching
+from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count
 from weft.shapes import check_choice
 from weft.tree import where
@@ -133,14 +133,7 @@ class SLSTM(Cell):
         n = past + i
         h = (o.sigmoid() * c / n).to(energies.dtype)
         if watching():  # of the weights of c / n, which add up to one
-            for name, value in (
-                ("input_gate", i / n),
-                ("forget_gate", past / n),
-                ("output_gate", o.sigmoid()),
-            ):
-                record(name, value)
-            record("cell", c / n)
-            record("hidden", h)
+            record_all(input_gate=i / n, forget_gate=past / n, output_gate=o.sigmoid(), cell=c / n, hidden=h)
         return h, c, n, top
 
 

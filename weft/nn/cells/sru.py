@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import hold_last, light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
-class SRU(Cell):
+class SRU(VectorCell):
     """f, r = sigmoid(W x_t + v c_{t-1} + b), c_t = f c_{t-1} + (1 - f) W x_t, h_t = r c_t + (1 - r) x_t.
 
     Args:
@@ -31,6 +31,8 @@ class SRU(Cell):
     """
 
     multiplies = False
+    vectors = 2
+    keeps_output = True
 
     def __init__(self, in_size: int, size: int, *, peephole: bool = False, forget_bias: float = 0.0) -> None:
         super().__init__(in_size, size)
@@ -41,19 +43,6 @@ class SRU(Cell):
         if peephole:
             self.weight_c = nn.Parameter(torch.zeros(2, size))
 
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(h, c), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
-
-    def carried(self, state: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """(c,)."""
-        return state[1:]
-
-    def begin(self, carried: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """(zeros, c)."""
-        return torch.zeros_like(carried[0]), carried[0]
-
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         _, c = state
         energies, past = self._energies(x)
@@ -63,15 +52,7 @@ class SRU(Cell):
         f, r = f.sigmoid(), r.sigmoid()
         c = f * c + (1 - f) * candidate
         h = r * c + (1 - r) * past
-        if watching():
-            for name, value in (
-                ("forget_gate", f),
-                ("output_gate", r),
-                ("candidate", candidate),
-                ("cell", c),
-            ):
-                record(name, value)
-            record("hidden", h)
+        record_all(forget_gate=f, output_gate=r, candidate=candidate, cell=c, hidden=h)
         return h, (h, c)
 
     def run(

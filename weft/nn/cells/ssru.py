@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import Gates, light, linear
-from weft.probe import record, watching
+from weft.probe import record_all, watching
 
 
-class SSRU(Cell):
+class SSRU(VectorCell):
     """f = sigmoid(W_f x_t + b_f), c_t = f c_{t-1} + (1 - f) W x_t, h_t = relu(c_t).
 
     Args:
@@ -35,10 +35,6 @@ class SSRU(Cell):
         self.weight_x, _ = input_weights(in_size, size, gates=2)
         self.bias = nn.Parameter(torch.full((size,), forget_bias))
 
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(c,), zeros [B, H]."""
-        return (like.new_zeros(like.shape[0], self.size),)
-
     def shown(self, state: tuple[Tensor]) -> Tensor:
         """relu(c)."""
         return torch.relu(state[0])
@@ -48,9 +44,7 @@ class SSRU(Cell):
         f = f.sigmoid()
         c = f * state[0] + (1 - f) * candidate
         h = torch.relu(c)
-        if watching():
-            for name, value in (("forget_gate", f), ("candidate", candidate), ("cell", c), ("hidden", h)):
-                record(name, value)
+        record_all(forget_gate=f, candidate=candidate, cell=c, hidden=h)
         return h, (c,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:

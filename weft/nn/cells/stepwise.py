@@ -3,14 +3,14 @@
 from torch import Tensor
 
 from weft.nn.activations import Activation, Output, activate, pieces
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear, shown_last
 from weft.probe import record
 from weft.shapes import check_choice
 
 
-class Stepwise(Cell):
+class Stepwise(VectorCell):
     """h_t = g1(U x_t + b), o_t = g2(V h_t + d), y_t = o_t: the same multilayer network at each step.
 
     Args:
@@ -51,10 +51,6 @@ class Stepwise(Cell):
         self.output = output
         self.weight_x, self.bias = input_weights(in_size, hidden, gates=pieces(activation))
         self.weight_o, self.bias_o = input_weights(hidden, size, gates=pieces(output))
-
-    def start(self, like: Tensor) -> tuple[Tensor]:
-        """(o,), zeros [B, O]."""
-        return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation; x may also be [B, T, D], for all steps at once."""

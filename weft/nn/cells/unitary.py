@@ -5,15 +5,15 @@ import math
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear
-from weft.probe import record, watching
+from weft.probe import record_all
 
 EPSILON = 1e-10  # inside the square root of |z|, whose slope at 0 is infinite
 
 
-class Unitary(Cell):
+class Unitary(VectorCell):
     """h_t = modReLU(W h_{t-1} + U x_t), y_t = V [Re h_t; Im h_t] + d, with h complex and W unitary.
 
     W = D_3 R_2 F^-1 D_2 P R_1 F D_1: D = diag(exp(i theta)), R = I - 2 v v* / |v|^2, F the Fourier
@@ -36,6 +36,7 @@ class Unitary(Cell):
     """
 
     multiplies = False
+    vectors = 2
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__(in_size, size)
@@ -46,11 +47,6 @@ class Unitary(Cell):
         self.bias = nn.Parameter(torch.zeros(size))
         self.permutation: Tensor
         self.register_buffer("permutation", torch.randperm(size))
-
-    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """(Re h, Im h), zeros [B, H]."""
-        zeros = like.new_zeros(like.shape[0], self.size)
-        return zeros, zeros
 
     def shown(self, state: tuple[Tensor, Tensor]) -> Tensor:
         """V [Re h; Im h] + d."""
@@ -65,8 +61,7 @@ class Unitary(Cell):
         scale = torch.relu(length + self.bias) / length
         state = ((real * scale).to(self.bias.dtype), (imaginary * scale).to(self.bias.dtype))
         y = self.shown(state)
-        if watching():
-            record("hidden", y)
+        record_all(hidden=y)
         return y, state
 
     def turned(self, h: Tensor) -> Tensor:

@@ -36,8 +36,7 @@ class BagEncoder(Encoder):
     """
 
     def __init__(self, in_size: int, *, size: Size | None = None, reduce: Reduce = "mean") -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         check_choice("reduce", reduce, Reduce)
         self.size = size or in_size
         self.reduce = reduce

@@ -27,8 +27,7 @@ class CausalEncoder(Encoder):
     """
 
     def __init__(self, in_size: int, *, decoder: Callable[..., Decoder] = RecurrentDecoder) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.decoder = decoder(in_size, None)
         self.size = self.decoder.size
 

@@ -53,8 +53,7 @@ class ConvolutionEncoder(Encoder):
         max_length: int = 1024,
         dropout: DropoutRate = 0.1,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         check_choice("positions", positions, EntryPositions)
         if kernel < 1 or kernel % 2 == 0:
             raise ConfigError(f"kernel: expected an odd number of positions such as 3 or 5, got {kernel}")

@@ -69,6 +69,11 @@ class Encoder(Explained, nn.Module, ABC):
     stride: int = 1
     carry_sizes: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
+    def __init__(self, in_size: int = 0) -> None:
+        super().__init__()
+        if in_size:
+            self.in_size = in_size
+
     @abstractmethod
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
         """Encode x [B, S, D_in] with mask [B, S] bool, real positions first; without one all are real."""

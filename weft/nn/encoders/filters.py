@@ -48,8 +48,7 @@ class FilterEncoder(Encoder):
         num_layers: Count = 1,
         dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         if not widths or min(widths) < 1 or features < 1 or num_layers < 1:
             raise ConfigError(
                 "widths: expected one or more of at least 1, such as [3, 4, 5], "

@@ -33,8 +33,7 @@ class NgramEncoder(Encoder):
     """
 
     def __init__(self, in_size: int, *, length: int = 3, size: Size | None = None) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         if length < 1:
             raise ConfigError(f"length: expected a window of at least 1 position, got {length}")
         self.length = length

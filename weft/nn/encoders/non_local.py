@@ -37,8 +37,7 @@ class NonLocalEncoder(Encoder):
         pairwise: Pairwise = "embedded",
         scaled: bool = False,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.blocks = nn.ModuleList(

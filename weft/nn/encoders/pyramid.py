@@ -53,8 +53,7 @@ class Pyramid(Encoder):
         bidirectional: bool = True,
         dropout: DropoutRate = 0.0,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         if not sizes:
             raise ConfigError("sizes: a pyramid needs a size for each layer, for example [256, 256, 256]")
         if len(factors) == 1:

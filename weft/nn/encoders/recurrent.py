@@ -43,8 +43,7 @@ class RecurrentEncoder(Encoder):
         dropout: DropoutRate = 0.0,
         last_norm: LastNorm = "none",
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.stack = Stack(
             in_size,
             sizes,

@@ -37,8 +37,7 @@ class SelfAttentionEncoder(Encoder):
         num_layers: Count = 1,
         residual: bool = False,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.size = in_size
         self.residual = residual
         self.layers = nn.ModuleList(Attention(score(in_size, in_size), in_size) for _ in range(num_layers))

@@ -50,8 +50,7 @@ class StridedTransformer(Encoder):
         max_length: int = 1024,
         dropout: DropoutRate = 0.1,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         if num_convolutions < 0:
             raise ConfigError(f"num_convolutions: expected 0 or more, got {num_convolutions}")
         self.size = size

@@ -79,8 +79,7 @@ class TransformerEncoder(Encoder):
         global_every: Annotated[int, Bounds(ge=1)] = 3,
         first_norm: bool = True,
     ) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.size = size
         self.num_heads = num_heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)

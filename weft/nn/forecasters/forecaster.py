@@ -7,7 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
+
+from weft.tree import State
 
 Say = Callable[[Tensor], Tensor]
 """Maps features [B, 1, D] of a step to its value [B, 1], the head's best prediction."""
@@ -59,3 +62,26 @@ class Forecaster(nn.Module, ABC):
             future: [B, H] true values for teacher forcing; None to feed back own values.
             true: [B, H] bool, where to feed values of `future`; None for everywhere.
         """
+
+
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
+"""Maps inputs [B, T, 1 + G] and a state to features [B, T, D] and the next state."""
+
+
+def write(
+    step: Step, state: State, past: Past, say: Say, future: Tensor | None, true: Tensor | None
+) -> Tensor:
+    """Features of the H future steps; each step reads the previous value and the current covariates."""
+    ahead = past.known[:, past.values.shape[1] :]  # [B, H, G]
+    value = past.values[:, -1:]  # [B, 1]: forecasts start from the last observation
+    if future is not None and true is None:
+        before = torch.cat([value, future[:, :-1]], 1)
+        return step(torch.cat([before[..., None], ahead], -1), state)[0]
+    hs = []
+    for t in range(ahead.shape[1]):
+        h, state = step(torch.cat([value[..., None], ahead[:, t : t + 1]], -1), state)
+        hs.append(h)
+        value = say(h).detach().to(value.dtype)
+        if future is not None and true is not None:
+            value = torch.where(true[:, t : t + 1], future[:, t : t + 1], value)
+    return torch.cat(hs, 1)

@@ -9,8 +9,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.forecasters.forecaster import Forecaster, Past, Say
-from weft.nn.forecasters.stepwise import write
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say, write
 
 
 class PairForecaster(Forecaster):

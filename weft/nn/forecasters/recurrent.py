@@ -5,8 +5,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from weft.nn.cells.lstm import LSTM
-from weft.nn.forecasters.forecaster import Forecaster, Past, Say
-from weft.nn.forecasters.stepwise import write
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say, write
 from weft.nn.recurrent import Cells, Stack
 from weft.setting_types import DropoutRate, Sizes
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import jobs, pointer
-from weft.nn.kernels.choice import compiles, why_not_native
+from weft.native import dense, jobs, pointer
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.linear import Products, Shared, Sums, linear, shared
 from weft.nn.kernels.twin import twin_gradients
 
@@ -27,7 +27,7 @@ def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     Args:
         query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
     """
-    run = _native if compiles(_why_not, query, keys, weight) else by_torch
+    run = _native if compiles("additive", query, keys, weight) else by_torch
     return run(query, keys, weight)
 
 
@@ -39,23 +39,9 @@ def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 
 def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     found: Tensor = _Energies.apply(
-        query.float().contiguous(), _dense(keys.float()), weight.float().contiguous()
+        query.float().contiguous(), dense(keys.float()), weight.float().contiguous()
     )
     return found.to(query.dtype)
-
-
-def _why_not(query: Tensor, keys: Tensor, weight: Tensor) -> str:
-    if any(tensor.dtype not in WIDENED for tensor in (query, keys, weight)):
-        return "compiled code takes float32 and bfloat16"
-    return why_not_native(query, "energies")
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    """A tensor whose features are contiguous; copied if necessary."""
-    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
-
-
-WIDENED = (torch.float32, torch.bfloat16)
 
 
 class _Energies(torch.autograd.Function):
@@ -99,7 +85,7 @@ def look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tens
     Args:
         query: [B, Q, A]; keys: [B, S, A]; weight: [1, A]; values: [B, S, D]; mask: [B, S] bool.
     """
-    if compiles(_why_not_look, query, keys, weight, values, mask):
+    if compiles("look", query, keys, weight, values):
         return _look_native(query, keys, weight, values, mask)
     return _mixed(additive(query, keys, weight), values, mask)
 
@@ -117,16 +103,8 @@ def _look_native(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, ma
         powers = _powers(keys) if query.shape[1] > 1 else None
     keys = keys if held_keys is None else held_keys.tensor
     values = values if held_values is None else held_values.tensor
-    given = query.contiguous(), _dense(keys), weight.contiguous(), _dense(values), mask.contiguous()
+    given = query.contiguous(), dense(keys), weight.contiguous(), dense(values), mask.contiguous()
     return _Look.apply(*given, powers, held_keys, held_values)
-
-
-def _why_not_look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> str:
-    if any(tensor.dtype != torch.float32 for tensor in (query, keys, weight, values)):
-        return "compiled code takes float32"
-    if torch.is_autocast_enabled("cpu"):
-        return "compiled code does not follow autocast"
-    return why_not_native(query, "energies")
 
 
 def _powers(keys: Tensor) -> Tensor | None:

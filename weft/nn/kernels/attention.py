@@ -20,12 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from weft import masks, native
-from weft.native import jobs, pointer
+from weft.native import dense, jobs, pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import in_torch, why_not_native
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.dropout import dropout as drop
 from weft.nn.kernels.twin import twin_gradients
-from weft.probe import traced
 
 
 def attention(
@@ -49,8 +48,8 @@ def attention(
         [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never
         NaN.
     """
-    if not traced() and not why_not_short(q, k, v, mask, bias, dropout):
-        return _Short.apply(_rows(q), _rows(k), _rows(v), mask, causal)  # type: ignore[no-any-return]
+    if suits_short(q, k, v, mask, bias, dropout):
+        return _Short.apply(dense(q), dense(k), dense(v), mask, causal)  # type: ignore[no-any-return]
     if prefers_plain(q, k, dropout):
         return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
     if bias is not None:
@@ -65,7 +64,8 @@ def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
     """Whether the formula is faster than the fused operation."""
     if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
-    return choice.formula_is_faster(q.shape[2], k.shape[2], costly=q.dtype == torch.bfloat16 or dropout > 0)
+    costly = q.dtype == torch.bfloat16 or dropout > 0
+    return costly and q.shape[2] * k.shape[2] < choice.FUSED_FROM
 
 
 def plain_attention(
@@ -100,24 +100,20 @@ def attention_weights(
 LONGEST, WIDEST = 128, 64  # positions and features of a head, as in attention.cpp
 
 
-def why_not_short(
+def suits_short(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, dropout: float
-) -> str:
-    """Why compiled code cannot compute this, or is not faster; "" if it can."""
-    if in_torch():
-        return "compiled code is turned off"
-    if dropout or bias is not None or not (q.dtype == k.dtype == v.dtype == torch.float32):
-        return "compiled attention takes float32, no dropout and no bias"
-    if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)):
-        return "without gradients the fused operation is faster"
+) -> bool:
+    """Whether compiled code can compute this, and is faster."""
+    if dropout or bias is not None or not torch.is_grad_enabled():
+        return False
+    if not (q.requires_grad or k.requires_grad or v.requires_grad):
+        return False  # without gradients the fused operation is faster
     if max(q.shape[2], k.shape[2]) > LONGEST or q.shape[3] > WIDEST or q.shape[:2] != k.shape[:2]:
-        return f"compiled attention takes up to {LONGEST} positions and heads of up to {WIDEST} features"
+        return False
     if mask is not None and mask.shape[1:] != (1, 1, k.shape[2]):
-        return "compiled attention takes masks of keys"
-    if why := why_not_native(q, "attention"):
-        return why
-    whole = not q.shape[3] % native.loaded("attention").width
-    return "" if whole else "the features of a head do not fill registers"
+        return False
+    # the features of a head fill registers
+    return compiles("attention", q, k, v) and not q.shape[3] % native.loaded("attention").width
 
 
 class _Short(torch.autograd.Function):
@@ -142,7 +138,7 @@ class _Short(torch.autograd.Function):
         if torch.is_grad_enabled():  # for a second derivative
             twin = partial(plain_attention, mask=mask, causal=ctx.causal)
             return *twin_gradients(twin, (q, k, v), (dy,)), None, None
-        dy = _rows(dy)
+        dy = dense(dy)
         dq, dk, dv = (torch.empty_like(each.transpose(1, 2), memory_format=CONTIGUOUS) for each in (q, k, v))
         job = _job(q, k, v, ctx.causal)
         job.dy_row, job.dy_head, job.dy_step = dy.stride()[:3]
@@ -153,11 +149,6 @@ class _Short(torch.autograd.Function):
 
 
 CONTIGUOUS = torch.contiguous_format
-
-
-def _rows(x: Tensor) -> Tensor:
-    """x with its features side by side."""
-    return x if x.stride(3) == 1 else x.contiguous()
 
 
 def _job(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> jobs.Attend:

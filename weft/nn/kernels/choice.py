@@ -16,16 +16,19 @@ Read next: linear.py, an operation with three ways; cross_entropy.py, compiled o
 import functools
 import os
 import platform
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
-from weft.probe import traced
+from weft.native.jobs import CELLS, GATES
+from weft.nn.kernels.cells.form import LayerInput
+from weft.nn.padding import inspectable
+from weft.probe import mapped, traced
 
 Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "fla", "steps"]
 """Recurrent layers. auto: by the rule; native: Weft's compiled code; narrow: compiled code
@@ -91,17 +94,6 @@ def use(
         _forced.update(before)
 
 
-def runs_compiled(operation: str, why_not: Callable[..., str], *given: Any) -> bool:
-    """Whether compiled code computes a recurrence; an error if it is forced and cannot."""
-    asked = forced("cells")
-    if traced() or asked not in ("auto", "native", "tiles"):
-        return False
-    reason = why_not(*given)
-    if reason and asked != "auto":
-        raise refused(operation, "native", reason)
-    return not reason
-
-
 def refused(operation: str, way: str, reason: str) -> ConfigError:
     """The error for a forced way that cannot compute an operation."""
     return ConfigError(f"{operation}: cannot use {way}: {reason}; force torch instead")
@@ -112,41 +104,73 @@ def in_torch() -> bool:
     return forced("fused") == "torch"
 
 
-def compiles(why_not: Callable[..., str], *given: Any) -> bool:
-    """Whether compiled code computes an operation of the switch "fused"; torch's operations do otherwise."""
-    return not (traced() or in_torch() or why_not(*given))
+class Native(NamedTuple):
+    """What the compiled code of an operation takes.
 
-
-def why_not_native(tensor: Tensor, source: str) -> str:
-    """Why the compiled code of a source file cannot read a tensor, apart from its dtype; "" if it can."""
-    if tensor.device.type != "cpu":
-        return "compiled code runs on the CPU"
-    if type(tensor) is not Tensor:
-        return f"compiled code takes plain tensors, not {type(tensor).__name__}"
-    found = native.loaded(source)
-    return "" if found.library is not None else found.reason
-
-
-HALF = (torch.bfloat16, torch.float16)
-
-
-def why_not_layer(source: str, tensors: Sequence[Tensor | None], low: Sequence[torch.dtype] = ()) -> str:
-    """Why the compiled code of a source file cannot compute a layer of these tensors; "" if it can.
-
-    Args:
-        low: dtypes that are allowed under autocast, beside float32.
+    source: its file in weft/native.
+    switch: the switch that turns it off.
+    dtypes: of its tensors.
+    low: further dtypes under autocast; None if it does not follow autocast.
     """
-    if native.loaded(source).library is None:
-        return native.loaded(source).reason
-    allowed = (torch.float32, *low) if low and torch.is_autocast_enabled("cpu") else (torch.float32,)
+
+    source: str
+    switch: str = "fused"
+    dtypes: tuple[torch.dtype, ...] = (torch.float32,)
+    low: tuple[torch.dtype, ...] | None = ()
+
+
+WIDENED = (torch.float32, torch.bfloat16)
+HALF = (torch.bfloat16, torch.float16)
+NATIVE = {
+    "layer": Native("cells", "cells", low=(torch.bfloat16,)),
+    "light": Native("light", "cells", low=HALF),
+    "selective": Native("selective", "cells", low=HALF),
+    "matrix": Native("matrix", "cells"),
+    "additive": Native("energies", dtypes=WIDENED),
+    "look": Native("energies", low=None),
+    "attention": Native("attention"),
+    "dropout": Native("dropping"),
+    "cross_entropy": Native("losses", dtypes=WIDENED),
+    "word2vec": Native("neighbours"),
+    "search": Native("decoding", dtypes=WIDENED, low=None),
+}
+"""The operations that have compiled code."""
+
+
+def why_not(operation: str, *tensors: Tensor | None) -> str:
+    """Why compiled code cannot compute an operation of these tensors; "" if it can."""
+    source, _, dtypes, low = NATIVE[operation]
+    found = native.loaded(source)
+    if found.library is None:
+        return found.reason
+    if torch.is_autocast_enabled("cpu"):
+        if low is None:
+            return "compiled code does not follow autocast"
+        dtypes = (*dtypes, *low)
     for tensor in tensors:
         if tensor is None:
             continue
-        if not tensor.is_cpu or tensor.dtype not in allowed:
+        if not tensor.is_cpu or tensor.dtype not in dtypes:
             return f"compiled code computes in float32 on the CPU, not in {tensor.dtype} on {tensor.device}"
         if type(tensor) not in PLAIN or not tensor.numel():
             return "compiled code takes plain tensors that are not empty"
     return ""
+
+
+def compiles(operation: str, *tensors: Tensor | None, limit: str = "", name: str = "") -> bool:
+    """Whether compiled code computes an operation.
+
+    Args:
+        limit: a reason of the operation's own why it cannot.
+        name: of the operation in the error that a forced recurrence raises if it cannot.
+    """
+    asked = forced(NATIVE[operation].switch)
+    if traced() or asked not in ("auto", "native", "tiles"):
+        return False
+    reason = limit or why_not(operation, *tensors)
+    if reason and asked != "auto" and NATIVE[operation].switch == "cells":
+        raise refused(name or operation, "native", reason)
+    return not reason
 
 
 def _asked(switch: str) -> str:
@@ -161,15 +185,12 @@ def _variable(switch: str) -> str:
     return f"WEFT_{switch.upper()}"
 
 
-GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3}
-"""Products with the state per unit, by cell; one in every other cell."""
-
-
 SMALL_PRODUCT = 1 << 20
 """Multiplications below which the overhead of a call exceeds a product: torch's then."""
 
 FUSED_FROM = 384 * 384
-"""Query times key positions from which on fused attention is faster; from 200 to 512 tokens it is level."""
+"""Query times key positions from which on fused attention is faster than its formula, in a training in
+bfloat16 or with dropout; from 200 to 512 tokens it is level."""
 
 ENCODER_POSITIONS = 256
 """Positions up to which an encoder's compiled attention, row by row, is as fast as torch's."""
@@ -179,6 +200,55 @@ TILED_ROWS = 16
 
 ELMAN = ("elman", "relu")
 """Elman cells that torch has an operation for."""
+
+OPERATIONS = ("lstm", "coupled", "gru", "gru_before", *ELMAN)
+"""Cells for which there is something faster than the loop on every device."""
+
+
+def layer_way(cell: str, given: LayerInput, *, sharing: bool) -> str:
+    """How to compute a recurrent layer, one of `Cells`.
+
+    Args:
+        sharing: whether the steps of a loop share their weights (linear.py).
+    """
+    asked, x, mask = forced("cells"), given.x, given.mask
+    if asked == "steps" or not x.shape[0]:
+        return "steps"
+    operation = cell in OPERATIONS and (cell != "gru_before" or (x.is_cpu and inspectable(x)))
+    if traced():
+        return "operation" if operation and not mapped() else "steps"
+    compiled = "" if cell in CELLS else "this cell has no compiled code"
+    compiled = compiled or why_not("layer", *given[:-1])
+    low = torch.is_autocast_enabled("cpu")
+    narrow = low and native.narrow_cells() and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    if asked not in ("auto", "torch", "fla"):
+        reason = {
+            "native": compiled,
+            "narrow": compiled if narrow else "the compiled cells multiply in bfloat16 only under autocast",
+            "tiles": compiled if native.tiles() else native.loaded("tiles").reason,
+            "triton": "Triton has no kernel for this cell" if cell == "coupled" else "",
+            "operation": "" if operation else "torch has no operation for this cell",
+        }[asked]
+        if reason:
+            raise refused(cell, asked, reason)
+        return asked
+    if asked != "auto" or compiled:
+        return "operation" if operation else "steps"
+    if sharing and not low and not native.tiles():
+        return "native"  # which keeps the packed weights
+    ways = {"native": True, "operation": operation, "tiles": native.tiles(), "narrow": narrow}
+    training = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
+    # so much padding that a way which does not skip it is slower
+    padding = low and mask is not None and float(mask.sum()) < 0.75 * mask.numel()
+    shape = LayerShape(cell, x.shape[0], x.shape[1], given.h.shape[1], training, low, padding)
+    return recurrent(shape, [way for way, there in ways.items() if there])
+
+
+def skips_padding(x: Tensor) -> bool:
+    """Whether the compiled cells, which skip padding themselves, may compute a layer over x [B, T, D]."""
+    there = native.loaded().library is not None and forced("cells") in ("auto", "native", "tiles")
+    plain = x.dtype == torch.float32 and x.is_cpu and not torch.is_autocast_enabled("cpu")
+    return there and plain and not traced()
 
 
 class LayerShape(NamedTuple):
@@ -203,7 +273,7 @@ class LayerShape(NamedTuple):
 def recurrent(layer: LayerShape, can: Collection[str]) -> str:
     """The way to compute a recurrent layer on a CPU that has Weft's compiled code."""
     cell, rows, steps, size = layer[:4]
-    weights = GATES.get(cell, 1) * size * size
+    weights = GATES[cell] * size * size
     if steps == 1:
         way = _one_step(layer, weights)
     elif layer.bfloat16:
@@ -254,11 +324,6 @@ def product(rows: int, inputs: int, outputs: int, can: Collection[str]) -> str:
     # MKL leaves AVX-512 unused on processors of other makers, where oneDNN is up to twice as fast.
     unused = torch.backends.cpu.get_cpu_capability() == "AVX512" and vendor() not in ("GenuineIntel", "")
     return "onednn" if "onednn" in can and unused else "torch"
-
-
-def formula_is_faster(queries: int, places: int, *, costly: bool) -> bool:
-    """Whether attention by its formula is faster than torch's fused operation in a training on a CPU."""
-    return costly and queries * places < FUSED_FROM
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from torch import Tensor
 from weft import native
 from weft.errors import ShapeError
 from weft.native import jobs, pointer
-from weft.nn.kernels.choice import compiles, why_not_native
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.linear import linear
 
 IGNORED = -100
@@ -76,7 +76,7 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         size, w = len(weight), weight.to(h.dtype)
         soften: _Native | _Torch
-        if not padded and compiles(_why_not, h):
+        if not padded and compiles("cross_entropy", h):
             soften = _Native(h, size, bias, smoothing, grads)
         else:
             soften = _Torch(h, size, bias, smoothing, grads, padded=padded)
@@ -216,9 +216,3 @@ def _check(h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor) -> No
         raise ShapeError(
             f"expected targets of torch.int64 on {h.device}, got {target.dtype} on {target.device}"
         )
-
-
-def _why_not(h: Tensor) -> str:
-    if h.dtype not in (torch.float32, torch.bfloat16):
-        return f"compiled code takes float32 and bfloat16, not {h.dtype}"
-    return why_not_native(h, "losses")

@@ -22,7 +22,7 @@ from weft.native import pointer
 from weft.native.jobs import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, Decode, DecoderLayer, PredictJob
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.choice import compiles, in_torch, why_not_native
+from weft.nn.kernels.choice import compiles, in_torch
 from weft.nn.kernels.linear import linear, room_arguments, tiled_panel, tiled_room
 from weft.probe import edit_active, watching
 
@@ -102,14 +102,11 @@ def multiply_as(one: nn.Module, other: nn.Module) -> None:
         _int8.add(other)
 
 
-def why_not_in_search(x: Tensor) -> str:
-    """Why compiled code cannot compute a search step over x of any shape, which gives no gradients."""
-    dtypes = [torch.float32, torch.bfloat16] if native.narrow() else [torch.float32]
-    if x.dtype not in dtypes:
-        return f"compiled code takes {' or '.join(map(str, dtypes))}, not {x.dtype}"
-    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
-        return "compiled code of a search runs without gradients and without autocast"
-    return why_not_native(x, "decoding") or why_not_native(x, "cells")  # which packs the weights
+def suits_search(x: Tensor) -> bool:
+    """Whether compiled code can compute a search step over x of any shape, which gives no gradients."""
+    if torch.is_grad_enabled() or (x.dtype == torch.bfloat16 and not native.narrow()):
+        return False
+    return compiles("search", x) and native.loaded().library is not None  # which packs the weights
 
 
 def tiled(rows: int) -> bool:
@@ -191,28 +188,14 @@ def has_compiled_step(module: nn.Module) -> bool:
 
 def suits(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled step for x [N, 1, D] of a search, rather than the decoder's modules."""
-    return compiles(_why_not, x, num_heads)
+    if x.shape[1] != 1 or watching() or edit_active():
+        return False
+    return x.shape[2] // num_heads <= MOST_REGISTERS * native.loaded().width and suits_search(x)
 
 
 def suits_whole(x: Tensor, num_heads: int) -> bool:
     """Whether to use the compiled layers for x [B, S, D] of an encoder, rather than its modules."""
-    return compiles(_why_not_whole, x, num_heads)
-
-
-def _why_not_whole(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] > choice.ENCODER_POSITIONS or not x.numel():
-        return f"compiled attention within a text is fast up to {choice.ENCODER_POSITIONS} positions"
-    return _why_not(x[:, :1], num_heads)
-
-
-def _why_not(x: Tensor, num_heads: int) -> str:
-    if x.shape[1] != 1:
-        return "the compiled step takes one position at a time"
-    if watching() or edit_active():
-        return "a probe reads or changes intermediate values"
-    if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
-        return f"the compiled step takes heads of at most {MOST_REGISTERS} registers"
-    return why_not_in_search(x)
+    return 0 < x.shape[1] <= choice.ENCODER_POSITIONS and suits(x[:, :1], num_heads)
 
 
 def step(
@@ -240,19 +223,13 @@ def step(
     sources = len(caches[0])
     most = -(-sources // native.slabs(sources)) * (len(x) // sources)
     found, how = packed(of, layers, last, most)
-    call = _Call(
-        form,
-        found,
-        how,
-        _with_caches(found.each, caches, source),
-        sources,
-        entries,
-        positions=entries + 1 if path is None else path.shape[1],
-        places=0 if source is None else source.layers[0][0].shape[2],
-        path=None if path is None else path.contiguous(),
-        mask=None if source is None else source.rows(),
-    )
-    return call.run(x[:, 0], most)[:, None]
+    each = _with_caches(found.each, caches, source)
+    positions = entries + 1 if path is None else path.shape[1]
+    places = 0 if source is None else source.layers[0][0].shape[2]
+    path = None if path is None else path.contiguous()
+    mask = None if source is None else source.rows()
+    sizes = sources, entries, positions, places
+    return _decode(x[:, 0], most, form, found, how, each, sizes, path, mask)[:, None]
 
 
 def whole(
@@ -263,12 +240,12 @@ def whole(
     Args:
         mask: [B, S] bool; None for no padding.
     """
-    sources, places, size = x.shape
+    sources, places, size = shape = x.shape
     rows = max(places, min(AT_ONCE, sources * places))
     found, how = packed(of, layers, last, rows)
     mask = None if mask is None else mask.contiguous()
-    call = _Call(form, found, how, found.each, sources, 0, 0, places, None, mask, whole=True)
-    return call.run(x.reshape(-1, size), rows).view(x.shape)
+    x, sizes = x.reshape(-1, size), (sources, 0, 0, places)
+    return _decode(x, rows, form, found, how, found.each, sizes, None, mask, whole=True).view(shape)
 
 
 def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: int) -> Sequence[Tensor]:
@@ -288,39 +265,39 @@ def sources(of: nn.Module, products: Sequence[nn.Module], x: Tensor, num_heads: 
     return whole.copy_(parts).unbind()  # so that a head reads its positions in order
 
 
-class _Call(NamedTuple):
-    """The arguments of weft_decode, as struct Decode in native/decoding.cpp has them."""
+def _decode(
+    x: Tensor,
+    most: int,
+    form: Form,
+    packed: "Packed",
+    how: Packing,
+    each: "Array[DecoderLayer]",
+    sizes: tuple[int, int, int, int],
+    path: Tensor | None,
+    mask: Tensor | None,
+    *,
+    whole: bool = False,
+) -> Tensor:
+    """x [N, D] through all layers, at most so many rows at a time; as struct Decode in native/layers.h.
 
-    form: Form
-    packed: "Packed"
-    how: Packing
-    each: "Array[DecoderLayer]"
-    sources: int
-    entries: int
-    positions: int
-    places: int
-    path: Tensor | None
-    mask: Tensor | None
-    whole: bool = False
-
-    def run(self, x: Tensor, most: int) -> Tensor:
-        """x [N, D] through all layers; `most` rows are computed at a time."""
-        (rows, size), form, packed = x.shape, self.form, self.packed
-        slabs = native.slabs(self.sources)
-        high = form.inner * (2 if form.activation == "swiglu" else 1)
-        longest = max(self.positions, self.places)
-        room = torch.empty(rows * (size + max(3 * size, high)) + slabs * longest)
-        cut = self.how.room(most, max(size, form.inner), slabs)
-        y = torch.empty(rows, size).copy_(x)
-        job = Decode(
-            len(self.each), rows, self.sources, size, form.num_heads, form.inner, self.entries,
-            self.positions, self.places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
-            packed.epsilon, addressof(self.each), pointer(packed.gain), pointer(packed.shift),
-            pointer(self.path), pointer(self.mask), pointer(y), pointer(room),
-            *room_arguments(cut), KINDS[self.how.kind], self.whole, self.positions,
-        )  # fmt: skip
-        native.call("weft_decode", job)
-        return y.to(x.dtype)
+    Args:
+        sizes: sources, entries, positions and places.
+    """
+    (rows, size), (sources, entries, positions, places) = x.shape, sizes
+    slabs = native.slabs(sources)
+    high = form.inner * (2 if form.activation == "swiglu" else 1)
+    room = torch.empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
+    cut = how.room(most, max(size, form.inner), slabs)
+    y = torch.empty(rows, size).copy_(x)
+    job = Decode(
+        len(each), rows, sources, size, form.num_heads, form.inner, entries,
+        positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
+        packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
+        pointer(path), pointer(mask), pointer(y), pointer(room),
+        *room_arguments(cut), KINDS[how.kind], whole, positions,
+    )  # fmt: skip
+    native.call("weft_decode", job)
+    return y.to(x.dtype)
 
 
 def packed(of: nn.Module, layers: Sequence[Parts], last: nn.Module, most: int) -> "tuple[Packed, Packing]":
@@ -406,7 +383,7 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     Args:
         weight: [V, D]; bias: [V].
     """
-    if not compiles(_why_not_output, h, weight, bias):
+    if not (weight.dtype == bias.dtype == h.dtype and suits_search(h)):
         # In place: a copy for the bias and a second buffer took a quarter of a search step.
         logits = linear(h, weight)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
@@ -415,8 +392,3 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     how = packing(of, weight, -(-rows // native.slabs(rows)))
     packed = kept(of, [weight], lambda how: how.panels(weight), how)
     return multiplied("weft_predict", how, h, packed, bias.float().contiguous(), len(weight))
-
-
-def _why_not_output(h: Tensor, weight: Tensor, bias: Tensor) -> str:
-    same = weight.dtype == bias.dtype == h.dtype
-    return why_not_in_search(h) if same else "compiled products take rows, weights and bias of one dtype"

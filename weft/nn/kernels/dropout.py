@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.errors import ConfigError
 from weft.native import jobs, pointer
-from weft.nn.kernels.choice import compiles, why_not_native
+from weft.nn.kernels.choice import compiles
 from weft.nn.randomness import for_rows, open_generator, open_rows
 
 LEVELS = 1 << 16
@@ -43,7 +43,8 @@ def dropout(x: Tensor, share: float, *, training: bool, onto: Tensor | None = No
         return _sum(x * for_rows(lambda shape: F.dropout(x.new_ones(shape), share), x.shape), onto)
     dropped = min(LEVELS - 1, max(1, round(share * LEVELS)))
     key = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None, generator=open_generator()))
-    if compiles(_why_not, x, onto):
+    same = onto is None or onto.shape == x.shape
+    if same and open_rows() is None and compiles("dropout", x, onto):  # a part draws the numbers of the whole
         return _Drop.apply(x, onto, dropped, key)  # type: ignore[no-any-return]
     return by_torch(x, onto, dropped, key)
 
@@ -61,7 +62,7 @@ def _factors(shape: tuple[int, ...], dropped: int, key: int) -> Tensor:
     """0 where an element is dropped, else the scale; in compiled code where possible, also for bfloat16."""
     count, scale = math.prod(shape), LEVELS / (LEVELS - dropped)
     ones = torch.ones(shape, dtype=torch.float32, device="cpu")
-    if compiles(why_not_native, ones, "dropping"):
+    if compiles("dropout", ones):
         return _drop(ones, None, dropped, key)
     if (
         native.loaded("dropping").library is None
@@ -87,17 +88,6 @@ def _hashes(count: int, key: int) -> Tensor:
 def _mixed(n: Tensor, shift: int) -> Tensor:
     """n xor (n >> shift), with zeros shifted in."""
     return n.bitwise_xor_((n >> shift).bitwise_and_((1 << (32 - shift)) - 1))
-
-
-def _why_not(x: Tensor, onto: Tensor | None) -> str:
-    if open_rows() is not None:
-        return "a part of a batch draws the numbers of the whole"
-    for tensor in (x,) if onto is None else (x, onto):
-        if tensor.dtype != torch.float32 or tensor.shape != x.shape:
-            return "compiled dropout takes float32 and one shape"
-        if why := why_not_native(tensor, "dropping"):
-            return why
-    return ""
 
 
 def _drop(x: Tensor, onto: Tensor | None, dropped: int, key: int) -> Tensor:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from weft.nn.activations import activate
-from weft.probe import record
 
 
 class LSTMStep(NamedTuple):
@@ -103,10 +102,3 @@ def gru(
     reset_gate, update_gate = gates.sigmoid().chunk(2, -1)
     candidate = activate(candidate + inner(reset_gate), activation)
     return GRUStep(reset_gate, update_gate, candidate, update_gate * h + (1 - update_gate) * candidate)
-
-
-def show(step: LSTMStep | GRUStep) -> None:
-    """Record every field of a step for an open probe."""
-    for name, value in step._asdict().items():
-        if value is not None:
-            record(name, value)

@@ -23,7 +23,7 @@ from weft.native import pointer
 from weft.native.jobs import LIGHT, Light, LightBack
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import ROWS
-from weft.nn.kernels.choice import HALF, refused, runs_compiled, why_not_layer
+from weft.nn.kernels.choice import compiles, refused
 from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import exporting, traced
@@ -71,24 +71,25 @@ class _Recurrence(torch.autograd.Function):
         return da, db, factors[0] * every[0]
 
 
-def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
+def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None, *, loop: bool = False) -> Tensor:
     """c_1 .. c_T, computed in the way that suits the device.
 
     Args:
         a, b: [B, T, H].
         c: [B, H], c_0.
         mask: [B, T] bool; where False c does not change at all.
+        loop: whether every step is a node of the graph.
 
     Returns:
         [B, T, H].
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
-    if exporting():
+    if exporting() and not loop:
         return repeated(_one, (a, b), (c,), None)[0]
-    if a.device.type != "cpu":
+    if not loop and a.device.type != "cpu":
         return scan(a, b, c)
-    plain = traced() or choice.forced("cells") == "steps"
+    plain = loop or traced() or choice.forced("cells") == "steps"
     return sequence(a, b, c) if plain else recurrence(a, b, c)
 
 
@@ -96,13 +97,6 @@ def _one(at: Tensors, state: Tensors, _: Tensors) -> tuple[Tensor, Tensors]:
     a, b = at
     c = torch.addcmul(b, a, state[0])
     return c, (c,)
-
-
-def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
-    """`recur` with one graph node per step."""
-    if mask is not None:
-        a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
-    return sequence(a, b, c)
 
 
 def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -159,9 +153,7 @@ def by_torch(
         keep, candidate, r = log_odds(first, rest[0]).sigmoid(), rest[1], None
     else:
         keep, candidate, r = rest[0].sigmoid(), first, rest[1].sigmoid()
-    run = looped if loop else recur
-    states = run(keep, (1 - keep) * candidate, c, mask)
-    y = states
+    y = states = recur(keep, (1 - keep) * candidate, c, mask, loop=loop)
     if kind == "ssru":
         y = torch.relu(states)
     elif r is not None and past is not None:
@@ -238,12 +230,8 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return (
-                None,
-                None,
-                None,
-                *twin_gradients(stepwise(ctx.kind, ctx.mask), (z, c, past, peep), (dy, dc)),
-            )
+            twin = stepwise(ctx.kind, ctx.mask)
+            return None, None, None, *twin_gradients(twin, (z, c, past, peep), (dy, dc))
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
         dz = z.new_empty(z.shape)
@@ -291,8 +279,6 @@ def _dense(tensor: Tensor) -> Tensor:
 
 KINDS = tuple(LIGHT)
 
-Result = tuple[Tensor, Tensor]
-
 
 def light(
     kind: str,
@@ -317,33 +303,24 @@ def light(
     """
     asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask
-    if asked in ("triton", "narrow") and not traced():
-        if reason := _why_not_triton(z) if asked == "triton" else "it multiplies no matrices":
+    if asked == "narrow" and not traced():
+        raise refused(kind, asked, "it multiplies no matrices")
+    if asked == "triton" and not traced():
+        from weft.nn.kernels import triton  # if asked for
+
+        if reason := triton.why_not(z.device):
             raise refused(kind, asked, reason)
-        return _triton(*given)
-    if runs_compiled(kind, why_not_layer, "light", given[1:-1], HALF):
+        from weft.nn.kernels.triton.light import run
+
+        return run(*given, stepwise(kind, mask))
+    if compiles("light", *given[1:-1], name=kind):
         return _native(*given)
     return by_torch(*given, loop=asked == "steps" and not traced())
 
 
 def _native(
     kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
-) -> Result:
+) -> tuple[Tensor, Tensor]:
     wide = [None if t is None else t.float() for t in (z, c, past, peep)]
     wanted = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in wide)
-    y, last = _Light.apply(kind, wanted, mask, *wide)
-    return y, last
-
-
-def _triton(
-    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
-) -> Result:
-    from weft.nn.kernels.triton.light import run
-
-    return run(kind, z, c, past, peep, mask, stepwise(kind, mask))
-
-
-def _why_not_triton(z: Tensor) -> str:
-    from weft.nn.kernels import triton  # if asked for
-
-    return triton.why_not(z.device)
+    return _Light.apply(kind, wanted, mask, *wide)  # type: ignore[no-any-return]

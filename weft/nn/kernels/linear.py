@@ -27,7 +27,7 @@ Read next: choice.py, which chooses; additive.py; ../decoders/recurrent.py, whic
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
@@ -40,7 +40,7 @@ from weft.native import jobs, pointer
 from weft.nn.border import check_tensor, explained
 from weft.nn.kernels import choice
 from weft.nn.recompute import recomputes
-from weft.probe import traced
+from weft.probe import traced, within
 
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
@@ -268,15 +268,10 @@ WAITING_ROWS = 2048  # of the factors that wait for their product
 _open: ContextVar[dict[tuple[int, ...], "Shared[Any]"] | None] = ContextVar("weft_repeated", default=None)
 
 
-@contextmanager
-def repeating() -> Iterator[None]:
+def repeating() -> AbstractContextManager[None]:
     """Share tensors among the steps in the block, where there are gradients to compute."""
     usable = torch.is_grad_enabled() and not choice.in_torch() and not traced() and not recomputes()
-    token = _open.set({} if usable else None)
-    try:
-        yield
-    finally:
-        _open.reset(token)
+    return within(_open, {} if usable else None)
 
 
 def opened() -> bool:
@@ -421,12 +416,8 @@ def autocast_on_cpu(dtype: torch.dtype = torch.bfloat16) -> Iterator[None]:
         ...     cast_weight(product.weight) is cast_weight(product.weight)
         True
     """
-    token = _copies.set({})
-    try:
-        with torch.autocast("cpu", dtype, cache_enabled=False):
-            yield
-    finally:
-        _copies.reset(token)
+    with within(_copies, {}), torch.autocast("cpu", dtype, cache_enabled=False):
+        yield
 
 
 def cast_weight(weight: Tensor) -> Tensor:

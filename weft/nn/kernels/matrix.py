@@ -21,7 +21,7 @@ from torch import Tensor
 from weft import native
 from weft.native import jobs, pointer
 from weft.nn.kernels import choice
-from weft.nn.kernels.choice import runs_compiled, why_not_layer
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.twin import twin_gradients
 from weft.probe import traced
 
@@ -143,6 +143,36 @@ def _by_steps(*given: Tensor) -> Scan:
 CHUNK = 64  # steps per chunk, a power of two
 
 
+def widened(asked: Any, state: Tensor) -> tuple[Any, Tensor]:
+    """A recurrence and its state in float32 at least, for sums over many steps."""
+    wide = torch.promote_types(state.dtype, torch.float32)
+    return type(asked)(*(part.to(wide) for part in asked)), state.to(wide)
+
+
+def all_steps(asked: Any, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
+    """All steps of a recurrence.
+
+    Args:
+        state: [B, H, K, V], before the first step.
+
+    Returns:
+        o [B, T, H, V], and the last state, both in float32 at least.
+    """
+    if choice.forced("cells") == "fla" and dtype is not None and not traced():
+        from weft.nn.kernels import flash_linear_attention as library  # on a GPU only, and if asked for
+
+        if not library.why_not(asked, state, dtype):
+            return library.run(asked, state, dtype)
+    asked, state = widened(asked, state)
+    return compiled(asked.terms(), state) if compiles("matrix", *asked, state) else asked.chunks(state)
+
+
+def masked_steps(asked: Any, mask: Tensor) -> Any:
+    """The same recurrence, but where the mask [B, T] is False S does not change."""
+    padding = ~mask[..., None, None]
+    return asked._replace(**{name: getattr(asked, name).masked_fill(padding, 0.0) for name in asked.cleared})
+
+
 class Decayed(NamedTuple):
     """S_t = diag(a_t) S_{t-1} + k_t v_t^T, o_t = S_t^T q_t.
 
@@ -162,12 +192,9 @@ class Decayed(NamedTuple):
     key: Tensor
     value: Tensor
     decay: Tensor
-
-    def masked(self, mask: Tensor) -> "Decayed":
-        """The same, but where the mask [B, T] is False S does not change."""
-        padding = ~mask[..., None, None]
-        key, decay = (part.masked_fill(padding, 0.0) for part in (self.key, self.decay))
-        return self._replace(key=key, decay=decay)
+    cleared = ("key", "decay")  # to zero, where S does not change
+    masked = masked_steps
+    all = all_steps
 
     def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
@@ -178,10 +205,6 @@ class Decayed(NamedTuple):
     def terms(self) -> Terms:
         """As compiled code takes it."""
         return Terms(self.query, self.key, self.value, self.decay.exp())
-
-    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
-        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -211,18 +234,15 @@ class Replaced(NamedTuple):
     value: Tensor
     decay: Tensor
     rate: Tensor
+    cleared = ("decay", "rate")  # to zero, where S does not change
+    masked = masked_steps
+    all = all_steps
 
     def transition(self) -> Tensor:
         """a_t (I - b_t k_t k_t^T), [B, T, H, K, K]: what multiplies the state."""
         turned = torch.diag_embed(torch.ones_like(self.key))
         turned = turned - (self.rate * self.key)[..., None] * self.key[..., None, :]
         return self.decay.exp()[..., None] * turned
-
-    def masked(self, mask: Tensor) -> "Replaced":
-        """The same, but where the mask [B, T] is False S does not change."""
-        padding = ~mask[..., None, None]
-        decay, rate = (part.masked_fill(padding, 0.0) for part in (self.decay, self.rate))
-        return self._replace(decay=decay, rate=rate)
 
     def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
@@ -237,10 +257,6 @@ class Replaced(NamedTuple):
         q, k, v, decay, rate = self
         kept = decay.exp()
         return Terms(q, k, rate * v, kept, (-kept * rate) * k)
-
-    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
-        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -279,16 +295,13 @@ class Corrected(NamedTuple):
     decay: Tensor
     erase: Tensor
     write: Tensor
+    cleared = ("key", "decay", "erase")  # to zero, where S does not change
+    masked = masked_steps
+    all = all_steps
 
     def transition(self) -> Tensor:
         """diag(a_t) + w_t e_t^T, [B, T, H, K, K]: what multiplies the state."""
         return torch.diag_embed(self.decay.exp()) + self.write[..., None] * self.erase[..., None, :]
-
-    def masked(self, mask: Tensor) -> "Corrected":
-        """The same, but where the mask [B, T] is False S does not change."""
-        padding = ~mask[..., None, None]
-        key, decay, erase = (part.masked_fill(padding, 0.0) for part in (self.key, self.decay, self.erase))
-        return self._replace(key=key, decay=decay, erase=erase)
 
     def one(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The first step: state [B, H, K, V] gives o [B, 1, H, V] and the next state."""
@@ -301,10 +314,6 @@ class Corrected(NamedTuple):
         """As compiled code takes it."""
         q, k, v, decay, erase, write = self
         return Terms(q, k, v, decay.exp(), erase, write)
-
-    def all(self, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-        """All steps: state [B, H, K, V] gives o [B, T, H, V] and the last state; see `all_steps`."""
-        return all_steps(self, state, dtype)
 
     def chunks(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """`all` in chunks of matrix products.
@@ -329,33 +338,6 @@ class Corrected(NamedTuple):
 
 
 MatrixRecurrence = Decayed | Replaced | Corrected
-
-
-def widened(asked: MatrixRecurrence, state: Tensor) -> tuple[MatrixRecurrence, Tensor]:
-    """A recurrence and its state in float32 at least, for sums over many steps."""
-    wide = torch.promote_types(state.dtype, torch.float32)
-    return type(asked)(*(part.to(wide) for part in asked)), state.to(wide)
-
-
-def all_steps(
-    asked: MatrixRecurrence, state: Tensor, dtype: torch.dtype | None = None
-) -> tuple[Tensor, Tensor]:
-    """All steps of a recurrence.
-
-    Args:
-        state: [B, H, K, V], before the first step.
-
-    Returns:
-        o [B, T, H, V], and the last state, both in float32 at least.
-    """
-    if choice.forced("cells") == "fla" and dtype is not None and not traced():
-        from weft.nn.kernels import flash_linear_attention as library  # on a GPU only, and if asked for
-
-        if not library.why_not(asked, state, dtype):
-            return library.run(asked, state, dtype)
-    asked, state = widened(asked, state)
-    compilable = runs_compiled("matrix", why_not_layer, "matrix", (*asked, state))
-    return compiled(asked.terms(), state) if compilable else asked.chunks(state)
 
 
 def _carried(

@@ -16,7 +16,7 @@ from torch.nn import functional
 from weft import native
 from weft.errors import ShapeError
 from weft.native import jobs, pointer
-from weft.nn.kernels.choice import compiles, why_not_native
+from weft.nn.kernels.choice import compiles
 
 
 class Places(NamedTuple):
@@ -44,7 +44,7 @@ def word2vec(
     Returns:
         The loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
     """
-    run = _native if compiles(_why_not, u, v) else _torch
+    run = _native if compiles("word2vec", u, v) else _torch
     return run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)
 
 
@@ -179,9 +179,3 @@ def _check(u: Tensor, v: Tensor, places: Places) -> None:
             f"expected places [B, L], noise [B, N] and tables of one width, got {sorted(shapes)}, "
             f"{list(places.noise.shape)}, {u.shape[1]} and {v.shape[1]}"
         )
-
-
-def _why_not(u: Tensor, v: Tensor) -> str:
-    if u.dtype != torch.float32 or v.dtype != torch.float32:
-        return f"compiled code takes float32, not {u.dtype} and {v.dtype}"
-    return why_not_native(v.detach(), "neighbours")  # of a plain tensor, not of its parameter

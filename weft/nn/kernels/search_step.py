@@ -24,11 +24,11 @@ from weft.native.jobs import (
     SearchedCell,
     WriterJob,
 )
-from weft.nn.kernels import choice, decoding
+from weft.nn.kernels import decoding
 from weft.nn.kernels.cells.form import Gates
-from weft.nn.kernels.decoding import Packing, kept, packing, why_not_in_search
+from weft.nn.kernels.decoding import Packing, kept, packing, suits_search
 from weft.nn.kernels.linear import room_arguments
-from weft.probe import edit_active, traced, watching
+from weft.probe import edit_active, watching
 
 PLAIN = Packing("float32", tiled=False)
 
@@ -59,19 +59,16 @@ class Ends(NamedTuple):
     steps: int
 
 
-def why_not(ends: Ends, *weights: Tensor) -> str:
-    """Why compiled code cannot take the steps of a search, as far as all decoders are concerned."""
-    if traced() or choice.in_torch():
-        return "torch's operations were asked for"
+def suits(ends: Ends, *weights: Tensor) -> bool:
+    """Whether compiled code can take the steps of a search, as far as all decoders are concerned."""
+    output, first = ends.output, ends.output.weight
     if watching() or edit_active():
-        return "a probe reads or changes intermediate values"
-    output = ends.output
-    if output.weight.dtype != output.bias.dtype or len(output.weight) > len(ends.vectors.table):
-        return "the output layer has a form of its own"
-    first = output.weight
+        return False
+    if first.dtype != output.bias.dtype or len(first) > len(ends.vectors.table):
+        return False
     if any(one.dtype != first.dtype or one.device != first.device for one in (ends.vectors.table, *weights)):
-        return "the weights differ in dtype or device"
-    return why_not_in_search(first.detach())
+        return False
+    return suits_search(first)
 
 
 class Held:
@@ -149,7 +146,7 @@ class PastSteps(NamedTuple):
 def transformer(layers: Layers, past: PastSteps, ends: Ends) -> WholeStep | None:
     """The step of a decoder; None where compiled code cannot take it."""
     size, heads = layers.positions.shape[1], layers.form.num_heads
-    if why_not(ends, layers.parts[0]["second"].weight):  # type: ignore[arg-type]
+    if not suits(ends, layers.parts[0]["second"].weight):  # type: ignore[arg-type]
         return None
     wide_head = size // heads > decoding.MOST_REGISTERS * native.loaded("decoding").width
     if wide_head or ends.output.weight.shape[1] > 4 * size:
@@ -262,7 +259,7 @@ class Network(NamedTuple):
 
 def recurrent(network: Network, ends: Ends) -> WholeStep | None:
     """The step of a decoder in evaluation mode; None where compiled code cannot take it."""
-    if why_not(ends, network.cells[0].x):
+    if not suits(ends, network.cells[0].x):
         return None
     writing = _RecurrentWriting(network, ends)
     take = native.address("weft_write_recurrent", "decoding")

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from weft import native
-from weft.native import jobs, pointer
-from weft.nn.kernels.choice import HALF, runs_compiled, why_not_layer
+from weft.native import dense, jobs, pointer
+from weft.nn.kernels.choice import compiles
 from weft.nn.kernels.twin import twin_gradients
 
 CHUNK = 16
@@ -37,7 +37,8 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
         s [B, T, E], and the last h.
     """
     given = u, dt, a, b, c, h
-    return (_native if runs_compiled("selective", _why_not_native, *given) else by_steps)(*given)
+    limit = f"compiled code has at most {MOST} states a feature, not {len(a)}" if len(a) > MOST else ""
+    return (_native if compiles("selective", *given, limit=limit) else by_steps)(*given)
 
 
 def by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
@@ -62,19 +63,13 @@ def _native(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -
     return y, last
 
 
-def _why_not_native(*given: Tensor) -> str:
-    if len(given[2]) > MOST:
-        return f"compiled code has at most {MOST} states a feature, not {len(given[2])}"
-    return why_not_layer("selective", given, HALF)
-
-
 class _Selective(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, training: bool, *given: Tensor) -> Scan:  # type: ignore[override]
         u, dt, a, b, c, h = (
-            *(_dense(each) for each in given[:2]),
+            *(dense(each) for each in given[:2]),
             given[2],
-            *map(_dense, given[3:5]),
+            *map(dense, given[3:5]),
             given[5],
         )
         a, last = a.contiguous(), h.clone(memory_format=torch.contiguous_format)
@@ -126,8 +121,3 @@ def _job(
     strides = [number for each in (u, dt, b, c) for number in each.stride()[:2]]
     tensors = (bounds, u, dt, a, b, c, h, kept, y)
     return bounds, jobs.Selective(steps, rows, size, len(a), slabs, *strides, *map(pointer, tensors))
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    """A tensor whose features are contiguous; copied if necessary."""
-    return tensor if tensor.stride(2) == 1 else tensor.contiguous()

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.captions import CAPTIONED, read_captions
+from weft.data.captions import CAPTIONED, folders
 from weft.data.held import STREAM, name_of
-from weft.data.tables import is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import words_of
@@ -135,6 +134,7 @@ class Captioner(predictor.Predictor[Picture]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
+    file_columns: ClassVar = ("image", "caption")
     linewise = False
     window = 64
 
@@ -255,13 +255,12 @@ class Captioner(predictor.Predictor[Picture]):
 
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
         """Each picture's file, its number or name, and its place."""
-        if isinstance(source, Path) and (is_table(source) or source.suffix.lower() == ".json"):
+        where: list[Path] = []
+        if isinstance(source, Path):
             images = Path() if name_of(source) == STREAM else None  # None is the folder of the list
             images = images if self._data.images is None else self._data.folder / self._data.images
-            for one in read_captions(source, images, language=self._data.language):
-                yield one.path, one.number, Place(str(one.path))
-        else:
-            yield from ((path, path.stem, place) for path, place in pictures_in(source))
+            where = folders(source, images)
+        return pictures_in(source, CAPTIONED, where)
 
 
 def coco(number: int | str, caption: str) -> dict[str, Any]:

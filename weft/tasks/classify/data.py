@@ -19,7 +19,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import Files, called, each_file
 from weft.data.tables import is_table, kind_of
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import (
@@ -50,6 +50,34 @@ def names_of(label: str, separator: str | None) -> list[str]:
     if separator is None:
         return [label]
     return sorted({name.strip() for name in label.split(separator)} - {""})
+
+
+class LabelledTexts(NamedTuple):
+    """Texts and their classes."""
+
+    texts: list[str]
+    labels: list[str]
+    lines: list[int]  # of the texts in their file
+    finer: list[str]  # their subclasses, empty where unknown
+
+    @classmethod
+    def of(cls, labelled: Sequence[LabelledExample], finer: str | None = None) -> "LabelledTexts":
+        """The columns of these rows, and that of their subclasses."""
+        texts, labels = [one.text for one in labelled], [one.label for one in labelled]
+        subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
+        return cls(texts, labels, [one.number for one in labelled], subclasses)
+
+    def joined(self, other: "LabelledTexts") -> "LabelledTexts":
+        """Both."""
+        texts, labels, lines, finer = other
+        return LabelledTexts(self.texts + texts, self.labels + labels, self.lines + lines, self.finer + finer)
+
+    def at(self, numbers: Sequence[int]) -> "LabelledTexts":
+        """Some of them."""
+        texts, labels, finer = (
+            [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
+        )
+        return LabelledTexts(texts, labels, [self.lines[n] for n in numbers], finer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,10 +283,7 @@ class LabelData:
         inside = inside or (split == "valid" and self.valid is None) or (split == "test" and self.folds > 0)
         name = self.train if inside else getattr(self, split)
         if name is None:
-            raise ConfigError(
-                f"data.{split}: the recipe names no {split} file; give one with --data FILE, or score the "
-                "validation texts: --split valid"
-            )
+            raise MissingSplitError.of(split, "texts", "FILE")
         return each_file(name, self.folder)
 
 

@@ -18,7 +18,7 @@ from weft.metrics.metric import ItemKind
 from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
-from weft.tasks.classify.data import names_of
+from weft.tasks.classify.data import LabelledTexts, names_of
 from weft.tasks.classify.predictor import LabelAnswer, TextClassifier
 from weft.tasks.evaluation import Evaluation, speed, unanswered
 from weft.tasks.labels.base import ClassEvaluation, probabilities_of
@@ -43,34 +43,31 @@ class LabelEvaluation(ClassEvaluation):
         return lines
 
 
-def classified(
-    classifier: TextClassifier, texts: Sequence[str], lines: Sequence[int], title: str
-) -> PredictedAnswers[LabelAnswer]:
-    """The answers to the texts of these lines."""
-    places = (Place(title, line) for line in lines)
-    return predicted(classifier, map(classifier.given, texts, places), LabelAnswer).checked()
+def classified(classifier: TextClassifier, texts: LabelledTexts, title: str) -> PredictedAnswers[LabelAnswer]:
+    """The answers to these texts."""
+    places = (Place(title, line) for line in texts.lines)
+    return predicted(classifier, map(classifier.given, texts.texts, places), LabelAnswer).checked()
 
 
 def evaluate(
     classifier: TextClassifier,
-    texts: Sequence[str],
-    labels: Sequence[str],
+    given: LabelledTexts,
     *,
-    lines: Sequence[int],
     title: str,
-    train: tuple[Sequence[str], Sequence[str]] | None = None,
+    train: LabelledTexts | None = None,
     threshold: ClassThreshold | None = None,
     own: bool = False,
 ) -> LabelEvaluation:
     """Classify and score; a text that the model cannot read counts as wrong, and is named."""
-    found, wrong, seconds = classified(classifier, texts, lines, title)
+    found, wrong, seconds = classified(classifier, given, title)
+    texts, labels = given[:2]
     outputs = ["" if one is None else one.decided.label for one in found]
     answered = np.array([one is not None for one in found])
     every = [None if one is None else one.decided.probs for one in found]  # [C] each
     names = classes_of(labels, outputs)
     lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
     compared = ComparedOutputs(outputs, labels, baselines=lowest, reads="labels")
-    sure = probabilities_of(classifier.classes, every, labels, train and train[1])
+    sure = probabilities_of(classifier.classes, every, labels, train and train.labels)
     return LabelEvaluation(
         title=f"{title}, {plural(len(texts), 'text')}{unanswered(wrong)}",
         outputs=outputs,
@@ -140,16 +137,11 @@ class SeveralEvaluation(Evaluation):
 
 
 def evaluate_several(
-    classifier: TextClassifier,
-    texts: Sequence[str],
-    labels: Sequence[str],
-    *,
-    lines: Sequence[int],
-    title: str,
-    train: tuple[Sequence[str], Sequence[str]] | None = None,
+    classifier: TextClassifier, given: LabelledTexts, *, title: str, train: LabelledTexts | None = None
 ) -> SeveralEvaluation:
     """Label texts and score; one that the model cannot read gets no label, and is named."""
-    found, wrong, seconds = classified(classifier, texts, lines, title)
+    found, wrong, seconds = classified(classifier, given, title)
+    texts, labels = given[:2]
     reader = classifier.reader
     assert reader.separator is not None
     outputs = ["" if one is None else one.decided.label for one in found]
@@ -159,7 +151,7 @@ def evaluate_several(
 
     lowest: dict[str, list[frozenset[str]]] = {}
     if train is not None:
-        common = Counter(train[1]).most_common(1)[0][0]
+        common = Counter(train.labels).most_common(1)[0][0]
         lowest = {f"most frequent labels ({common or 'none'})": sets([common]) * len(texts)}
     answers, true = sets(outputs), sets(labels)
     unseen = sorted({name for names in true for name in names} - set(reader.classes))
@@ -179,7 +171,7 @@ def evaluate_several(
                 reader.classes,
                 (None if one is None else one.decided.probs for one in found),
                 true,
-                None if train is None else sets(train[1]),
+                None if train is None else sets(train.labels),
             ),
         ],
         rows=by_class(answers, true, every),
@@ -194,23 +186,22 @@ CHOSEN_ON = 2000
 """Number of training texts that choose a tokenisation; each is left out of the counts that judge it."""
 
 
-def baselines(
-    vocabulary: Vocabulary, texts: Sequence[str], train: tuple[Sequence[str], Sequence[str]]
-) -> dict[str, list[str]]:
+def baselines(vocabulary: Vocabulary, texts: Sequence[str], train: LabelledTexts) -> dict[str, list[str]]:
     """The answer of each baseline for each text.
 
     Naive Bayes reads the tokens of the model's own vocabulary, words, or words between spaces: whichever
     is right most often on training texts that are left out of its counts.
     """
-    most = Counter(train[1]).most_common(1)[0][0]
+    most = Counter(train.labels).most_common(1)[0][0]
     found = {"most frequent class": [most] * len(texts)}
-    ways = {kind: (one.encode_batch(train[0]), one) for kind, one in _ways(vocabulary, train[0]).items()}
+    known = _ways(vocabulary, train.texts)
+    ways = {kind: (one.encode_batch(train.texts), one) for kind, one in known.items()}
     for longest, name in ((1, "tokens"), (2, "tokens and pairs")):
         best: tuple[float, str, NaiveBayes, Vocabulary] | None = None
         for kind, (rows, way) in ways.items():
             bags = [grams(row, longest) for row in rows]
-            bayes = NaiveBayes(bags, train[1])
-            right = _left_out(bayes, bags, train[1])
+            bayes = NaiveBayes(bags, train.labels)
+            right = _left_out(bayes, bags, train.labels)
             if best is None or right > best[0]:
                 best = right, kind, bayes, way
         assert best is not None

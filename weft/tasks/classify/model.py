@@ -8,7 +8,6 @@ Read next: reader.py, which makes its batches; ../../nn/pools.py; ../../nn/embed
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -31,7 +30,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.ops import Dropout, linear
 from weft.nn.pools import Mean, Pool, Summary
 from weft.setting_types import AtLeastOne, DropoutRate, Features, Positive, Share, Size, check_fields
-from weft.tasks.labels.base import ClassWeights, check_weights
+from weft.tasks.labels.base import ClassWeights, WordVectorSettings, check_weights
 from weft.tasks.reused import Frame
 
 USUAL = 0.5
@@ -39,35 +38,20 @@ USUAL = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextEmbedding:
+class TextEmbedding(WordVectorSettings):
     """How tokens become vectors.
 
     Args:
         size: features of a token's vector.
-        dropout: share of features set to zero in training.
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with; its words
             join the vocabulary, so texts may have words that training never saw.
         fixed: do not train the table; few texts spoil vectors learnt from many.
-        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
-        tuned: train the model of that run further too; otherwise it stays as it is.
         frame: symbols that a text is read between, as in the run of `training.start`: before (</s> before
             it), after (</s> after it) or both (<s> and </s>).
     """
 
     size: Features = 128
-    dropout: DropoutRate = 0.3
-    vectors: Path | None = None
-    fixed: bool = False
-    contextual: Path | None = None
-    tuned: bool = False
     frame: Frame = "none"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.tuned and self.contextual is None:
-            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
-        if self.fixed and self.vectors is None:
-            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
 
 
 @dataclass(frozen=True, kw_only=True)

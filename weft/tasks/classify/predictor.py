@@ -160,9 +160,9 @@ class LabelAnswer(Answer):
 class UnlabelledRow(NoAnswer):
     """A row of a table whose text has no class: its new cells are empty."""
 
-    def __init__(self, wrong: str, row: TableRow, empty: int) -> None:
+    def __init__(self, wrong: str, line: str) -> None:
         super().__init__(wrong)
-        self._line = row.line([""] * empty)
+        self._line = line
 
     def text(self) -> str:
         return self._line
@@ -325,27 +325,50 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return 1.0 if self._others else self.reader.temperature
 
     def explain(self, text: str) -> Explanation:
-        """How much each word of a text weighed in the decision; see the function explain."""
-        return explain(self.model, self.reader, text)
+        """Decide on a text, and weigh its words.
+
+        The weights are the attention of a pool with learned queries (the mean over the queries). For any
+        other model they are the share |dL/dx_j . x_j| of each position j, where L is the log-probability of
+        the class and x its embedding.
+        """
+        model, reader = self.model, self.reader
+        rows = reader.encode([text])
+        device = next(model.parameters()).device
+        source, mask = reader.source(rows, [text])
+        with torch.enable_grad(), probe() as seen:
+            x = model.embed(source.to(device)).detach().requires_grad_()
+            memory = model.encoder(x, mask.to(device))
+            assert model.pool is not None
+            logp = model.head(model.pool(memory)[:, None])[0, 0]
+            (slope,) = torch.autograd.grad(logp.max(), x)
+        probs = logp.detach().exp().float().cpu().numpy()
+        attention = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
+        if attention:
+            weights, shown = attention[-1][0].mean(0), f"attention, mean of {attention[-1].shape[1]} queries"
+        else:
+            weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
+        positions = weights.detach().float().cpu().numpy().astype(np.float64)
+        found = reader.vocabulary.words(rows[0], text)
+        if reader.items is not None:
+            positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
+        sums = np.array([positions[word.positions].sum() for word in found])
+        shares = sums / max(float(sums.sum()), 1e-12)
+        return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
 
     def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
-        return UnlabelledRow(wrong, row, 1 + len(self.reader.classes) * self._scores)
+        return UnlabelledRow(wrong, row.line([""] * (1 + len(self.reader.classes) * self._scores)))
 
     def _window(self, read: Sequence[str]) -> list[LabelDecision]:
+        device = next(self.model.parameters()).device
         rows = self.reader.encode(read)
         results: dict[int, LabelDecision] = {}
         for group in length_groups([len(row) for row in rows], TOKENS):
-            decided = self._batch([rows[n] for n in group], [read[n] for n in group])
-            results.update(zip(group, decided, strict=True))
+            source, mask = self.reader.source([rows[n] for n in group], [read[n] for n in group])
+            with torch.inference_mode():
+                logp = self.model(source.to(device), mask.to(device))[:, 0].float()
+                probs = calibrated(logp, self.reader.temperature).exp().cpu().numpy()
+            results.update(zip(group, map(self.reader.decide, probs), strict=True))
         return [results[number] for number in range(len(read))]
-
-    def _batch(self, rows: list[list[int]], texts: list[str]) -> list[LabelDecision]:
-        device = next(self.model.parameters()).device
-        source, mask = self.reader.source(rows, texts)
-        with torch.inference_mode():
-            logp = self.model(source.to(device), mask.to(device))[:, 0].float()
-            probs = calibrated(logp, self.reader.temperature).exp().cpu().numpy()
-        return [self.reader.decide(row) for row in probs]
 
 
 def _is_header(asked: ClassifyInput) -> bool:
@@ -388,30 +411,18 @@ def inspect_text(classifier: TextClassifier, text: str, valid: Callable[[], Iter
     )
 
 
-class TokenClasses(nn.Module):
-    """Tokens and their mask to log-probabilities."""
+class TextClasses(nn.Module):
+    """Tokens, or the items of a bag and their weights, to log-probabilities."""
 
     def __init__(self, model: Labeller, temperature: float) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
 
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """[B, S] int64 and [B, S] bool to [B, C]."""
-        return calibrated(self.model(tokens, mask)[:, 0], self.temperature)
-
-
-class BagClasses(nn.Module):
-    """Items, their weights and their mask to log-probabilities."""
-
-    def __init__(self, model: Labeller, temperature: float) -> None:
-        super().__init__()
-        self.model = model
-        self.temperature = temperature
-
-    def forward(self, tokens: Tensor, weights: Tensor, mask: Tensor) -> Tensor:
-        """[B, S] int64, [B, S] and [B, S] bool to [B, C]."""
-        return calibrated(self.model(Grams(tokens, weights), mask)[:, 0], self.temperature)
+    def forward(self, tokens: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+        """[B, S] int64, [B, S] bool and [B, S] to [B, C]."""
+        source = tokens if weights is None else Grams(tokens, weights)
+        return calibrated(self.model(source, mask)[:, 0], self.temperature)
 
 
 def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[str]]) -> ModelExport:
@@ -419,7 +430,7 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
     reader, model = classifier.reader, classifier.model
     if isinstance(model.embed, InContext):
         raise not_in_a_graph()
-    both = _inputs(reader.num_items, 3, 7), _inputs(reader.num_items, 2, 10)
+    both = _inputs(reader, 3, 7), _inputs(reader, 2, 10)
     contents: dict[str, bytes] = {"tokenizer.json": portable(reader.vocabulary)}
     settings: dict[str, Any] = {
         "kind": "classifier",
@@ -431,17 +442,14 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         "frame": symbols(reader.frame),
         "bag": None,
     }
-    module: nn.Module = TokenClasses(model, reader.temperature)
     if reader.items is not None:
-        module, bag = BagClasses(model, reader.temperature), asdict(reader.items.bag)
+        bag = asdict(reader.items.bag)
         named = {name: bag[name] for name in ("ngrams", "edges", "weight")}
         letters = None if bag["letters"] is None else list(bag["letters"])
         settings["bag"] = {**named, "letters": letters, "items": "items.json"}
         items = {"items": reader.items.kept, "documents": reader.items.documents, "texts": reader.items.total}
         contents["items.json"] = files.to_json(items)
-    else:
-        both = tuple({name: each[name] for name in ("tokens", "mask")} for each in both)  # type: ignore[assignment]
-    graph = Graph("scores", module, both, ["logp"])
+    graph = Graph("scores", TextClasses(model, reader.temperature), both, ["logp"])
 
     def examples(count: int) -> Sequence[str]:
         return some_of(valid, count, lambda: random_texts(reader.vocabulary, count, 1))
@@ -449,42 +457,15 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
     return ModelExport([graph], settings, contents, examples, program="labels")
 
 
-def _inputs(items: int, rows: int, steps: int) -> Mapping[str, Tensor]:
-    draw = torch.Generator().manual_seed(rows)
+def _inputs(reader: LabelReader, rows: int, steps: int) -> dict[str, Tensor]:
+    """Random tokens, or random items with weights."""
+    draw, items = torch.Generator().manual_seed(rows), reader.num_items
     mask = ragged_mask(rows, steps)
     tokens = torch.randint(min(EOS + 1, items - 1), items, (rows, steps), generator=draw)
-    return {"tokens": tokens * mask, "weights": torch.rand(rows, steps, generator=draw) * mask, "mask": mask}
-
-
-def explain(model: Labeller, reader: LabelReader, text: str) -> Explanation:
-    """Decide on a text, and weigh its words.
-
-    The weights are the attention of a pool with learned queries (the mean over the queries). For any other
-    model they are the share |dL/dx_j . x_j| of each position j, where L is the log-probability of the class
-    and x its embedding.
-    """
-    rows = reader.encode([text])
-    device = next(model.parameters()).device
-    source, mask = reader.source(rows, [text])
-    with torch.enable_grad(), probe() as seen:
-        x = model.embed(source.to(device)).detach().requires_grad_()
-        memory = model.encoder(x, mask.to(device))
-        assert model.pool is not None
-        logp = model.head(model.pool(memory)[:, None])[0, 0]
-        (slope,) = torch.autograd.grad(logp.max(), x)
-    probs = logp.detach().exp().float().cpu().numpy()
-    attention = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
-    if attention:
-        weights, shown = attention[-1][0].mean(0), f"attention, mean of {attention[-1].shape[1]} queries"
-    else:
-        weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
-    positions = weights.detach().float().cpu().numpy().astype(np.float64)
-    found = reader.vocabulary.words(rows[0], text)
+    found = {"tokens": tokens * mask, "mask": mask}
     if reader.items is not None:
-        positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
-    sums = np.array([positions[word.positions].sum() for word in found])
-    shares = sums / max(float(sums.sum()), 1e-12)
-    return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
+        found["weights"] = torch.rand(rows, steps, generator=draw) * mask
+    return found
 
 
 def _of_tokens(

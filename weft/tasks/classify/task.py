@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -36,7 +36,15 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.positions import most_positions
 from weft.store.digests import WHOLE
-from weft.tasks.classify.data import LabelData, check_labels, check_subclasses, columns, names_of, read_as
+from weft.tasks.classify.data import (
+    LabelData,
+    LabelledTexts,
+    check_labels,
+    check_subclasses,
+    columns,
+    names_of,
+    read_as,
+)
 from weft.tasks.classify.evaluation import (
     LabelEvaluation,
     SeveralEvaluation,
@@ -55,13 +63,14 @@ from weft.tasks.labels.base import (
     CalibrationSettings,
     LabelBatch,
     LabelSettings,
+    SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
     probabilities_of,
     weights_of,
 )
 from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, threshold_of
-from weft.tasks.labels.solver import solve
+from weft.tasks.labels.solver import Design
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.reused import ReusedEncoder
 from weft.tasks.seq2seq.encoding import pad
@@ -75,7 +84,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Split,
-    Training,
     named_rows,
     silent,
 )
@@ -87,64 +95,6 @@ LONGEST = 400
 
 UNLIMITED = 10**9
 """Tokens of a text that a bag reads, unless the recipe says otherwise: all."""
-
-
-def begin(
-    model: Labeller,
-    model_config: LabelModel,
-    reader: LabelReader,
-    rows: Sequence[Sequence[int]],
-    texts: Sequence[str],
-    labels: Sequence[str],
-) -> None:
-    """Fill a new model, in place and without gradients."""
-    table = model.embed.words if isinstance(model.embed, InContext) else model.embed
-    bag, vectors = model_config.bag, model_config.embedding.vectors
-    if isinstance(table, GramTable):
-        if bag is None or not bag.naive_bayes:
-            return
-        bags = [reader.counted(row, text) for row, text in zip(rows, texts, strict=True)]
-        bayes = NaiveBayes(bags, labels, alpha=bag.alpha)
-        logp = np.zeros((reader.num_items, len(bayes.classes)))
-        logp[[int(str(number)) for number in bayes.items]] = bayes.logp
-        table.begin(torch.from_numpy(logp).float())
-        assert isinstance(model.head, Categorical)
-        model.head.bias.copy_(torch.from_numpy(bayes.prior))
-    elif isinstance(table, Tokens) and vectors is not None:
-        pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-        names = [piece.removeprefix("▁") for piece in pieces]
-        found, size = read_vectors(vectors, set(names))
-        for number, name in enumerate(names):
-            if name in found:
-                table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
-
-
-class LabelledTexts(NamedTuple):
-    """Texts and their classes."""
-
-    texts: list[str]
-    labels: list[str]
-    lines: list[int]  # of the texts in their file
-    finer: list[str]  # their subclasses, empty where unknown
-
-    @classmethod
-    def of(cls, labelled: Sequence[LabelledExample], finer: str | None = None) -> "LabelledTexts":
-        """The columns of these rows, and that of their subclasses."""
-        texts, labels = [one.text for one in labelled], [one.label for one in labelled]
-        subclasses = [one.cells.get(finer or "", "").strip() for one in labelled]
-        return cls(texts, labels, [one.number for one in labelled], subclasses)
-
-    def joined(self, other: "LabelledTexts") -> "LabelledTexts":
-        """Both."""
-        texts, labels, lines, finer = other
-        return LabelledTexts(self.texts + texts, self.labels + labels, self.lines + lines, self.finer + finer)
-
-    def at(self, numbers: Sequence[int]) -> "LabelledTexts":
-        """Some of them."""
-        texts, labels, finer = (
-            [column[n] for n in numbers] for column in (self.texts, self.labels, self.finer)
-        )
-        return LabelledTexts(texts, labels, [self.lines[n] for n in numbers], finer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +129,7 @@ class ClassifierEvaluationSettings(CalibrationSettings):
     ensemble: Sequence[OtherRun] = ()
 
 
-class ClassifyTraining(Training):
+class ClassifyTraining(SolvedTraining):
     """The texts of a training."""
 
     def __init__(
@@ -199,11 +149,10 @@ class ClassifyTraining(Training):
         self._data = data
         self._reader = reader
         self._valid = valid
-        self._progress = progress
+        self.progress = progress
         self._most = most
-        bag = None if reader.items is None else reader.items.bag
-        self.solved = bag is not None and bag.solve
-        self._penalty = None if bag is None else bag.penalty
+        if reader.items is not None:
+            self.solved, self.penalty = reader.items.bag.solve, reader.items.bag.penalty
 
     def joined(self) -> LabelledTexts:
         """All texts but those of a class that training never saw."""
@@ -212,23 +161,18 @@ class ClassifyTraining(Training):
 
     def whole(self, reader: LabelReader | None = None) -> "ClassifyTraining":
         given = reader or self._reader
-        found = ClassifyTraining(self._data, given, self.joined(), self._valid, self._most, self._progress)
-        found._penalty = self._penalty
+        found = ClassifyTraining(self._data, given, self.joined(), self._valid, self._most, self.progress)
+        found.penalty = self.penalty
         return found
 
-    def solve(self, model: Labeller) -> None:
-        """Fill a linear model with its best weights, if the recipe asks for it."""
+    def designs(self) -> tuple[Design, Design]:
         reader, train = self._reader, self.train
-        if not self.solved or reader.items is None:
-            return
         several = reader.separator is not None
         numbers = [n for n, one in enumerate(self._valid.labels) if several or reader.number(one) >= 0]
         valid = self._valid.at(numbers)
         parts = ((self.rows, train), (reader.encode(valid.texts), valid))
         learnt, choosing = (reader.design(rows, one.labels, one.texts, one.finer) for rows, one in parts)
-        found = solve(model, learnt, choosing, self._penalty)
-        self._penalty = found.penalty
-        self._progress(f"the linear model is solved: {found}", 0, 0)
+        return learnt, choosing
 
     def plan(self, seed: int) -> Batches:
         """Batches of texts of similar length."""
@@ -244,9 +188,9 @@ class ClassifyTraining(Training):
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
         assert isinstance(model, Labeller)
-        texts, labels, lines, _ = self._valid
+        texts, labels = self._valid[:2]
         classifier = TextClassifier(model, self._reader, self._data)
-        found, wrong, _ = classified(classifier, texts, lines, "validation")
+        found, wrong, _ = classified(classifier, self._valid, "validation")
         decided = [None if one is None else one.decided for one in found]
         outputs = ["" if one is None else one.label for one in decided]
         loss, compared = self._losses(decided), self._compared(decided, outputs)
@@ -320,9 +264,32 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         )
         if self.training is not None:
             with torch.no_grad():
-                begin(model, model_config, self.reader, self.training.rows, *self.training.train[:2])
+                self._begin(model, self.training)
             self.training.solve(model)
         return model
+
+    def _begin(self, model: Labeller, training: ClassifyTraining) -> None:
+        """Fill a new model, in place and without gradients."""
+        table = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        bag, vectors = self.task.model_config.bag, self.task.embedding.vectors
+        reader, train = self.reader, training.train
+        if isinstance(table, GramTable):
+            if bag is None or not bag.naive_bayes:
+                return
+            bags = [reader.counted(row, text) for row, text in zip(training.rows, train.texts, strict=True)]
+            bayes = NaiveBayes(bags, train.labels, alpha=bag.alpha)
+            logp = np.zeros((reader.num_items, len(bayes.classes)))
+            logp[[int(str(number)) for number in bayes.items]] = bayes.logp
+            table.begin(torch.from_numpy(logp).float())
+            assert isinstance(model.head, Categorical)
+            model.head.bias.copy_(torch.from_numpy(bayes.prior))
+        elif isinstance(table, Tokens) and vectors is not None:
+            pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+            names = [piece.removeprefix("▁") for piece in pieces]
+            found, size = read_vectors(vectors, set(names))
+            for number, name in enumerate(names):
+                if name in found:
+                    table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
 
     def widen(self, run: Path) -> None:
         """A solved model reads the items of the validation texts too."""
@@ -408,26 +375,16 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     ) -> LabelEvaluation | SeveralEvaluation:
         members = ClassifierEvaluationSettings.of(settings).ensemble
         classifier = self.predictor(model, ClassifierSettings(ensemble=members))
-        texts, labels, lines, _ = LabelledTexts.of(found)
-        known = None if train is None else LabelledTexts.of(train)[:2]
+        texts, known = LabelledTexts.of(found), None if train is None else LabelledTexts.of(train)
         if self.reader.separator is not None:
-            return evaluate_several(classifier, texts, labels, lines=lines, title=title, train=known)
+            return evaluate_several(classifier, texts, title=title, train=known)
         threshold, own = None if members else self.threshold, False
         with suppress(ConfigError, DataError):  # without validation texts only a threshold that was kept
             valid = LabelledTexts.of(self.examples("valid"))
-            own = (texts, labels) == valid[:2]
+            own = texts[:2] == valid[:2]
             if threshold is None and len(self.reader.classes) == 2 and not self.refit:
                 threshold = threshold_of(self.reader.classes, *self._judged(classifier, valid))
-        return evaluate(
-            classifier,
-            texts,
-            labels,
-            lines=lines,
-            title=title,
-            train=known,
-            threshold=threshold,
-            own=own,
-        )
+        return evaluate(classifier, texts, title=title, train=known, threshold=threshold, own=own)
 
     def text_of(self, example: LabelledExample) -> str:
         return example.text
@@ -458,7 +415,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     def _judged(self, classifier: TextClassifier, valid: LabelledTexts) -> tuple[np.ndarray, np.ndarray]:
         """The probabilities [N, C] of texts that can be read and have a known class, and their labels [N]."""
         several = self.reader.separator is not None
-        found = classified(classifier, valid.texts, valid.lines, "validation")
+        found = classified(classifier, valid, "validation")
         read = [
             (one.decided.probs, label)
             for one, label in zip(found.answers, valid.labels, strict=True)
@@ -494,11 +451,6 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     columns: ClassVar[Sequence[str]] = ("text", "label")
     evaluation: ClassVar = LabelEvaluation
     target_unit: ClassVar[str] = "text"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "accuracy": "higher",
-        "f1": "higher",
-    }
 
     @classmethod
     def encoder_of(cls, recipe: Recipe) -> ReusedEncoder | None:
@@ -576,9 +528,6 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     @property
     def embedding(self) -> TextEmbedding:
         return self.model_config.embedding
-
-    def check_refit(self) -> None:
-        """Any classifier can."""
 
     def check_ready(self) -> None:
         several, finer = self.data.separator is not None, self.data.finer is not None

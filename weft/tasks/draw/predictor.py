@@ -106,6 +106,7 @@ class Painter(predictor.Predictor[str]):
 
     draws = True
     linewise = False
+    file_columns: ClassVar = ("image", "caption")
 
     def __init__(
         self,

@@ -310,7 +310,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
 
     A table with unique_id, ds and y, or with a series or a day in each row, needs no guess.
     """
-    if path.suffix.lower() in (".parquet", ".tsf"):
+    if path.suffix.lower() == ".tsf":
         return which, ""
     header, rows, _ = read_rows(path, which.time)
     in_rows = periods.of_days(header, rows) or periods.of_series(header, rows)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.data import calendar
-from weft.data.frames import by_time, given_as_file, is_frame, zone_of
+from weft.data.frames import given_as_file, is_frame, zone_of
 from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
@@ -242,7 +242,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         return pd.DataFrame(data, columns=names)
 
     def _timed(self, data: Any) -> Any:
-        """A table in the order of its times; what is assumed about their zone is said."""
+        """A table; what is assumed about the zone of its times is said."""
         data = self._series(data)
         zone, given, text = self.forecaster.data.zone, zone_of(data), ""
         if zone is not None and given is None and is_frame(data):
@@ -251,7 +251,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             text = f"times of {given} were read as those of the training, which had no zone"
         if text:
             caution(text)
-        return by_time(data)
+        return data
 
     def plot(self, raw: Any = None, *, series: str | int | Sequence[str | int] = ()) -> "Figure":
         """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""

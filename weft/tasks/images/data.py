@@ -12,9 +12,9 @@ import numpy as np
 
 from weft.data.images import LabelledImage, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
-from weft.tasks.labels.splits import check_classes, parts
+from weft.tasks.labels.splits import HeldOut, check_classes, parts
 from weft.tasks.pictures.data import LEAST, SIDE
 from weft.tasks.task import SPLITS, Split
 
@@ -86,16 +86,13 @@ class ClassData:
         if path is not None and (split != "train" or self.valid is not None):
             return read_folders(self.folder / path, split)
         if split == "test":
-            raise ConfigError(
-                "data.test: the recipe names no test folder; give one with --data FOLDER, or score the "
-                "validation pictures: --split valid"
-            )
+            raise MissingSplitError.of(split, "pictures", "FOLDER")
         assert self.train is not None
         whole = read_folders(self.folder / self.train)
         if self.valid is not None:
             return whole
         labels = [one.label for one in whole]
-        split_of = parts(labels, folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        split_of = parts(labels, HeldOut(hold_out=self.hold_out, seed=self.split_seed))
         return [one for one, part in zip(whole, split_of, strict=True) if part == split]
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:

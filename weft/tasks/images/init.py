@@ -22,6 +22,8 @@ class ImagesInit(TemplateInit):
 
     about: ClassVar[str] = "A classifier for pictures or clips."
     examples: ClassVar = ("photos/train",)
+    cells: ClassVar = ("image", "label")
+    lists_files: ClassVar = True
     options: ClassVar = (
         TRAIN._replace(
             help="Training folder with a folder for each class, or a list: pictures, or clips (.gif, .npy)."

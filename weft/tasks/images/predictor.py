@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weft.data.images import LABELLED
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1, by_class, confusion, table
@@ -124,6 +125,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
+    file_columns: ClassVar = ("image", "label")
     linewise = False
     window = ROWS
 
@@ -152,8 +154,13 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         return one_picture(raw, self._shape)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[np.ndarray]]:
-        """A picture or clip, a folder or .zip of them, or a list with the name of one per line."""
-        return read_each(source, pictures_in(source), self.read)
+        """A picture or clip, a folder or .zip of them, or a list of them."""
+        return read_each(
+            source, ((path, place) for path, _, place in pictures_in(source, LABELLED)), self.read
+        )
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        return LABELLED.names(cells)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
         for picture, probs in zip(inputs, self.probs(np.stack(inputs)) if inputs else (), strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -155,11 +155,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     )
     evaluation: ClassVar = ImageEvaluation
     target_unit: ClassVar[str] = "image"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "accuracy": "higher",
-        "f1": "higher",
-    }
 
     def about(self) -> str:
         return f"classes of {self.data.describe('train')}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -22,17 +22,22 @@ from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.models import Labeller
+from weft.setting_types import DropoutRate, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import Confidence, LabelCalibration, note
+from weft.tasks.labels.solver import PENALTIES, Design, solve
 from weft.tasks.task import (
     DataSection,
     EvaluationSettings,
     Pipeline,
     PredictionSettings,
+    Progress,
     RunOpener,
     Split,
     Task,
+    Training,
 )
 from weft.wording import close_name
 
@@ -105,20 +110,29 @@ class LabelBatch(NamedTuple):
         return LabelBatch(source, fill(self.source_mask, rows, columns), target, self.target_tokens)
 
 
-class WordVectorSettings(Protocol):
-    """A recipe's `model.embedding` of words that may have given vectors and vectors in context."""
+@dataclass(frozen=True, kw_only=True)
+class WordVectorSettings:
+    """A recipe's `model.embedding` of words that may have given vectors and vectors in context.
 
-    @property
-    def size(self) -> int:
-        """Features of a word's vector."""
+    Args:
+        dropout: share of features that is set to zero in training.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
+        tuned: train the model of that run further too; otherwise it stays as it is.
+    """
 
-    @property
-    def vectors(self) -> Path | None:
-        """A file of vectors that the table begins with."""
+    size: Size
+    vectors: Path | None = None
+    fixed: bool = False
+    contextual: Path | None = None
+    tuned: bool = False
+    dropout: DropoutRate = 0.3
 
-    @property
-    def contextual(self) -> Path | None:
-        """A run whose vectors of words in context are appended."""
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.tuned and self.contextual is None:
+            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
+        if self.fixed and self.vectors is None:
+            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
 
 
 D = TypeVar("D", bound=DataSection)
@@ -130,10 +144,38 @@ class LabelTask(Task, Generic[D, M]):
     """A task that predicts labels."""
 
     data: D
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "accuracy": "higher",
+        "f1": "higher",
+    }
 
     def __init__(self, *, data: D, model: M) -> None:
         self.data = data
         self.model_config = model
+
+
+class SolvedTraining(Training):
+    """Texts of which a linear model is solved at once, if the recipe asks for one.
+
+    Attributes:
+        penalty: that of the recipe, or the one that was chosen; None before.
+    """
+
+    penalties: ClassVar[Sequence[float]] = PENALTIES
+    penalty: float | None = None
+    progress: Progress
+
+    @abstractmethod
+    def designs(self) -> tuple[Design, Design]:
+        """The training texts, and the validation texts that choose the penalty."""
+
+    def solve(self, model: Labeller) -> None:
+        """Fill a linear model with its best weights."""
+        if self.solved:
+            found = solve(model, *self.designs(), self.penalty, self.penalties)
+            self.penalty = found.penalty
+            self.progress(f"the linear model is solved: {found}", 0, 0)
 
 
 class TextLabelTask(LabelTask[D, M]):
@@ -155,6 +197,9 @@ class TextLabelTask(LabelTask[D, M]):
     @abstractmethod
     def embedding(self) -> WordVectorSettings:
         """The recipe's `model.embedding`."""
+
+    def check_refit(self) -> None:
+        """Any of them can."""
 
     def check_ready(self) -> None:
         super().check_ready()

@@ -23,22 +23,39 @@ ENOUGH = 1068
 """Number of texts whose accuracy has a 95 % interval of at most ±3 points."""
 
 
-def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
+class HeldOut(NamedTuple):
+    """How validation and test part are cut out of a training file; see LabelData."""
+
+    folds: int = 0
+    fold: int = 0
+    hold_out: int = 0
+    seed: int | None = None  # None takes every k-th example
+    group: str | None = None  # None for single examples
+    time: str | None = None
+
+    def said(self) -> str:
+        """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
+        shuffled = "" if self.seed is None else f" (split seed {self.seed})"
+        by = self.group or self.time
+        return f"fold {self.fold} of {self.folds}{shuffled}" + (f" by {by}" if by else "")
+
+
+def parts(labels: Sequence[str], how: HeldOut) -> list[Split]:
     """The split of each example."""
-    if seed is None:
-        return [part_of(number, folds=folds, fold=fold, hold_out=hold_out) for number in range(len(labels))]
+    if how.seed is None:
+        return [part_of(number, how) for number in range(len(labels))]
     found: list[Split] = ["train"] * len(labels)
     rest = []
-    for place, number in enumerate(_dealt(labels, seed)):
-        if folds and place % folds == fold:
+    for place, number in enumerate(_dealt(labels, how.seed)):
+        if how.folds and place % how.folds == how.fold:
             found[number] = "test"
         else:
             rest.append(number)
     left = Counter(labels[number] for number in rest)
     shared = [
         number for number in rest if left[labels[number]] > 1
-    ]  # the only example of a class is for training
-    for number in shared[::hold_out] if hold_out else ():
+    ]  # the only one of a class is for training
+    for number in shared[:: how.hold_out] if how.hold_out else ():
         found[number] = "valid"
     return found
 
@@ -46,19 +63,12 @@ def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: 
 def _dealt(labels: Sequence[str], seed: int) -> list[int]:
     """Example numbers by class, shuffled within each class; dealing them out gives each part its share."""
     classes = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-
-    def key(number: int) -> tuple[int, bytes]:
-        return classes[labels[number]], rank(number, seed)
-
-    return sorted(range(len(labels)), key=key)
+    return sorted(range(len(labels)), key=lambda number: (classes[labels[number]], rank(number, seed)))
 
 
-def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
-    """The split of an example by its number alone.
-
-    With folds, the test split is the examples whose number modulo `folds` is `fold`. Every `hold_out`-th of
-    the others is for validation.
-    """
+def part_of(number: int, how: HeldOut) -> Split:
+    """The split of an example by its number alone."""
+    folds, fold, hold_out = how[:3]
     if folds:
         if number % folds == fold:
             return "test"
@@ -88,8 +98,8 @@ def can_hold_out(labels: Sequence[str], hold_out: int) -> bool:
         >>> can_hold_out(["a", "b"] * 5, 5), can_hold_out(["a", "b"] * 5, 10)
         (True, False)
     """
-    cut = parts(labels, folds=0, fold=0, hold_out=hold_out, seed=1)
-    return len({label for label, part in zip(labels, cut, strict=True) if part == "valid"}) > 1
+    found = parts(labels, HeldOut(hold_out=hold_out, seed=1))
+    return len({label for label, part in zip(labels, found, strict=True) if part == "valid"}) > 1
 
 
 def few(count: int, what: str) -> str:
@@ -118,23 +128,6 @@ def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
         f"validation texts: {valid:,}, so their accuracy is known to ±{points:.1f} points; {ENOUGH:,} would "
         f"make it ±3; {hint}training.metric: loss varies less than accuracy"
     )
-
-
-class HeldOut(NamedTuple):
-    """How validation and test part are cut out of a training file; see LabelData."""
-
-    folds: int
-    fold: int
-    hold_out: int
-    seed: int | None
-    group: str | None  # None for single examples
-    time: str | None = None
-
-    def said(self) -> str:
-        """How a fold was cut, for the name of a test part: fold 3 of 10 (split seed 1) by customer."""
-        shuffled = "" if self.seed is None else f" (split seed {self.seed})"
-        by = self.group or self.time
-        return f"fold {self.fold} of {self.folds}{shuffled}" + (f" by {by}" if by else "")
 
 
 def check_parts(how: HeldOut, *, valid: bool, test: bool) -> None:
@@ -174,29 +167,25 @@ def check_parts(how: HeldOut, *, valid: bool, test: bool) -> None:
         raise ConfigError("fold: expected at least 1 with time, as nothing is older than part 0, got 0")
 
 
-def by_group(
-    labels: Sequence[str], groups: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int
-) -> list[Split]:
+def by_group(labels: Sequence[str], groups: Sequence[str], how: HeldOut) -> list[Split]:
     """The split of each example; all examples of a group have the same one.
 
     Groups are dealt out one by one, large ones first, each to the part whose classes it evens out best.
     """
     found: list[Split] = ["train"] * len(labels)
-    rest = list(range(len(labels)))
-    if folds:
-        dealt = _dealt_groups(labels, groups, rest, folds, seed)
+    seed = 1 if how.seed is None else how.seed
+    stages: list[tuple[Split, int, int]] = [("test", how.folds, how.fold), ("valid", how.hold_out, 0)]
+    for turn, (part, count, chosen) in enumerate(stages):
+        rest = [number for number, one in enumerate(found) if one == "train"]
+        dealt = _dealt_groups(labels, groups, rest, count, seed + turn) if count else {}
         for number in rest:
-            found[number] = "test" if dealt[groups[number]] == fold else "train"
-        rest = [number for number in rest if found[number] == "train"]
-    if hold_out:
-        dealt = _dealt_groups(labels, groups, rest, hold_out, seed + 1)
-        for number in rest:
-            found[number] = "valid" if dealt[groups[number]] == 0 else "train"
+            found[number] = part if dealt.get(groups[number]) == chosen else "train"
     return found
 
 
-def by_time(times: Sequence[float], *, folds: int, fold: int, hold_out: int) -> list[Split | None]:
+def by_time(times: Sequence[float], how: HeldOut) -> list[Split | None]:
     """The split of each example; validation follows training in time, and the test follows both."""
+    folds, fold, hold_out = how[:3]
     order = sorted(range(len(times)), key=lambda number: times[number])
     found: list[Split | None] = ["train"] * len(times)
     if folds:
@@ -250,20 +239,17 @@ def cut_texts(texts: Sequence[LabelledExample], path: Path, how: HeldOut) -> Seq
     check_enough(len(texts), "texts", how.folds, path)
     if how.time is not None:
         cells = _cells(texts, path, how.time, "time")
-        times = [_time(number, cell, path, how.time) for number, cell in cells]
-        return by_time(times, folds=how.folds, fold=how.fold, hold_out=how.hold_out)
+        return by_time([_time(number, cell, path, how.time) for number, cell in cells], how)
     groups = None if how.group is None else [cell for _, cell in _cells(texts, path, how.group, "group")]
     return cut([one.label for one in texts], path, groups, how)
 
 
 def cut(labels: Sequence[str], path: Path, groups: Sequence[str] | None, how: HeldOut) -> Sequence[Split]:
     """The split of each example."""
-    folds, fold, hold_out, seed, group, _ = how
     if groups is None:
-        return parts(labels, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
-    check_enough(len(set(groups)), f"values of {group} (data.group)", folds, path)
-    seed = 1 if seed is None else seed
-    return by_group(labels, groups, folds=folds, fold=fold, hold_out=hold_out, seed=seed)
+        return parts(labels, how)
+    check_enough(len(set(groups)), f"values of {how.group} (data.group)", how.folds, path)
+    return by_group(labels, groups, how)
 
 
 def check_enough(count: int, what: str, folds: int, path: Path) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,10 +20,10 @@ from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import written
-from weft.search.settings import most_rows, most_tokens, search
+from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import chosen
+from weft.tasks.consensus import least_risk
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
@@ -65,11 +66,12 @@ class Continuation(Answer):
 
     def figure(self) -> "Figure":
         """The first text, coloured by how likely the model finds each of its tokens."""
-        from weft.figures.surprise import coloured_tokens
+        from weft.figures.coloured import coloured_text
 
         text = self.found[0].text
         scored = self._writer.score(text)
-        return coloured_tokens(scored.pieces, scored.logp, title=text[:80])
+        note = f"probabilities; {-sum(scored.logp) / len(scored.logp):.3f} nats per token"
+        return coloured_text(scored.pieces, np.exp(scored.logp), title=text[:80], note=note, top=1.0)
 
 
 WINDOW = 512  # lines per sort by length
@@ -209,11 +211,13 @@ class TextWriter(Predictor[str]):
                 [self._written(some[n], rows[n], *one) for one in row]
                 for n, row in zip(numbers, written, strict=True)
             ]
-            best = (chosen([one.added for one in row], self.decoding) for row in every)
+            if not self.decoding.mbr:
+                return every
+            best = (least_risk([one.added for one in row], self.decoding.nbest) for row in every)
             return [[row[place] for place in places] for row, places in zip(every, best, strict=True)]
 
         for numbers in lengths.values():
-            size = min(self.decoding.batch_rows, most_rows(self.decoding.width(), self._most))
+            size = min(self.decoding.batch_rows, self.decoding.most_rows(self._most))
             for at in range(0, len(numbers), size):
                 part = numbers[at : at + size]
                 for number, one in zip(part, each(part, continued), strict=True):
@@ -251,7 +255,7 @@ class TextWriter(Predictor[str]):
     @property
     def _most(self) -> int:
         """Tokens that are written at most."""
-        return max(1, min(self.decoding.max_tokens, most_tokens(self.decoding.width())))
+        return max(1, min(self.decoding.max_tokens, self.decoding.most_tokens()))
 
     @property
     def _device(self) -> torch.device:

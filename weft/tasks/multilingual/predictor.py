@@ -120,9 +120,11 @@ class MultilingualTranslator(Predictor[str]):
     def _refuse(self) -> NoReturn:
         raise ConfigError(f"--target: name the language to write, one of {', '.join(self._data.targets)}")
 
-    def predict(self, raw: Any, target: str = "", source: str | None = None) -> Any:
+    def predict(
+        self, raw: Any, target: str = "", source: str | None = None, domain: str | None = None
+    ) -> Any:
         """The best translation of one text, or those of many; see Predictor.predict."""
-        return self.to(target, source).predict(raw) if target else self._refuse()
+        return self.to(target, source).predict(raw, domain) if target else self._refuse()
 
 
 @dataclass(frozen=True)
@@ -169,13 +171,13 @@ class ManyEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """A row for each pair, on one scale."""
-        from weft.figures.intervals import intervals
+        from weft.figures.comparison import run_figure
 
         rows = []
         for pair, one in self.pairs.items():
             unseen = ", never trained" if pair in self.unseen else ""
             rows.append(one.scores[0].renamed(f"{pair}{unseen}"))
-        return intervals(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
+        return run_figure(rows, title=f"{name}: BLEU, {_after_count(self.title)}", shared=True)
 
 
 def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:

@@ -26,7 +26,7 @@ from weft.data.images import (
 from weft.data.listed import ListedText, columns_note, listed
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.shapes import shapes
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.init import VALID_NAMES
 from weft.tasks.labels.splits import can_hold_out, few
@@ -114,10 +114,7 @@ class CaptionData:
             return [one for n, one in enumerate(found) if is_held_out(n, self.hold_out) is held]
         path = getattr(self, split)
         if path is None:
-            other = ", or score the validation pictures: --split valid" if split == "test" else ""
-            raise ConfigError(
-                f"data.{split}: the recipe names no {split} file; give one with --data FILE{other}"
-            )
+            raise MissingSplitError.of(split, "pictures", "FILE")
         return self.at(self.folder / path, split)
 
     def at(self, path: Path, split: Split | None = None) -> list[ImageCaptions]:

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from weft.data import archive
 from weft.data.held import held, name_of
-from weft.data.images import PICTURES
-from weft.data.lines import read_lines
+from weft.data.listed import ListForm, named_files
 from weft.data.magic import UNLISTED, kind_of_file
 from weft.errors import DataError
 from weft.store import jsonfile
@@ -42,30 +41,35 @@ def parts(count: int, rows: int) -> Iterator[slice]:
     return (slice(at, min(at + rows, count)) for at in range(0, count, rows))
 
 
-SUFFIXES = (*PICTURES, ".npy", ".gif")
+def pictures_in(
+    source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
+) -> Iterator[tuple[Path, int | str, Place]]:
+    """The pictures of a folder or .zip, a single picture, or those of a list; each with its number or name.
 
-
-def pictures_in(source: Path | BinaryIO) -> Iterator[tuple[Path, Place]]:
-    """The pictures of a folder or .zip, a single picture, or those that the lines of a list name."""
-    files = _files(source) if isinstance(source, Path) else None
+    Args:
+        where: folders of the files of a list; by default its own.
+    """
+    files = _files(source, form) if isinstance(source, Path) else None
     if files is not None:
-        yield from ((path, Place(str(path))) for path in files)
+        yield from ((path, path.stem, Place(str(path))) for path in files)
         return
-    for number, line in enumerate(read_lines(source), 1):
-        yield Path(line.strip()), Place(name_of(source), number)
+    seen: dict[Path, str] = {}
+    for row, path in named_files(source, form, where):
+        if seen.setdefault(path, row.text) == row.text:  # the first of its captions
+            yield path, path.stem if row.id == "" else row.id, Place(name_of(source), row.number)
 
 
-def _files(path: Path) -> list[Path] | None:
-    """The files; None if the path is a list of names."""
+def _files(path: Path, form: ListForm) -> list[Path] | None:
+    """The files; None if the path is a list of them."""
     zipped = path.suffix.lower() == ".zip" and path.is_file()
     if path.is_dir() or zipped:
-        every = archive.files(path) if zipped else sorted(path.iterdir())
-        found = [each for each in every if each.suffix.lower() in SUFFIXES and each.name[0] != "."]
+        every = archive.files(path) if zipped else sorted(path.rglob("*"))
+        found = [each for each in every if each.suffix.lower() in form.endings and each.name[0] != "."]
         if not found:
             raise DataError("expected a folder with pictures, got none", path=path)
         return found
     kind = kind_of_file(path)
-    known = path.suffix.lower() in SUFFIXES or (kind is not None and kind.holds in UNLISTED)
+    known = path.suffix.lower() in form.endings or (kind is not None and kind.holds in UNLISTED)
     return [path] if known else None
 
 

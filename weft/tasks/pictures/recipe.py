@@ -39,6 +39,8 @@ class CaptionsInit(TemplateInit):
         TEST._replace(help="Test captions. Default: those next to the training captions, if any."),
     )
     examples: ClassVar = ("photos/train.tsv --images photos",)
+    cells: ClassVar = ("image", "caption")
+    lists_files: ClassVar = True
     largest: ClassVar[int]
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:

@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from weft.data.plain import PlainText, side
 from weft.data.several import Files, called, each_file
-from weft.errors import ConfigError
+from weft.errors import ConfigError, MissingSplitError
 from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.task import Split
@@ -101,10 +101,7 @@ class ProseData:
             return each_file(self.train or "", self.folder), *((0.0, cut) if split == "train" else (cut, 1.0))
         path = getattr(self, split)
         if path is None:
-            raise ConfigError(
-                f"data.{split}: the recipe names no {split} file; give one with --data FILE, "
-                "or score the validation text: --split valid"
-            )
+            raise MissingSplitError.of(split, "text", "FILE")
         return each_file(path, self.folder), 0.0, 1.0
 
 

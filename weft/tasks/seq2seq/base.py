@@ -121,6 +121,8 @@ class Seq2SeqTask(Task, ABC):
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     """What a task has learnt: at least the vocabulary of the targets."""
 
+    domains: Sequence[str] = ()
+
     def __init__(self, task: Any, target: Vocabulary) -> None:
         self.task = task
         self.target = target
@@ -308,6 +310,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         self.source = known.source
         self.reading = known.reading
         self.known = known
+        self.domains = [*task.data.domains.values()]
         self._made: Shortlist | None = None
 
     def model(self) -> Generator:
@@ -367,7 +370,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
             beside=(self.task.data.target,),
             languages=known_languages(self.task.data.source, self.task.data.target),
             longest=self.task.data.max_length if self._keeps == "parts" else None,
-            domains=[*self.task.data.domains.values()],
+            domains=self.domains,
         )
 
     def with_direction(self, text: str, target: str) -> str:

@@ -33,7 +33,7 @@ from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.offered import Decoding
 from weft.search.required import required
-from weft.search.settings import decoding_rules, most_rows, most_tokens, search
+from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
@@ -148,6 +148,12 @@ class BatchSearch:
         other._require(rows)
         return other
 
+    def of_beam(self) -> "BatchSearch":
+        """The search for as many answers as its beam is wide."""
+        other = copy.copy(self)
+        other._how = replace(self._how, nbest=self._how.beam)
+        return other
+
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
         return torch.Generator(next(self._models[0].parameters()).device).manual_seed(self._how.seed)
@@ -163,7 +169,7 @@ class BatchSearch:
         how = self._how
         width = how.width() * (1 + sum(map(len, self._words)))
         limits = self._limits(mask.sum(1), width)
-        rows = most_rows(width, int(limits.max()))
+        rows = how.most_rows(int(limits.max()), width)
         if rows < len(tokens):
             every = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
             return joined([self._search(*part, trace, chance) for part in every], EOS)
@@ -180,8 +186,8 @@ class BatchSearch:
                     f"input may have {int(limits.min())}; require less, or raise max_extra"
                 )
             limits = limits.clamp(min=self._least)
-        self._check_room(most_tokens(width))
-        limits = limits.clamp(max=most_tokens(width))
+        self._check_room(how.most_tokens(width))
+        limits = limits.clamp(max=how.most_tokens(width))
         for model in self._models:
             empty, most = model.max_output(0), model.max_output(int(lengths.max()))
             if empty is None or most is None:
@@ -241,7 +247,7 @@ class BatchSearch:
             step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
             state = state[0] if len(models) == 1 else state
             given: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": banned}
-            asked = decoding_rules(how, EOS, named(self._prefix), free=self._free)
+            asked = rules.decoding_rules(how, EOS, named(self._prefix), free=self._free)
             if how.search != "beam":
                 found = search(how, step, state, first, asked=asked, chance=chance, **given)
                 return self._ranked(found)

@@ -14,7 +14,7 @@ from weft.data.corpora import corpus
 from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
 from weft.data.several import Files, JoinedTexts, called, each_file
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.domains import DomainText
 from weft.tasks.seq2seq.glossary import AnnotatedText
@@ -178,10 +178,7 @@ class PairData:
             return JoinedTexts(own) if own[1:] else own[0]
         path = getattr(self, split)
         if path is None:
-            other = ", or score the validation files: --split valid" if split == "test" else ""
-            raise ConfigError(
-                f"data.{split}: the recipe names no such files; give some with --data PREFIX{other}"
-            )
+            raise MissingSplitError.of(split, "files", "PREFIX")
         return self.at(self._placed(path))
 
     def complete(self, split: Split) -> tuple[list[str], list[str]]:

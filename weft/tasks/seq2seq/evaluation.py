@@ -143,7 +143,7 @@ class PairEvaluation(WrittenEvaluation):
         """BLEU by source length."""
         from weft.figures.quality import quality_by_length
 
-        return quality_by_length({name: self.lengths}, title=self.title, x=self.length)
+        return quality_by_length(self.lengths, title=self.title, x=self.length)
 
 
 def evaluate(

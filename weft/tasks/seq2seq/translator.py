@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import regex
 import torch
 
 from weft.data.language_guess import CODE, SIDES, code_of
@@ -28,7 +29,7 @@ from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import chosen
+from weft.tasks.consensus import least_risk
 from weft.tasks.predictor import (
     Answer,
     Failure,
@@ -48,8 +49,19 @@ from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, anno
 from weft.tasks.seq2seq.glossary import Glossary, read_glossary
 from weft.text.characters import Alphabet, named
 from weft.text.links import Links, Span, attended, proportional
-from weft.text.numbers import Languages, StandIns, codes, replaced, stand_ins, wrong_numbers
-from weft.text.placeholders import differing, missing, restored, spans, tagged, untagged
+from weft.text.numbers import (
+    DIGITS,
+    Languages,
+    Number,
+    StandIns,
+    codes,
+    expressions,
+    numbers,
+    replaced,
+    stand_ins,
+    wrong_numbers,
+)
+from weft.text.placeholders import became_words, differing, missing, restored, spans, tagged, untagged
 from weft.text.segments import WrittenSentence
 from weft.text.terms import Term, begun, occurrences, rivals, with_terms, wrong_terms
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
@@ -59,6 +71,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_NO_PUNCTUATION = regex.compile(r"\P{P}")
 _READS_ALL = Alphabet("", reads=lambda character: True)
 
 
@@ -67,7 +80,8 @@ class KeptParts(NamedTuple):
 
     whole: bool  # the line as it is: it has no letters beside these parts
     placeholders: bool
-    unknown: list[Span]  # words with characters that the vocabulary lacks
+    numbers: list[Number]  # with characters that the vocabulary lacks, which has digits
+    unknown: list[Span]  # other words with characters that it lacks
     lacking: list[str]  # these characters, to be named; figures of a copied line are not
 
 
@@ -75,9 +89,11 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
     """The parts of a line that its translation keeps."""
     fixed = spans(line)
     lacking = [one for one in alphabet.lacking(line) if not _touches(one, fixed)]
+    digits = lacking and not alphabet.lacking(DIGITS)
+    held = [one for one in expressions(line) if _touches(one[:2], lacking)] if digits else []
     unknown: list[Span] = []
     for word in words(line) if lacking else ():
-        if not _touches(word, lacking) or _touches(word, fixed):
+        if not _touches(word, lacking) or _touches(word, [*fixed, *(one[:2] for one in held)]):
             continue
         between = line[unknown[-1][1] : word[0]] if unknown else " "
         if not between or (len(between) == 1 and not between.isspace() and not between.isalnum()):  # 3.14
@@ -91,21 +107,31 @@ def kept_parts(line: str, alphabet: Alphabet) -> KeptParts:
     whole = not any(map(str.isalpha, rest))
     characters = [line[begin:end] for begin, end in lacking]
     named = [one for one in characters if not (whole and one.isascii())]
-    return KeptParts(whole, bool(fixed), unknown, named)
+    return KeptParts(whole, bool(fixed), held, unknown, named)
 
 
 def completed(
     line: str, parts: KeptParts, target: str, links: Callable[..., Links | None]
 ) -> tuple[str, str]:
     """A translation with what it lacks of its source, and what is wrong with its placeholders then."""
-    lost = missing(line, target, parts.unknown)
+    lost, unplaced = missing(line, target, parts.unknown), list[str]()
     if lost:
         seen = links(guessed=False)
         if seen is None:  # a guess is no place for a word of which the model knows nothing
             lost, seen = missing(line, target), links()
+        assert seen is not None
+        loose = [  # a comma beside the wrong word would mislead
+            one
+            for one in lost
+            if one in parts.unknown
+            and not _NO_PUNCTUATION.search(line, *one)
+            and not became_words(seen, *one)
+        ]
+        lost, unplaced = [one for one in lost if one not in loose], [line[slice(*one)] for one in loose]
         whole = restored(line, WrittenSentence(target, seen), lost)
         target = target if missing(line, whole) else whole
-    return target, differing(line, target)
+    why = f"the answer lacks {named(unplaced)}; correct it" if unplaced else ""
+    return target, both(differing(line, target), why)
 
 
 def known_languages(source: str, target: str) -> Languages:
@@ -211,7 +237,9 @@ def results(
         texts = [
             SearchResult(vocabulary.decode(tokens), score, logp, tokens) for tokens, score, logp in every
         ]
-        yield [texts[place] for place in chosen([one.text for one in texts], how)]
+        if how.mbr:
+            texts = [texts[place] for place in least_risk([one.text for one in texts], how.nbest)]
+        yield texts
 
 
 def texts_of(found: Sequence[SearchResult]) -> str | list[str]:
@@ -279,6 +307,7 @@ class Translator(Predictor[str]):
     ) -> None:
         check_domain(decoding.domain, domains)
         self.model = model
+        self.domains, self._unmarked = domains, source
         self._longest = longest
         self.columns, self.beside = columns, beside
         self.languages = languages
@@ -351,6 +380,16 @@ class Translator(Predictor[str]):
                 asked = self._glossary or how.require or how.prefix
                 return f"the answers copy them{', except in place of required words' if asked else ''}"
         return self.unread
+
+    def predict(self, raw: Any, domain: str | None = None) -> Any:
+        """The best translation of one text, or those of many; see Predictor.predict.
+
+        Args:
+            raw: a text, or several.
+            domain: of the texts, one of the recipe's `data.domains`; None for that of `decoding.domain`.
+        """
+        used = self if domain is None else self.in_domain(domain)
+        return super(Translator, used).predict(raw)
 
     def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
         """Like `predict` of many lines, with the n best translations of each and their scores."""
@@ -434,7 +473,7 @@ class Translator(Predictor[str]):
             if part is not None and number in sources and not isinstance(one, DataError | ShapeError):
                 results[number] = self._kept(lines[number], part, one, generator)
         if correct and self._keeps == "parts" and self._alphabet.has_letters:
-            self._correct_numbers(lines, results, generator)
+            self._correct_numbers(lines, parts, results, generator)
         for number, source in sources.items():
             one = results[number]
             if self._longest and len(source) > self._longest and not isinstance(one, DataError | ShapeError):
@@ -446,8 +485,8 @@ class Translator(Predictor[str]):
     ) -> Iterator[tuple[int, list[SearchResult] | Failure]]:
         """The translations of lines, those that ask for the same terms together."""
         order = sorted(asked, key=lambda number: (asked[number], -len(sources[number])))
-        for numbers, same in batches(order, asked, self.decoding.batch_rows):
-            yield from zip(numbers, each(numbers, partial(search, asked=same)), strict=True)
+        for rows, same in batches(order, asked, self.decoding.batch_rows):
+            yield from zip(rows, each(rows, partial(search, asked=same)), strict=True)
 
     def _with_terms(
         self,
@@ -516,6 +555,24 @@ class Translator(Predictor[str]):
         other._glossary = terms.beside(self._glossary)
         return other
 
+    def in_domain(self, domain: str) -> "Translator":
+        """The same for texts of a domain; "" for none.
+
+        Args:
+            domain: one of the recipe's `data.domains`.
+
+        Raises:
+            ConfigError: the model does not know the domain.
+
+        Example:
+            weft.load("runs/en-es").in_domain("legal").predict("The lease ends.")
+        """
+        check_domain(domain, self.domains)
+        other = copy.copy(self)
+        other.decoding = replace(self.decoding, domain=domain)
+        other.source = annotating(self._unmarked, other.decoding)
+        return other
+
     def _too_long(self, lost: str, source: Sequence[int]) -> str:
         """What is wrong with a translation whose source is longer than all of training."""
         why = (
@@ -547,46 +604,72 @@ class Translator(Predictor[str]):
             return found
         results: list[list[SearchResult] | Failure] = [self._kept(line, parts, found, generator)]
         if self._keeps == "parts" and self._alphabet.has_letters:
-            self._correct_numbers([line], results, generator)
+            self._correct_numbers([line], [parts], results, generator)
         return results[0]  # type: ignore[return-value]
 
     def _correct_numbers(
-        self, lines: Sequence[str], results: list[list[SearchResult] | Failure], generator: torch.Generator
+        self,
+        lines: Sequence[str],
+        parts: Sequence[KeptParts | None],
+        results: list[list[SearchResult] | Failure],
+        generator: torch.Generator,
     ) -> None:
         """Search lines whose translations have other numbers again, with numbers that the model knows."""
         wrong = {
             number: found
             for number, found in enumerate(results)
             if not isinstance(found, DataError | ShapeError)
-            and any(wrong_numbers(lines[number], one.text, self.languages) for one in found)
+            and any(self._wrong_numbers(lines[number], parts[number], one.text) for one in found)
         }
-        others = {number: stand_ins(lines[number], self.languages[0]) for number in wrong}
+        others = {number: self._stand_ins(lines[number]) for number in wrong}
         asked = {number: other for number, other in others.items() if other is not None}
-        searched = self._window([one.text for one in asked.values()], generator, correct=False)
+        several = copy.copy(self)
+        if self.decoding.search == "beam":
+            several.decoding = replace(self.decoding, nbest=self.decoding.beam)
+            several._search = self._search.of_beam()
+        searched = several._window([one.text for one in asked.values()], generator, correct=False)
         again = dict(zip(asked, searched, strict=True))
         for number, found in wrong.items():
-            second = again.get(number)
-            read = [] if isinstance(second, DataError | ShapeError | None) else second
+            line, other, second = lines[number], others[number], again.get(number)
+            read = list[SearchResult]()
+            if other is not None and second is not None and not isinstance(second, DataError | ShapeError):
+                put = (other.put_back(one.text, self.languages[1]) for one in second)
+                read = [one._replace(text=text) for one, text in zip(second, put, strict=True) if text]
             results[number] = [
-                self._with_numbers(lines[number], one, others[number], read[place : place + 1])
+                self._with_numbers(line, parts[number], one, read[place :: len(found)])
                 for place, one in enumerate(found)
             ]
 
+    def _stand_ins(self, line: str) -> StandIns | None:
+        return stand_ins(line, self.languages[0], lambda character: not self._alphabet.lacking(character))
+
+    def _wrong_numbers(self, line: str, parts: KeptParts | None, text: str) -> str:
+        """What is wrong with the numbers of a translation, and with their signs that are not read."""
+        there = {one.value for one in numbers(text)}
+        cut = [one.text for one in parts.numbers if one.value not in there] if parts is not None else []
+        lost = named([one for one in cut if one not in text])
+        return wrong_numbers(line, text, self.languages) or (
+            lost and f"expected {lost}, got other signs; correct the translation"
+        )
+
     def _with_numbers(
-        self, line: str, found: SearchResult, other: StandIns | None, again: Sequence[SearchResult]
+        self, line: str, parts: KeptParts | None, found: SearchResult, again: Sequence[SearchResult]
     ) -> SearchResult:
         """A translation with the numbers of its source, where they can be placed."""
-        if not wrong_numbers(line, found.text, self.languages):
+        if not self._wrong_numbers(line, parts, found.text):
             return found
-        text = other.put_back(again[0].text, self.languages[1]) if other is not None and again else None
-        lost = again[0].lost if text is not None else ""
-        if text is None or differing(line, text):
-            lost = found.lost
+        for one in again:
+            if not (differing(line, one.text) or self._wrong_numbers(line, parts, one.text)):
+                text, lost = one.text, one.lost
+                break
+        else:
             links = self.links(line, found, guessed=False)
-            text = replaced(line, WrittenSentence(found.text, links), self.languages)
+            text, guessed = replaced(line, WrittenSentence(found.text, links), self.languages)
+            shown = named([one.text for one in guessed])
+            lost = both(found.lost, shown and f"{shown} may not be in its place; check the translation")
         if differing(line, text) != differing(line, found.text) or self._displaced(line, found.text, text):
             text, lost = found.text, found.lost
-        lost = both(lost, wrong_numbers(line, text, self.languages))
+        lost = both(lost, self._wrong_numbers(line, parts, text))
         return found._replace(text=text, lost=lost, searched=found.searched or found.text)
 
     def _displaced(self, line: str, before: str, text: str) -> bool:

@@ -19,7 +19,7 @@ from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, columns_note, listed
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.resampling import resample
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.masks import fill, grid, to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.setting_types import AtLeastOne, Bounds, Positive, Whole, check_fields
@@ -122,12 +122,9 @@ class SpeechData:
         """The list of a split."""
         name = self.train if split == "valid" and self.hold_out else getattr(self, split)
         if name is None:
-            raise ConfigError(
-                f"data.{split}: the recipe names no {split} list; give one with --data LIST.tsv, or score "
-                "the validation list: --split valid"
-            )
+            raise MissingSplitError.of(split, "recordings", "LIST.tsv")
         path = self.folder / name
-        if not path.is_file():
+        if not path.exists():
             raise DataError(f"no such file; check data.{split}", path=path)
         return path
 

@@ -17,6 +17,8 @@ class SpeechInit(TemplateInit):
     about: ClassVar[str] = "A transcriber for recordings."
     details: ClassVar[str] = "Recordings (.wav, .flac, .mp3 and others) are listed with their transcripts."
     examples: ClassVar = ("recordings/train.tsv",)
+    cells: ClassVar = ("file", "transcript")
+    lists_files: ClassVar = True
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:

@@ -123,6 +123,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "sound"
+    file_columns: ClassVar = ("file", "transcript")
     linewise = False
     window = WINDOW
 
@@ -383,7 +384,7 @@ class SpeechEvaluation(WrittenEvaluation):
         rows = list(self.lengths)
         while rows[-1].score is None:
             rows.pop()
-        return quality_by_length({name: rows}, title=f"{name}: {self.title}", x=self.length)
+        return quality_by_length(rows, title=f"{name}: {self.title}", x=self.length)
 
 
 def rates(references: Sequence[str]) -> tuple[ErrorRate, ErrorRate]:

@@ -22,7 +22,7 @@ from weft.data.lines import read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import Files, called, each_file
 from weft.data.spans import Block, holds_spans, tagged_records
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.splits import HeldOut, check_enough, check_parts, cut
 from weft.tasks.task import Split
@@ -88,10 +88,7 @@ class TagData:
         """The files that contain a split."""
         name = self.train if self._inside(split) else getattr(self, split)
         if name is None:
-            other = ", or score the validation part: --split valid" if split == "test" else ""
-            raise ConfigError(
-                f"data.{split}: the recipe names no such file; give one with --data FILE{other}"
-            )
+            raise MissingSplitError.of(split, "sentences", "FILE")
         return each_file(name, self.folder)
 
     def find(self, split: Split) -> None:

@@ -37,6 +37,12 @@ TRIAL = Trial(
     part="word",
 )
 
+HELD = 50
+"""Sentences that choose a model or its checkpoint: a twentieth of them all, but a fifth of a small file."""
+
+SMALL = 2_000
+"""Sentences below which a network, too, is trained once more with those that were held out."""
+
 
 class TagInit(TemplateInit):
     """Reads tagged sentences, in one file or three."""
@@ -93,7 +99,7 @@ class TagInit(TemplateInit):
         if valid is None and sentences < 2:
             why = f"expected 2 sentences or more, got {sentences}; give more, or --valid"
             raise DataError(why, path=read[0])
-        linear = given["model"] == "linear"
+        linear, small = given["model"] == "linear", sentences < SMALL and not given["start"]
         plan = planned(words / 800, epochs=12, warmup=100)
         return {
             "examples": sentences,
@@ -104,6 +110,8 @@ class TagInit(TemplateInit):
             "column": column,
             "metric": "span_f1" if are_spans(tags) else "accuracy",
             **splits(train, valid, test),
+            "every": f"{min(20, max(5, sentences // HELD)):<2}",
+            "refit": only(linear or small),
             "documents": only(not valid and documents >= 20),
             "linear": only(linear),
             "network": only(not linear and not given["start"]),

@@ -5,6 +5,7 @@ Read next: data.py, ../lexicon.py, predictor.py.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -43,7 +44,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import Bounds, DropoutRate, Features, NonNegative, Share, Size, check_fields
+from weft.setting_types import Bounds, Features, NonNegative, Share, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Sample, Validation, first, mean_loss, samples_of
 from weft.tasks.export import ModelExport
@@ -52,13 +53,15 @@ from weft.tasks.labels.base import (
     ClassWeights,
     LabelBatch,
     LabelSettings,
+    SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
+    WordVectorSettings,
     check_weights,
     weights_of,
 )
 from weft.tasks.labels.calibration import LabelCalibration
-from weft.tasks.labels.solver import Design, solve
+from weft.tasks.labels.solver import Design
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.reused import Frame, ReusedEncoder, words_in_pieces
 from weft.tasks.space import Range, Recipe, Space, usual, whole
@@ -80,7 +83,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Split,
-    Training,
     silent,
 )
 from weft.text.loading import load_vocabulary
@@ -88,7 +90,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spelling:
+class Spelling(WordVectorSettings):
     """How words become vectors.
 
     Args:
@@ -103,12 +105,9 @@ class Spelling:
         vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
         fixed: leave the vectors as they are, in a second table beside the trained one; better for words that
             training never saw.
-        contextual: a run of the task elmo or masked, whose vectors of words in context are appended.
-        tuned: train the model of that run further too; otherwise it stays as it is.
         pieces: read a word as the pieces of the vocabulary of `training.start`, with these symbols around a
             sentence (none, before, after or both; see the task classify), and tag the state of its first
-            piece; of the settings above only size, the features of a piece, has an effect then.
-        dropout: share of features that is set to zero in training.
+            piece; of the other settings only size, the features of a piece, and dropout have an effect then.
     """
 
     size: Size = 100
@@ -117,19 +116,10 @@ class Spelling:
     widths: tuple[int, ...] = (3,)
     spelled: Annotated[int, Bounds(ge=2)] = 64
     replaced: NonNegative = 0.25
-    vectors: Path | None = None
-    fixed: bool = False
-    contextual: Path | None = None
-    tuned: bool = False
     pieces: Frame | None = None
-    dropout: DropoutRate = 0.3
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        if self.tuned and self.contextual is None:
-            raise ConfigError("tuned: expected contextual, the run whose model is trained further")
-        if self.fixed and self.vectors is None:
-            raise ConfigError("fixed: true needs vectors; set vectors, or leave fixed out")
+        super().__post_init__()
         if self.size == 0 and (self.characters == "none" or self.pieces is not None):
             raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
@@ -252,8 +242,10 @@ class TaggedText(NamedTuple):
     vectors: Mapping[str, np.ndarray]
 
 
-class TagTraining(Training):
+class TagTraining(SolvedTraining):
     """The sentences of a training."""
+
+    penalties = PENALTIES
 
     def __init__(
         self,
@@ -266,26 +258,20 @@ class TagTraining(Training):
         progress: Progress = silent,
     ) -> None:
         self.vectors = vectors
-        self.solved = features is not None
         self._features = features
-        self._penalty = None if features is None else features.how.penalty
-        self._progress = progress
+        if features is not None:
+            self.solved, self.penalty = True, features.how.penalty
+        self.progress = progress
         self._data = data
         self._lexicon = lexicon
         self.train = train
         self._valid = valid
 
-    def solve(self, model: Labeller) -> None:
-        """Fill a linear model with its best weights."""
-        if self._features is None:
-            return
+    def designs(self) -> tuple[Design, Design]:
         known = _known(self._lexicon, self._valid)
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
-        learnt, choosing = self._design(self.train), self._design(known)
-        found = solve(model, learnt, choosing, self._penalty, PENALTIES)
-        self._penalty = found.penalty
-        self._progress(f"the linear model is solved: {found}", 0, 0)
+        return self._design(self.train), self._design(known)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
         assert self._features is not None
@@ -313,9 +299,8 @@ class TagTraining(Training):
             for one in self._valid
             if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
         ]
-        joined, others = [*self.train, *known], (self._valid, self.vectors, self._features, self._progress)
-        found = TagTraining(self._data, self._lexicon, joined, *others)
-        found._penalty = self._penalty
+        found = copy(self)
+        found.train = [*self.train, *known]
         return found
 
     def check_metric(self, metric: str) -> None:
@@ -549,13 +534,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
     )
     evaluation: ClassVar = TagEvaluation
     target_unit: ClassVar[str] = "word"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "accuracy": "higher",
-        "unknown": "higher",
-        "f1": "higher",
-        "span_f1": "higher",
-    }
+    better: ClassVar = {**TextLabelTask.better, "unknown": "higher", "span_f1": "higher"}
     suffixes: ClassVar[Sequence[str]] = (".conllu", ".conll", ".iob", ".iob2")
     least: ClassVar[int] = 2
 
@@ -620,9 +599,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         sizes = lexicon.num_words, lexicon.num_letters, 3
         model = self.model_config.build(*sizes, num_features=rows, num_pieces=len(letters))
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
-
-    def check_refit(self) -> None:
-        """Any tagger can."""
 
     def implied(self) -> Sequence[Implied]:
         """A solved model needs no end of its training."""

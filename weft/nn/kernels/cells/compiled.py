@@ -4,7 +4,7 @@ Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dea
 padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`. Weights
 are packed as the kind of products reads them:
 
-float32   panels of a few registers of units, all inputs in turn
+native    panels of a few registers of units, all inputs in turn
 narrow    the same in bfloat16, two inputs in a word
 tiles     split into three parts for the processor's tiles (AMX)
 plain     not packed, for few rows and steps
@@ -176,20 +176,20 @@ MOSTLY_REAL = 0.9  # share of the positions
 PLAIN_ROWS, PLAIN_STEPS = 4, 5  # up to here packing weights would take longer than the products
 FUNCTIONS = {
     "plain": ("weft_forward_plain", "weft_backward_plain"),
-    "float32": ("weft_forward", "weft_backward"),
+    "native": ("weft_forward", "weft_backward"),
     "tiles": ("weft_forward", "weft_backward"),
     "narrow": ("weft_forward_words", "weft_backward_words"),
 }
 
 
-Kind = Literal["float32", "narrow", "tiles"]
+Kind = Literal["native", "narrow", "tiles"]
 Held = tuple[Shared[Products], Shared[Products]]
 """W_x with its bias, and W_h, of a loop whose steps are layers of one step (`repeating` of ../linear.py)."""
 Tensors = tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor | None]
 """x, h, c, weight_x, weight_h, bias, extra, rows in the kernel's order."""
 
 
-def run(cell: str, layer: LayerInput, *, kind: Kind = "float32") -> Result:
+def run(cell: str, layer: LayerInput, *, kind: Kind = "native") -> Result:
     """Compute a layer; the results are in float32."""
     *tensors, mask = layer
     if not torch.is_autocast_enabled("cpu"):
@@ -307,7 +307,7 @@ def _forward(
     """Results, and what the backward pass needs."""
     x, h, c, weight_x, weight_h, bias, extra = given
     (rows, steps, inputs), (wide, size) = x.shape, weight_h.shape
-    plain = kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS
+    plain = kind == "native" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS
     large = rows < FEW and weight_x.numel() >= APART
     apart = large if kind == "narrow" else not plain and (kind == "tiles" or rows <= ROWS or large)
     new = h.new_empty if plan.lengths is None else h.new_zeros
@@ -403,7 +403,7 @@ def _backward(
     carry = hs.new_empty(rows, size) if gru else None
     dextra = hs.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
     unused = dh is None and steps == 1  # the weights of the recurrence
-    plain = unused or (kind == "float32" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS)
+    plain = unused or (kind == "native" and rows <= PLAIN_ROWS and steps <= PLAIN_STEPS)
     packing = "plain" if plain else kind
     pack = partial(_panel_backward, packing, weight_h, size)
     panel = pack() if ctx.sums is None or plain else ctx.sums[1].made(f"backward {packing}", pack)

@@ -37,6 +37,9 @@ ACTIVATIONS = {"elman": "tanh", "relu": "relu"} | {
     f"elman_{name}": name for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
 }
 
+ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
+"""The name of an Elman cell in the kernels, by its activation."""
+
 FORMS = {
     "lstm": Recurrence("lstm"),
     "peephole": Recurrence("lstm", peephole=True),

@@ -1,4 +1,4 @@
-"""Recurrent layers as functions: an LSTM, GRU, Elman network and their kin over all time steps.
+"""Recurrent layers over all time steps: an LSTM, GRU, Elman network and their kin.
 
 A layer is computed by one of several ways; choice.py has the rule, and the plain twin of each is the loop
 over its cell's `step`:
@@ -19,19 +19,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from weft import native
-from weft.native import jobs
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, operations, steps
-from weft.nn.kernels.cells.form import ACTIVATIONS, FORMS, LayerInput, Norms, Operation, Recurrence, Result
-from weft.nn.kernels.linear import linear, opened
-from weft.nn.padding import inspectable
-from weft.probe import exporting, mapped, traced
-
-__all__ = ["LayerInput", "coupled", "elman", "gru", "lstm", "peephole", "run", "skips_padding"]
-
-COMPILED: dict[str, compiled.Kind] = {"native": "float32", "narrow": "narrow", "tiles": "tiles"}
-"""The ways in compiled code, and the kind of products that each computes with."""
+from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Operation, Recurrence, Result
+from weft.nn.kernels.linear import opened
+from weft.probe import exporting, traced
 
 OPERATIONS: Mapping[str, Operation] = {
     "lstm": operations.lstm,
@@ -41,176 +33,21 @@ OPERATIONS: Mapping[str, Operation] = {
     "elman": partial(operations.elman, torch.rnn_tanh),
     "relu": partial(operations.elman, torch.rnn_relu),
 }
-"""The cells for which there is something faster than the loop on every device."""
+"""What computes the cells of choice.OPERATIONS."""
 
 
-def lstm(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates in torch's order i, f, g (candidate), o."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("lstm", given)  # type: ignore[return-value]
-
-
-def gru(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    bias_n: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Gates in torch's order r, u (torch's z), n (candidate)."""
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, bias_n, mask)
-    return run("gru_before" if bias_n is None else "gru", given)[:2]
-
-
-ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
-"""The name of an Elman cell in the kernels, by its activation."""
-
-
-def elman(
-    x: Tensor,
-    h: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    activation: str,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead."""
-    given = LayerInput(x, h, None, weight_x, weight_h, bias, None, mask)
-    return run(ELMAN_CELLS[activation], given)[:2]
-
-
-def coupled(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked f, candidate, o."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, None, mask)
-    return run("coupled", given)  # type: ignore[return-value]
-
-
-def peephole(
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    weight_c: Tensor,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t."""
-    given = LayerInput(x, h, c, weight_x, weight_h, bias, weight_c, mask)
-    return run("peephole", given)  # type: ignore[return-value]
-
-
-def run(cell: str, given: LayerInput) -> Result:
+def run_layer(cell: str, given: LayerInput) -> Result:
     """A layer of a cell, one of FORMS (form.py)."""
     if exporting():
         return exported(cell, given) if cell in OPERATORS else steps.run(cell, given)
-    asked = choice.forced("cells")
-    if asked == "steps" or not given.x.shape[0]:
+    way = choice.layer_way(cell, given, sharing=opened())
+    if way == "operation":
+        return OPERATIONS[cell](given)
+    if way == "steps":
         return steps.run(cell, given)
-    operation = OPERATIONS.get(cell)
-    if traced():
-        plain = operation is None or cell == "gru_before" or mapped()
-        return steps.run(cell, given) if plain else operation(given)  # type: ignore[misc]
-    if asked in ("auto", "torch", "fla"):
-        way = _by_rule(cell, given, asked)
-    elif reason := _why_not(asked, cell, given):
-        raise choice.refused(cell, asked, reason)
-    else:
-        way = asked
-    if way in COMPILED:
-        return compiled.run(cell, given, kind=COMPILED[way])
-    if way == "operation" and operation is not None:
-        return operation(given)
-    return by_triton(cell, given) if way == "triton" else steps.run(cell, given)
-
-
-def skips_padding(x: Tensor) -> bool:
-    """Whether the compiled cells, which skip padding themselves, may compute a layer over x [B, T, D]."""
-    there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native", "tiles")
-    plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-    return there and plain and not traced()
-
-
-def _by_rule(cell: str, given: LayerInput, asked: str) -> str:
-    x, mask = given.x, given.mask
-    can = ["operation"] if _has_operation(cell, x) else []
-    if asked != "auto" or why_not_native(cell, given):
-        return can[0] if can else "steps"
-    can.append("native")
-    low, tiled = torch.is_autocast_enabled("cpu"), native.tiles()
-    if opened() and not low and not tiled:
-        return "native"  # the steps of a loop share its packed weights
-    if tiled:
-        can.append("tiles")
-    if low and not _why_not_narrow():
-        can.append("narrow")
-    training = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
-    # so much padding that a way which does not skip it is slower
-    padding = low and mask is not None and float(mask.sum()) < 0.75 * mask.numel()
-    return choice.recurrent(
-        choice.LayerShape(cell, x.shape[0], x.shape[1], given.h.shape[1], training, low, padding), can
-    )
-
-
-def _why_not(way: str, cell: str, given: LayerInput) -> str:
-    """Why a way cannot compute this layer; "" if it can."""
-    match way:
-        case "native":
-            return why_not_native(cell, given)
-        case "narrow":
-            return _why_not_narrow() or why_not_native(cell, given)
-        case "tiles":
-            return why_not_native(cell, given) if native.tiles() else native.loaded("tiles").reason
-        case "triton":
-            return "Triton has no kernel for this cell" if cell == "coupled" else ""
-        case _:
-            return "" if _has_operation(cell, given.x) else "torch has no operation for this cell"
-
-
-def _has_operation(cell: str, x: Tensor) -> bool:
-    return cell in OPERATIONS and (cell != "gru_before" or (x.is_cpu and inspectable(x)))
-
-
-def why_not_native(cell: str, given: LayerInput) -> str:
-    """Why the compiled cells cannot compute this layer; "" if they can."""
-    if cell not in jobs.CELLS:
-        return "this cell has no compiled code"
-    return choice.why_not_layer("cells", given[:-1], (torch.bfloat16,))
-
-
-def _why_not_narrow() -> str:
-    if not native.narrow_cells():
-        return "the compiled cells multiply in bfloat16 only with AVX512_BF16"
-    if not (torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16):
-        return "the compiled cells multiply in bfloat16 only under autocast"
-    return ""
-
-
-def by_triton(cell: str, given: LayerInput) -> Result:
-    """A layer by Triton."""
-    x, h, c, weight_x, weight_h, bias, extra, mask = given
-    inside = cell == "elman_modrelu"
-    z = linear(x, weight_x, None if inside else bias)
-    return triton_layer(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
+    if way == "triton":
+        return steps.run(cell, given, triton_layer)
+    return compiled.run(cell, given, kind=way)  # type: ignore[arg-type]
 
 
 def triton_asked() -> bool:
@@ -284,21 +121,10 @@ def recurrent_layer(
     old = c if FORMS[cell].kind in ("lstm", "coupled") else None
     given = LayerInput(x, h, old, weight_x, weight_h, bias, extra, steps_ < lengths[:, None])
     with torch.no_grad():
-        y, h, last = run(cell, given)
+        y, h, last = run_layer(cell, given)
     return y, h.clone(), c.clone() if last is None else last.clone()
 
 
 @recurrent_layer.register_fake
-def _(
-    cell: str,
-    x: Tensor,
-    h: Tensor,
-    c: Tensor,
-    weight_x: Tensor,
-    weight_h: Tensor,
-    bias: Tensor,
-    inner: Tensor,
-    peep: Tensor,
-    lengths: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+def _(cell: str, x: Tensor, h: Tensor, c: Tensor, *others: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return x.new_empty(x.shape[0], x.shape[1], h.shape[1]), torch.empty_like(h), torch.empty_like(c)

@@ -3,6 +3,8 @@
 It can be differentiated any number of times. Read next: ../equations.py, compiled.py.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -17,12 +19,12 @@ from weft.probe import exporting
 EPSILON = 1e-5  # as in nn/cells/initial.py
 
 
-def run(cell: str, given: LayerInput) -> Result:
-    """Compute a layer. cell: one of FORMS (form.py)."""
+def run(cell: str, given: LayerInput, through: Callable[..., Result] | None = None) -> Result:
+    """Compute a layer of one of FORMS (form.py) from its input's products, by `loop` or another function."""
     x, h, c, weight_x, weight_h, bias, extra, mask = given
     inside = cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
-    return loop(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
+    return (through or loop)(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
 
 
 def loop(

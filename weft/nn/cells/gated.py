@@ -1,0 +1,65 @@
+"""The base of cells with gates: LSTM, GRU, coupled and peephole cells. Read next: lstm.py, gru.py."""
+
+from abc import abstractmethod
+from typing import Literal
+
+from torch import Tensor
+
+from weft.nn.cells.cell import Cell, VectorCell
+from weft.nn.cells.initial import recurrent_weights
+from weft.nn.ops import FORMS, LayerInput, Norms, linear, run_layer, triton_asked, triton_layer
+from weft.probe import watching
+from weft.shapes import check_choice
+from weft.tree import State
+
+Candidate = Literal["tanh", "sigmoid"]
+
+
+class Gated(VectorCell):
+    """Gates of W_x x + W_h h + b, each perhaps layer-normalised, and a kernel for all steps."""
+
+    def __init__(
+        self, in_size: int, size: int, *, gates: int, candidate: Candidate, normalised: bool
+    ) -> None:
+        super().__init__(in_size, size)
+        check_choice("candidate", candidate, Candidate)
+        self.candidate = candidate
+        self.normalised = normalised
+        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=gates)
+
+    @property
+    def usual(self) -> bool:
+        """Whether every kernel has the equation of the gates."""
+        return not self.normalised and self.candidate == "tanh"
+
+    @abstractmethod
+    def kernel(self) -> str | None:
+        """The name of this variant in the kernels; None if it runs step by step."""
+
+    def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """W_x, W_h, b and further weights, as the kernels take them."""
+        return self.weight_x, self.weight_h, self.bias, None
+
+    def norms(self) -> Norms | None:
+        """The gains of the layer norms of W_h h and what follows."""
+        return None
+
+    def energies(self, x: Tensor) -> Tensor:
+        """W x + b of all gates, [.., G H]."""
+        if self.normalised:
+            return self.norm_x(linear(x, self.weight_x)) + self.bias  # type: ignore[no-any-return]
+        return linear(x, self.weight_x, self.bias)
+
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps with the kernel; step by step under a probe, to record the gates."""
+        name = self.kernel()
+        if watching() or name is None or not (self.usual or triton_asked()):
+            return Cell.run(self, x, state, mask)
+        h, c = (*state, None)[:2]
+        weight_x, weight_h, bias, extra = self.kernel_weights()
+        if self.usual:
+            y, *after = run_layer(name, LayerInput(x, h, c, weight_x, weight_h, bias, extra, mask))
+        else:  # a form that nothing but Triton has
+            form = FORMS[name]._replace(name=self.candidate)
+            y, *after = triton_layer(form, self.energies(x), h, c, weight_h, extra, self.norms(), mask)
+        return y, tuple(after[: len(state)])
