@@ -66,6 +66,12 @@ def test_live_parts_are_translated(language: str) -> None:
         assert sorted(holes.findall(translated)) == sorted(holes.findall(text)), (language, text)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_diagrams_are_translated(language: str) -> None:
+    languages = tool("languages")
+    assert languages.of_diagrams() == set(languages.messages(languages.catalog(language, "diagrams")))
+
+
 def test_a_diagram_says_what_the_catalog_says() -> None:
     tool("languages")
     named = tool("named")
