@@ -57,7 +57,7 @@ TIMED = (".stm", ".ctm", ".srt", ".vtt", ".textgrid", ".eaf")
 DECODERS = ("cat", "ffmpeg", "flac")
 """Commands of a wav.scp of Kaldi that only decode a recording, which is read itself then."""
 
-_COUNTED = re.compile(r"[ _-]?\d+$")  # caption_1, the first of several columns
+_COUNTED = re.compile(r"[ _-]?(?<!\d)\d+$")  # caption_1, the first of several columns
 _NUMBERED = re.compile(r"(\.[A-Za-z]{3,4})#\d+$")  # a.jpg#0, the first caption of a.jpg in Flickr8k
 _ROOT = re.compile(r"^(\$data_root|\{data_root\}|\$\{data_root\}|\{ROOT\}|\$ROOT)/")  # of SpeechBrain
 
