@@ -198,8 +198,9 @@ def of_diagrams() -> set[str]:
             return default
 
     found: set[str] = set()
-    kit().WORDS = Recorded()
+    known, kit().WORDS = kit().WORDS, Recorded()
     every()
+    kit().WORDS = known
     return found
 
 

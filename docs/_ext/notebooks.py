@@ -232,6 +232,8 @@ def of_block(block: Block, page: Page) -> Iterator[str | nbformat.NotebookNode]:
         choices = re.sub(r"^- ", lambda _: f"- **{next(letters)}**: ", choices, flags=re.MULTILINE)
         yield f"**{page.said('A question')}.** {asked}\n\n{choices}"
         yield folded(f"**{block.argument}**. {answer}", page, "The answer")
+    elif block.kind == "claims":
+        yield link(page.said("What was measured"), "../claims.md", page)
     elif block.kind == "live":  # runs in a browser only
         path, title = DOCS / "pictures" / "live" / f"{block.argument}.png", page.said(given.get("title", ""))
         drawn_part = picture(path.name, path.read_bytes(), title, page) if path.is_file() else ""

@@ -5,12 +5,34 @@ from kit import Diagram
 
 def stack() -> Diagram:
     """Depth: the states of one layer are the inputs of the next."""
-    d = Diagram(
-        600,
-        340,
+    return _layers(
         "A recurrent network of three layers over three steps. Each layer reads the outputs of the layer "
-        "below, and each has a state of its own.",
+        "below, and each has a state of its own."
     )
+
+
+def stack_back() -> Diagram:
+    """The way back: through time and through the layers."""
+    d = _layers(
+        "The same network, and the gradient of the loss at the last step: dashed arrows go down through the "
+        "layers at each step and back in time in each layer."
+    )
+    for layer in range(3):
+        y = 255 - 85 * layer
+        for step in range(3):
+            x = 135 + 160 * step
+            if layer:
+                d.line((x + 16, y + 19), (x + 16, y + 66), kind="back")
+            if step:
+                d.line((x - 40, y + 11), (x - 120, y + 11), kind="back")
+    d.line((471, 20), (471, 66), kind="back")
+    d.text(490, 42, "$∂L/∂y_3$", "left")
+    return d
+
+
+def _layers(alt: str) -> Diagram:
+    """Three layers over three steps."""
+    d = Diagram(600, 340, alt)
     for layer in range(3):
         y = 255 - 85 * layer
         d.line((20, y), (95, y), kind="state")
@@ -84,6 +106,34 @@ def bidirectional() -> Diagram:
             d.line((x + 90, 115), (x + 13, 115), kind="state")
     d.text(20, 170, "$a$ →", "note left")
     d.text(20, 115, "← $b$", "note left")
+    return d
+
+
+def word_by_word() -> Diagram:
+    """Why a tagger is no translator."""
+    d = Diagram(
+        760,
+        250,
+        "Seven English words, he has to go to the house. Above them a tagger writes one German word for "
+        "each, in the same order, which is wrong. Below them the right translation of five words; lines show "
+        "which words belong together, and some of them cross.",
+    )
+    words = ("he", "has", "to", "go", "to", "the", "house")
+    places = [70 + 103 * n for n in range(len(words))]
+    for x, word, written in zip(
+        places, words, ("er", "hat", "zu", "gehen", "zu", "das", "Haus"), strict=True
+    ):
+        d.text(x, 125, word)
+        d.line((x, 112), (x, 88), arrow=False)
+        d.box(x, 75, w=50, h=26)
+        d.line((x, 62), (x, 42))
+        d.text(x, 28, written)
+    right = {"er": (0,), "muss": (1, 2), "zum": (4, 5), "Haus": (6,), "gehen": (3,)}
+    for n, (word, sources) in enumerate(right.items()):
+        x = 130 + 125 * n
+        d.text(x, 226, word, "title")
+        for source in sources:
+            d.line((places[source], 140), (x, 210), kind="state" if word == "gehen" else "faint", arrow=False)
     return d
 
 

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from tests.docs.tools import tool
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-LOCALE = DOCS / "_locale"
+LOCALE, CLAIMS = DOCS / "_locale", DOCS / "claims.md"
 CATALOGS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.rglob("*.po"))
 LANGUAGES = sorted({name.split("/")[0] for name in CATALOGS})
 DIRECTIVE = re.compile(
@@ -64,6 +64,12 @@ def test_live_parts_are_translated(language: str) -> None:
     assert languages.of_parts() == set(words)
     for text, translated in words.items():
         assert sorted(holes.findall(translated)) == sorted(holes.findall(text)), (language, text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_diagrams_are_translated(language: str) -> None:
+    languages = tool("languages")
+    assert languages.of_diagrams() == set(languages.messages(languages.catalog(language, "diagrams")))
 
 
 def test_a_diagram_says_what_the_catalog_says() -> None:
@@ -187,3 +193,18 @@ def test_pages_of_former_sources_leave_the_site(tmp_path: Path) -> None:
     tool("languages")._tidy(app, None)
     left = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*.html")}
     assert left == {"guides/here.html", "_static/page.html"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_claims_to_vote_on_are_translated(language: str) -> None:
+    languages = tool("languages")
+    words = languages.messages(languages.catalog(language, "course/votes"))
+    claims = re.findall(
+        r"<summary><b>Claim \d+\.</b> (.+)</summary>\n\n\*\*(.+?)\*\*", CLAIMS.read_text("utf-8")
+    )
+    assert len(claims) == 14 and {claim for claim, _ in claims} <= set(words)
+    told = {
+        f"**{verdict}.** [What was measured](../claims.md#claim-{n})"
+        for n, (_, verdict) in enumerate(claims, 1)
+    }
+    assert told <= set(words)

@@ -193,7 +193,7 @@ def test_a_notebook_from_scratch_runs_in_an_empty_folder_and_turns_green(
 
 
 def test_notebooks_from_scratch_end_with_a_green_check() -> None:
-    assert len(SCRATCH) == 8
+    assert len(SCRATCH) == 9
     for page in SCRATCH:
         kept = json.loads((ROOT / "docs/_executed/course/scratch" / f"{page.stem}.ipynb").read_text("utf-8"))
         text = json.dumps(kept, ensure_ascii=False)
