@@ -134,7 +134,7 @@ class Captioner(predictor.Predictor[Picture]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
-    file_columns: ClassVar = ("image", "caption")
+    file_columns: ClassVar = CAPTIONED[:2]
     linewise = False
     window = 64
 

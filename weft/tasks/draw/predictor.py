@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from weft.data.captions import CAPTIONED
 from weft.data.images import data_uri
 from weft.data.shapes import Scene, read_caption, recognise
 from weft.errors import ConfigError
@@ -106,7 +107,7 @@ class Painter(predictor.Predictor[str]):
 
     draws = True
     linewise = False
-    file_columns: ClassVar = ("image", "caption")
+    file_columns: ClassVar = CAPTIONED[:2]
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.images import is_clip, parts_in, read_clip, read_folders
+from weft.data.images import LABELLED, is_clip, parts_in, read_clip, read_folders
 from weft.errors import DataError
 from weft.tasks.init import TEST, TRAIN, VALID, VALID_NAMES, NewRecipe, TemplateInit, files_of, splits
 from weft.tasks.pictures.recipe import rounded
@@ -22,7 +22,7 @@ class ImagesInit(TemplateInit):
 
     about: ClassVar[str] = "A classifier for pictures or clips."
     examples: ClassVar = ("photos/train",)
-    cells: ClassVar = ("image", "label")
+    cells: ClassVar = LABELLED[:2]
     lists_files: ClassVar = True
     options: ClassVar = (
         TRAIN._replace(

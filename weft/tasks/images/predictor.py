@@ -125,7 +125,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "picture"
-    file_columns: ClassVar = ("image", "label")
+    file_columns: ClassVar = LABELLED[:2]
     linewise = False
     window = ROWS
 

@@ -39,7 +39,7 @@ class CaptionsInit(TemplateInit):
         TEST._replace(help="Test captions. Default: those next to the training captions, if any."),
     )
     examples: ClassVar = ("photos/train.tsv --images photos",)
-    cells: ClassVar = ("image", "caption")
+    cells: ClassVar = CAPTIONED[:2]
     lists_files: ClassVar = True
     largest: ClassVar[int]
 

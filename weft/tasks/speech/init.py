@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from weft.data.audio import read_spoken
+from weft.data.audio import SPOKEN, read_spoken
 from weft.errors import DataError
 from weft.tasks.init import TEST, TRAIN, VALID, TemplateInit, examples_held_out, files_of, planned, splits
 from weft.wording import plural
@@ -17,7 +17,7 @@ class SpeechInit(TemplateInit):
     about: ClassVar[str] = "A transcriber for recordings."
     details: ClassVar[str] = "Recordings (.wav, .flac, .mp3 and others) are listed with their transcripts."
     examples: ClassVar = ("recordings/train.tsv",)
-    cells: ClassVar = ("file", "transcript")
+    cells: ClassVar = SPOKEN[:2]
     lists_files: ClassVar = True
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 

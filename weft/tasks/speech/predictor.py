@@ -126,7 +126,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
 
     draws = True
     reads: ClassVar[Reads] = "sound"
-    file_columns: ClassVar = ("file", "transcript")
+    file_columns: ClassVar = SPOKEN[:2]
     linewise = False
     window = WINDOW
 
