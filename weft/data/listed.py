@@ -197,6 +197,29 @@ def listed(
             yield row._replace(file=name, text=text, path=finder.find(name))
 
 
+def listed_pictures(
+    path: Path,
+    form: ListForm,
+    where: Sequence[Path] | None = None,
+    *,
+    split: str | None = None,
+    language: str = "en",
+) -> Iterator[ListedText | Finding]:
+    """The rows of a list, or of a split, whose pictures exist and have a text; what is wrong with others."""
+    for row in listed(path, form, where=where, language=language):
+        if isinstance(row, ListedText) and split is not None and row.split not in ("", split):
+            continue
+        if isinstance(row, ListedText) and row.path is None:
+            missing = str((where or [path.parent])[0] / row.file)[:300]
+            what = f"no such picture {missing}; correct the name or remove the line"
+            yield Finding(str(path), row.number, "file", what)
+        elif isinstance(row, ListedText) and not row.text:
+            what = f"the {form.text} is empty; write one or remove the line"
+            yield Finding(str(path), row.number, "unlabelled", what)
+        else:
+            yield row
+
+
 def named_files(
     source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
 ) -> Iterator[tuple[ListedText, Path]]:
