@@ -254,3 +254,8 @@ def test_a_wrong_call_is_one_sentence(case: str) -> None:
     assert sentence in str(error.value)
     assert len(str(error.value)) < 400
     assert isinstance(error.value, ConfigError | ShapeError)
+
+
+def test_the_base_of_the_layers_is_none_itself() -> None:
+    with pytest.raises(ConfigError, match=r"such as weft\.nn\.SRU, got the base of all"):
+        nn.RecurrentLayer(8, 4)

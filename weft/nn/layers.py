@@ -71,6 +71,8 @@ class RecurrentLayer(nn.Module):
         **settings: Any,
     ) -> None:
         super().__init__()
+        if type(self) is RecurrentLayer:
+            raise ConfigError("expected a layer with a cell, such as weft.nn.SRU, got the base of all")
         name, known = type(self).__name__, inspect.signature(type(self)).parameters
         for setting in settings:
             if setting not in known:
