@@ -25,9 +25,11 @@ from odf.table import Table, TableCell, TableRow
 from odf.text import P
 from PIL import Image
 
+from weft.data import audio, images, listed, pairs, tables, video
 from weft.data.audio import read_paths, read_sound, read_spoken
 from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
+from weft.data.files import COMPRESSED
 from weft.data.images import read_clip, read_folders, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
@@ -36,6 +38,7 @@ from weft.data.tables import TableFile
 from weft.data.vectors import read_vectors
 from weft.errors import DataWarning
 from weft.tasks.caption.task import CaptionTask
+from weft.tasks.forecast.task import ForecastTask
 from weft.tasks.images.task import ImagesTask
 from weft.tasks.speech.task import SpeechTask
 
@@ -739,3 +742,40 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "a folder of pictures for each clip": framed,
     },
 }
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "formats.md"
+BEGIN, END = "<!-- `python -m tests.formats` writes this table -->\n", "<!-- end -->\n"
+
+
+def declared() -> str:
+    """What the readers themselves say that they know, as a table of the page."""
+    endings = {
+        "Tables": tables.ENDINGS,
+        "Any text file, compressed": COMPRESSED,
+        "Series also": [one for one in ForecastTask.suffixes if one not in tables.ENDINGS],
+        "Translation memories": pairs.ENDINGS,
+        "Pictures": [one for one in images.PICTURES if one not in images.UNREAD],
+        "Clips": (*images.CLIPS, *video.VIDEOS),
+        "Recordings": audio.SOUNDS,
+        "Texts beside files": listed.BESIDE,
+    }
+    names = {
+        "Columns of files": (*dict.fromkeys(["image", *listed.FILES]),),
+        "Columns of transcripts and captions": ("transcript", "caption", *listed.TEXTS),
+        "Columns of classes": (images.LABELLED.text, *images.LABELLED.others),
+    }
+    rows = [
+        f"| {name} | {', '.join(f'`{one}`' for one in dict.fromkeys(known))} |"
+        for name, known in (endings | names).items()
+    ]
+    return "\n".join(["| Reader | knows |", "|---|---|", *rows]) + "\n"
+
+
+def with_declared(page: str) -> str:
+    """The page with the table that the readers make."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}{declared()}{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_declared(PAGE.read_text("utf-8")), "utf-8")

@@ -298,6 +298,11 @@ def test_tuples_are_refused_where_nothing_says_what_their_cells_are(
         weft.fit(task, data, run=tmp_path / "run", progress=False, **options)
 
 
+def test_inputs_and_answers_are_one_argument() -> None:
+    with pytest.raises(ConfigError, match=r"list\(zip\(X, y\)\); weft\.sklearn has fit\(X, y\)"):
+        weft.fit("classify", FRAME.text, FRAME.label)
+
+
 def test_a_column_of_sentences_is_a_list_of_them() -> None:
     assert str(weft.check(pd.Series(SENTENCES), "tag")) == str(weft.check(SENTENCES, "tag"))
 

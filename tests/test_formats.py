@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import FORMATS
-
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "formats.md"
+from tests.formats import FORMATS, PAGE, with_declared
 
 
 @pytest.mark.parametrize(
@@ -23,3 +21,7 @@ def test_the_page_lists_what_is_read() -> None:
     tables = {part.split("\n")[0]: re.findall(r"^\| (`.*?|[^|-][^|]*?) \|", part, re.M) for part in parts}
     listed = {name: [cell for cell in cells if cell != "File"] for name, cells in tables.items() if cells}
     assert {name: listed.get(name) for name in FORMATS} == {name: [*files] for name, files in FORMATS.items()}
+
+
+def test_the_page_says_what_the_readers_declare() -> None:
+    assert PAGE.read_text("utf-8") == with_declared(PAGE.read_text("utf-8")), "type python -m tests.formats"

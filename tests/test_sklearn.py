@@ -50,7 +50,7 @@ def test_a_fitted_one_is_pickled_and_saved(fitted: Any, tmp_path: Path) -> None:
 
 
 def test_an_empty_text_has_the_shares_of_the_classes(fitted: Any) -> None:
-    with pytest.warns(DataWarning, match="have no answer"):
+    with pytest.warns(DataWarning, match="1 of 2 inputs has no answer"):
         prob = fitted.predict_proba(["", "a fine film"])
     assert prob[0].tolist() == [0.5, 0.5] and prob[1].tolist() != [0.5, 0.5]
 
@@ -83,6 +83,8 @@ def test_it_stands_in_pipelines_and_searches() -> None:
 def test_texts_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="expected texts, got"):
         Classifier().fit([[1.0, 2.0]], ["a"])  # type: ignore[list-item]
+    with pytest.raises(DataError, match="expected one column of texts, got 2; join them"):
+        Classifier().fit(FRAME, FRAME.label)
     with pytest.raises(DataError, match="as many classes as texts"):
         Classifier().fit(["a"], ["a", "b"])
 
@@ -108,6 +110,7 @@ def test_taggers_and_forecasters() -> None:
         (np.array([np.nan, 1.0, 2.0]), r"y\[0\]: expected a class, got nothing"),
         ([1, "a", 2], "y: expected classes of one type, got texts and others"),
         (["a", "b"], "expected as many classes as texts, got 2 and 3"),
+        ([["a"], ["a", "b"], []], r"y: expected one class for each text, got \['a', 'b'\]"),
     ],
 )
 def test_classes_that_are_none_are_refused(classes: Any, why: str) -> None:
@@ -119,6 +122,25 @@ def test_parameters_are_read_from_the_signature() -> None:
     assert Forecaster(7).get_params()["horizon"] == 7
     assert repr(Forecaster(7, training={"seed": 2})) == "Forecaster(horizon=7, training={'seed': 2})"
     assert {*Classifier().get_params()} == {"options", "data", "model", "training", "run", "progress"}
+
+
+def test_one_setting_of_a_section_is_a_parameter_of_a_search() -> None:
+    given = Classifier(training={"max_epochs": 2, "seed": 3})
+    found = clone(given).set_params(training__max_epochs=5, model__encoder__cell="lstm", progress=True)
+    assert found.training == {"max_epochs": 5, "seed": 3} and given.training["max_epochs"] == 2
+    assert found.model == {"encoder.cell": "lstm"} and found.progress
+    with pytest.raises(ValueError, match="Invalid parameter 'modell'"):
+        found.set_params(modell__cell="gru")
+
+
+def test_sentences_without_tags_are_refused() -> None:
+    with pytest.raises(DataError, match="expected tags for each sentence and word, got 1 for 2"):
+        Tagger().fit([["the", "dog"], ["cats"]], [["D", "N"]])
+
+
+def test_without_y_the_last_values_are_what_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Forecaster, "predict", lambda self, X: np.full(2, X[-1]))
+    assert Forecaster(2).score(np.array([0.0, 1.0, 5.0, 7.0])) == Forecaster(2).score([0, 1], [5, 7]) == -5.0
 
 
 @pytest.mark.parametrize("kind", [Classifier, Tagger, Forecaster])

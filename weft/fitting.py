@@ -42,7 +42,7 @@ SECTION = 'training={"max_epochs": 5}'
 def fit(
     task: str | Path,
     train: Any = None,
-    *,
+    *rest: Any,
     valid: Any = None,
     test: Any = None,
     run: str | Path | None = None,
@@ -61,6 +61,7 @@ def fit(
         train: a DataFrame; a list of texts, of tuples (text, class) or (source, target), or of sentences as
             lists of (word, tag); series as an array [T] or [T, N]; tuples (file, text) for pictures and
             recordings; or the path of a file, or a list of paths.
+        rest: nothing; texts and their classes are not two arguments, but a table or a list of tuples.
         valid: validation data of the same form; by default some of the training data is held out.
         test: test data of the same form, for `model.evaluate()`.
         run: the run directory; by default a new one, runs/TASK. One that was begun with the same data and
@@ -84,6 +85,9 @@ def fit(
         Traceback (most recent call last):
         weft.errors.ConfigError: labell: classify has no such setting; did you mean label?
     """
+    if rest:
+        both = "give inputs and answers together: a table, or list(zip(X, y)); weft.sklearn has fit(X, y)"
+        raise ConfigError(f"expected a task and its training data, got {1 + len(rest)} kinds of data; {both}")
     sections = {name: one for name, one in settings.items() if isinstance(one, Mapping)}
     options = {name: one for name, one in settings.items() if name not in sections}
     given = {name: one for name, one in zip(FILES, (train, valid, test), strict=True) if one is not None}

@@ -57,6 +57,18 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.model_ = fit(task, data, run=Path(folder, "run"), **said)
         return self
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; training__max_epochs, or model__encoder__cell, is one setting of a section."""
+        found: dict[str, Any] = {}
+        for name, value in params.items():
+            section, inside, key = name.partition("__")
+            if inside and section in ("options", "data", "model", "training"):
+                held = found.get(section, getattr(self, section)) or {}
+                found[section] = {**held, key.replace("__", "."): value}
+            else:
+                found[name] = value
+        return super().set_params(**found)  # type: ignore[no-any-return]
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -119,7 +131,8 @@ class Tagger(_Fitted):
 
     def fit(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> Self:
         """Train on sentences, lists of words [N], and a tag for each word."""
-        return self._train("tag", [(list(words), list(tags)) for words, tags in zip(X, y, strict=True)])
+        pairs = _pairs(X, y)
+        return self._train("tag", [(list(words), list(tags)) for words, tags in pairs])
 
     def predict(self, X: Sequence[Sequence[str]]) -> list[list[str]]:
         """The tags of each sentence."""
@@ -132,8 +145,8 @@ class Tagger(_Fitted):
         """The share of words with the right tag."""
         right = [
             found == wanted
-            for tags, truth in zip(self.predict(X), y, strict=True)
-            for found, wanted in zip(tags, truth, strict=True)
+            for tags, truth in _pairs(self.predict(X), y)
+            for found, wanted in _pairs(tags, truth)
         ]
         return float(np.mean(right))
 
@@ -165,9 +178,21 @@ class Forecaster(_Fitted):
         found = self.model_.predict(X)
         return found if hasattr(found, "columns") else np.asarray(found)
 
-    def score(self, X: Any, y: Any) -> float:
-        """Minus the mean absolute error of the forecast after X [T], where y [horizon] is what followed."""
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean absolute error of the forecast after X [T], where y [horizon] is what followed.
+
+        Without y the last values of X are what followed, so that scikit-learn's TimeSeriesSplit can be used.
+        """
+        if y is None:
+            X, y = X[: -self.horizon], X[-self.horizon :]
         return -float(np.abs(np.asarray(self.predict(X)) - np.asarray(y)).mean())
+
+
+def _pairs(X: Sequence[Any], y: Sequence[Any]) -> "zip[tuple[Any, Any]]":
+    """Sentences with their tags, or words with theirs."""
+    if len(X) != len(y):
+        raise DataError(f"expected tags for each sentence and word, got {len(y)} for {len(X)}")
+    return zip(X, y, strict=True)
 
 
 def _classes(given: Any) -> np.ndarray:
@@ -175,6 +200,9 @@ def _classes(given: Any) -> np.ndarray:
     gone = next((number for number, one in enumerate(given) if missing(one)), None)
     if gone is not None:
         raise DataError(f"y[{gone}]: expected a class, got nothing; leave such texts out")
+    for one in given:
+        if isinstance(one, list | tuple | np.ndarray) and len(one) != 1:
+            raise DataError(f"y: expected one class for each text, got {list(one)[:5]}")
     found = np.asarray(given).ravel()
     texts = [isinstance(one, str) for one in np.asarray(given, dtype=object).ravel()]
     if any(texts) and not all(texts):
@@ -187,6 +215,8 @@ def _texts(given: Any) -> list[str]:
     if isinstance(given, str):
         raise DataError("expected a list of texts, got one text")
     if hasattr(given, "columns"):
+        if len(given.columns) != 1:
+            raise DataError(f"expected one column of texts, got {len(given.columns)}; join them to one")
         given = given.to_numpy()
     texts = [one[0] if isinstance(one, np.ndarray | list | tuple) and len(one) == 1 else one for one in given]
     for one in texts:

@@ -1,12 +1,12 @@
 """Every cell trains and writes from the command line, wrapped ones resume to the bit, a user's own works."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import weft
+from tests.plugins import package
 from weft import rooms
 from weft.nn import cells
 from weft.nn.cells.cell import Cell
@@ -56,12 +56,7 @@ def test_the_cell_of_contributing_md_trains(
     toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)
-    package = tmp_path / "home" / "my_cells_of_weft"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "leaky.py").write_text(source)
-    monkeypatch.chdir(package.parent)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    package(tmp_path / "home", "my_cells_of_weft", {"leaky.py": source}, monkeypatch)
     cell = "{use: my_cells_of_weft.leaky.Leaky, a: 0.5}"
     wrapped = f"{{use: zoneout, cell: {cell}}}"
     changes = [f"model.encoder.cell={wrapped}", f"model.decoder.cell={cell}"]

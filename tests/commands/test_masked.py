@@ -42,7 +42,10 @@ def test_an_evaluation_writes_its_answers_a_line_for_each_line(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [("data.batches=windows", "set batches: lines"), ("model.share=1.0", "share: expected a number above 0")],
+    [
+        ("data.batches=windows", "set batches: lines"),
+        ("model.share=1.0", "share=1.0: expected a number above 0"),
+    ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
     assert sentence in refused(weft("train", toys.gaps(tmp_path / "toy"), "--run", tmp_path / "run", change))

@@ -2,12 +2,12 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import refused, weft
+from tests.plugins import package
 from tests.shared import TOYS, copied, shared_run
 
 METRIC = '''
@@ -41,15 +41,7 @@ NAME = "my_metrics_of_weft.begins.Begins"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package in it."""
-    package = tmp_path / "home" / "my_metrics_of_weft"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "begins.py").write_text(METRIC)
-    monkeypatch.chdir(package.parent)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in [name for name in sys.modules if name.startswith("my_metrics_of_weft")]:
-        monkeypatch.delitem(sys.modules, name)
-    return package.parent
+    return package(tmp_path / "home", "my_metrics_of_weft", {"begins.py": METRIC}, monkeypatch)
 
 
 def begins(outputs: list[str], references: list[str], letters: int) -> float:

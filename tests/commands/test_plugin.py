@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import weft as package
+from tests import plugins
 from tests.commands.shell import refused, weft
 
 SCORE = '''
@@ -40,15 +41,7 @@ PLUGIN = "--plugin", "my_parts_of_weft"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package in it."""
-    parts = tmp_path / "home" / "my_parts_of_weft"
-    parts.mkdir(parents=True)
-    (parts / "__init__.py").write_text("")
-    (parts / "doubled.py").write_text(SCORE)
-    monkeypatch.chdir(parts.parent)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in [name for name in sys.modules if name.startswith("my_parts_of_weft")]:
-        monkeypatch.delitem(sys.modules, name)
-    return parts.parent
+    return plugins.package(tmp_path / "home", "my_parts_of_weft", {"doubled.py": SCORE}, monkeypatch)
 
 
 def test_it_trains_translates_and_is_shown(toy: Path, home: Path) -> None:

@@ -4,12 +4,15 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from tests.shared import shared_run
+from weft.data.audio import Sound, read_sound
+from weft.tasks.speech.data import parts_of
 from weft.tasks.speech.predictor import rates
 
 
@@ -110,3 +113,18 @@ def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_pa
     changes = ("training.max_updates=1", "data.sound.bins=17")
     assert weft("train", test.with_name("speech.yaml"), "--run", other, *changes).code == 0
     assert "its sound is" in refused(weft("predict", run, test, "--ensemble", other))
+
+
+def test_a_long_recording_is_cut_at_its_pauses(run: Path) -> None:
+    """The answer is that of the parts, one after the other, as if each was a recording."""
+    transcriber, toy = package.load(run), run.parent / "toy"
+    sounds = [read_sound(toy / f"test{n}.wav") for n in range(6)]
+    rate, each = sounds[0].rate, max(one.seconds for one in sounds)
+    pause = np.zeros(round(2 * each * rate), np.float32)
+    samples = np.concatenate([part for one in sounds for part in (one.samples, pause)][:-1])
+    transcriber._longest = 4 * each  # type: ignore[attr-defined]
+    parts = parts_of(transcriber._sound.of(Sound(samples, rate)), transcriber._sound, 4 * each)  # type: ignore[attr-defined]
+    assert len(parts) == 6
+    words = [transcriber.predict(one) for one in parts]
+    assert transcriber.predict(Sound(samples, rate)) == " ".join(filter(None, words))
+    assert len(transcriber.transcribe([Sound(samples, rate)])[0][0].tokens) > 6

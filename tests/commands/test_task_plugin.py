@@ -5,45 +5,35 @@ from pathlib import Path
 
 import pytest
 
-import weft as package
+import weft as library
 from tests.commands.shell import refused, weft
+from tests.plugins import package
 
 TASK = '''
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import nn
 
-from weft.data.lines import read_lines
 from weft.data.plain import check_plain_texts
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
-from weft.tasks.evaluation import Evaluation
-from weft.tasks.predictor import Answer, Predictor
-from weft.tasks.task import Pipeline, PredictionSettings, Task, Training
-from weft.tasks.evaluation import Sample, Validation
+from weft.tasks.plain import PlainData, PlainPipeline, PlainPredictor, PlainTask
+from weft.tasks.predictor import PlainAnswer
+from weft.tasks.task import PredictionSettings
 
 LETTERS = "abcdefg"
 
 
-@dataclass(frozen=True)
-class Files:
-    """Text files, a word a line."""
-
-    train: Path
-    valid: Path
-
-
 class Batch(NamedTuple):
     letters: torch.Tensor
+    sizes: list
 
     def to(self, device):
-        return Batch(self.letters.to(device))
+        return Batch(self.letters.to(device), self.sizes)
 
     @property
     def target_tokens(self):
@@ -70,55 +60,29 @@ class Parts:
 
     scale: float = 0.1
 
-
-class Plan(NamedTuple):
-    count: int
-
-    def epoch(self, number):
-        return [np.arange(self.count)]
+    def build(self, num_words):
+        return Table(self.scale)
 
 
-@dataclass(frozen=True)
-class Evaluated(Evaluation):
-    title: str
-    outputs: list
-    scores: list
-
-
-class Speaker(Predictor):
-    """Says words again."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def check_figures(self, *, alignments):
-        assert not alignments
-
-    def parse(self, raw, place):
-        if set(raw) - set(LETTERS):
-            raise place.refuse(f"expected letters of {LETTERS}")
-        return torch.tensor([LETTERS.index(letter) for letter in raw])
-
-    def answers(self, inputs):
-        for numbers in inputs:
-            logits = self.model.logits(numbers.to(self.model.logits.weight.device))
-            yield Word("".join(LETTERS[n] for n in logits.argmax(-1).tolist()))
-
-
-class Word(Answer):
-    def __init__(self, word):
-        self.word = word
-
-    def text(self):
-        return self.word
-
-    def json(self):
-        return self.word
-
+class Word(PlainAnswer):
     def figure(self):
         figure = Figure()
-        figure.text(0.5, 0.5, self.word)
+        figure.text(0.5, 0.5, self.text())
         return figure
+
+
+class Speaker(PlainPredictor):
+    """Says words again, and draws them."""
+
+    draws = True
+
+    def answers(self, inputs):
+        return (Word(one.text()) for one in super(Speaker, self).answers(inputs))
+
+
+class EchoPipeline(PlainPipeline):
+    def predictor(self, model, settings=None):
+        return Speaker(self, model)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,12 +90,11 @@ class EchoSettings(PredictionSettings):
     plot: Path | None = None
 
 
-class Echo(Task):
+class Echo(PlainTask):
     """Words to themselves."""
 
-    sections = {"data": Files, "model": Parts}
-    better = {"loss": "lower", "accuracy": "higher"}
-    evaluation = Evaluated
+    sections = {"data": PlainData, "model": Parts}
+    metric = Accuracy()
     prediction_settings = EchoSettings
 
     @classmethod
@@ -140,71 +103,31 @@ class Echo(Task):
 
         return EchoInit(name)
 
-    def __init__(self, *, data: Files, model: Parts) -> None:
-        self.data, self.model_config = data, model
+    def read_input(self, text):
+        if set(text) - set(LETTERS):
+            raise ValueError(f"expected letters of {LETTERS}")
+        return text
 
-    def about(self):
-        return f"words of {self.data.train.name} again"
+    def read_example(self, line):
+        return self.read_input(line), line
 
-    def has(self, split):
-        return split != "test"
+    def batch(self, words, inputs, answers=None):
+        letters = [LETTERS.index(letter) for word in inputs for letter in word]
+        return Batch(torch.tensor(letters), [len(word) for word in inputs])
 
-    def words(self, path):
-        return list(read_lines(path))
+    def answer(self, model, batch):
+        said = model.logits(batch.letters).argmax(-1).split(batch.sizes)
+        return ["".join(LETTERS[n] for n in word.tolist()) for word in said]
 
-    def check_ready(self):
-        self.words(self.data.valid)
+    def guess(self, answers):
+        return "always a", "a"
 
     @classmethod
     def check(cls, files):
         return check_plain_texts(files)
 
-    def rehearse(self):
-        return Table(self.model_config.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
-
-    def prepare(self, run, progress):
-        return EchoPipeline(self, EchoTraining(self))
-
     def open(self, run):
-        return EchoPipeline(self)
-
-
-class EchoTraining(Training):
-    def __init__(self, task):
-        self.task = task
-        self.letters = torch.tensor([LETTERS.index(x) for word in task.words(task.data.train) for x in word])
-
-    def plan(self, seed):
-        return Plan(len(self.letters))
-
-    def collate(self, numbers):
-        return Batch(self.letters[torch.from_numpy(numbers)])
-
-    def validate(self, model):
-        found = EchoPipeline(self.task).evaluate(model, split="valid")
-        words = self.task.words(self.task.data.valid)
-        letters = torch.tensor([LETTERS.index(x) for word in words for x in word])
-        loss = model.loss(Batch(letters).to(model.logits.weight.device))
-        scores = {"loss": float(loss.mean), "accuracy": found.scores[0].value}
-        return Validation(scores, [Sample(words[0], "", found.outputs[0])])
-
-
-class EchoPipeline(Pipeline):
-    def __init__(self, task, training=None):
-        self.task, self.training = task, training
-
-    def model(self):
-        return Table(self.task.model_config.scale)
-
-    def predictor(self, model, settings=None):
-        return Speaker(model)
-
-    def evaluate(self, model, *, split="test", data=None, settings=None):
-        words = self.task.words(data or self.task.data.valid)
-        outputs = [Speaker(model).predict(word) for word in words]
-        baselines = {"always a": ["a" * len(word) for word in words]}
-        scores = [scored(Accuracy(), outputs, words, baselines=baselines)]
-        return Evaluated("words", outputs, scores)
+        return EchoPipeline(self, super().open(run).words)
 '''
 RECIPE = """task: mine_of_weft.echo.task.Echo
 data: {train: words.txt, valid: words.txt}
@@ -232,16 +155,10 @@ NAME = "mine_of_weft.echo.task.Echo"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package, its data and a recipe in it."""
-    (folder := tmp_path / "home" / "mine_of_weft" / "echo").mkdir(parents=True)
-    for name, text in {"task.py": TASK, "init.py": INIT, "__init__.py": "", "../__init__.py": ""}.items():
-        (folder / name).write_text(text)
-    home = folder.parent.parent
+    home, files = tmp_path / "home", {"echo/task.py": TASK, "echo/init.py": INIT}
+    package(home, "mine_of_weft", files, monkeypatch)
     (home / "words.txt").write_text("abc\ndefg\ngab\n")
     (home / "my.yaml").write_text(RECIPE)
-    monkeypatch.chdir(home)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in [name for name in sys.modules if name.startswith("mine_of_weft")]:
-        monkeypatch.delitem(sys.modules, name)
     return home
 
 
@@ -255,7 +172,7 @@ def test_it_goes_through_every_command(home: Path) -> None:
     assert "mine_of_weft.echo.task.Echo" in shown.out and "logits" in shown.out, shown.err
     weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN, code=0)
     assert Path("out.txt").read_text() == Path("words.txt").read_text()
-    assert package.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
+    assert library.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
     weft("train", "my.yaml", "--run", "run", *PLUGIN, code=0)
 
 

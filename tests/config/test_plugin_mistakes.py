@@ -1,7 +1,6 @@
 """A part of a user's own that lacks something: one sentence with its class, the mistake and the page."""
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 from tests.commands.shell import refused, weft
+from tests.plugins import package
 from tests.test_contributing import FILES
 from weft import rooms
 from weft.config.plugins import explained_failure, named_part
@@ -56,13 +56,8 @@ CLASSES = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty package in the working directory."""
-    (found := tmp_path / PACKAGE).mkdir()
-    (found / "__init__.py").write_text("")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
-        monkeypatch.delitem(sys.modules, name)
-    return found
+    return package(tmp_path, PACKAGE, {}, monkeypatch) / PACKAGE
 
 
 def changed(folder: Path, kind: str, old: str, new: str) -> Any:
@@ -93,7 +88,7 @@ def changed(folder: Path, kind: str, old: str, new: str) -> Any:
             "lacks a value for name; see docs/guides/add-a-metric.md",
         ),
         ("metric", "def signature(", "def signed(", "lacks the method signature"),
-        ("metric", "def value(", "def values(", "lacks the method value"),
+        ("metric", "def statistics(", "def counted(", "lacks the method statistics"),
         (
             "score",
             "def forward(",
@@ -157,7 +152,8 @@ def test_what_a_layer_returns_is_checked(folder: Path) -> None:
 
 def test_what_a_metric_returns_is_checked(folder: Path) -> None:
     lines = ["a b", "c"]
-    metric = changed(folder, "metric", "return totals", "totals")()
+    nothing = "    def value(self, totals):\n        pass\n\n    def signature("
+    metric = changed(folder, "metric", "    def signature(", nothing)()
     with pytest.raises(ConfigError, match=r"SameLength\.value: expected it to return a number.*got None"):
         metric.score(lines, lines)
 

@@ -201,17 +201,3 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
     (tmp_path / "x.tsv").write_text(f"a.wav\tx\n{line}\n")
     with pytest.raises(DataError, match=f"x.tsv:2: .*{sentence}"):
         list(read_spoken(tmp_path / "x.tsv"))
-
-
-def test_the_metadata_of_ljspeech(tmp_path: Path) -> None:
-    (tmp_path / "wavs").mkdir()
-    for name in ("LJ001-0001", "LJ001-0002"):
-        write(tmp_path / "wavs" / f"{name}.wav", bytes(4))
-    path = tmp_path / "metadata.csv"
-    path.write_text('LJ001-0001|Dr. A, "1|Doctor A, "one\nLJ001-0002|"Yes"|"Yes"\n')
-    found = list(read_spoken(path))
-    assert [one.text for one in found] == ['Doctor A, "one', '"Yes"'] and found[1].line == 2
-    assert [one.file for one in found] == [file for _, file in read_paths(path)]
-    assert all(one.file.is_file() for one in found)
-    path.write_text("file,text\nwavs/LJ001-0001.wav,hello\n")
-    assert [one.text for one in read_spoken(path)] == ["hello"]

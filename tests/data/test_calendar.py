@@ -1,5 +1,6 @@
 """Times: formats, frequencies, missing periods and future periods."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -237,3 +238,48 @@ def test_days_without_a_row_of_a_ledger_are_zero_and_an_incomplete_period_is_lef
     months = read_series(path, Columns(time=["day"], targets=["qty"], frequency="MS", resample="sum"))
     assert months.series[0].values[:, 0].tolist() == [31, 29, 31, 30, 31]
     assert "last period of the frequency MS is left out, as its rows end on 2024-06-10" in months.assumed[0]
+
+
+@pytest.mark.parametrize(("frequency", "sums"), [("W-SUN", [7, 7, 7, 7]), ("MS", [29, 31, 30, 31])])
+def test_a_first_period_that_begins_late_is_left_out(tmp_path: Path, frequency: str, sums: list[int]) -> None:
+    days = pd.date_range("2024-01-04", "2024-05-31")
+    (tmp_path / "x.csv").write_text("day,qty\n" + "".join(f"{day.date()},1\n" for day in days))
+    found = read_series(tmp_path / "x.csv", Columns(time=["day"], frequency=frequency, resample="sum"))
+    assert found.series[0].values[:4, 0].tolist() == sums
+    assert "first period of the frequency" in found.assumed[0] and "begin on 2024-01-04" in found.assumed[0]
+
+
+@pytest.mark.parametrize("day", [28, 29, 30, 31])
+@pytest.mark.parametrize("begin", ["2023-01", "2023-02", "2024-02", "2023-12"])
+def test_months_on_a_day_that_some_lack_go_on(day: int, begin: str) -> None:
+    months = pd.period_range(begin, periods=27, freq="M")
+    times = pd.DatetimeIndex([one.start_time.replace(day=min(day, one.days_in_month)) for one in months])
+    assert after(infer(times[:14]), times[13], 13).tolist() == times[14:].tolist()
+
+
+def test_years_on_leap_days_go_on() -> None:
+    leap = pd.DatetimeIndex([f"{year}-02-29" for year in (2004, 2008, 2012, 2016)])
+    assert after(infer(leap), leap[-1], 1).tolist() == [pd.Timestamp("2020-02-29")]
+    ends = pd.date_range("2000-02-29", periods=13, freq="YE-FEB")
+    assert after(infer(ends), ends[-1], 4)[-1] == pd.Timestamp("2016-02-29")
+
+
+@pytest.mark.parametrize("zone", ["Europe/London", "America/New_York"])
+@pytest.mark.parametrize("begin", ["2024-03-07", "2024-03-28", "2024-10-25", "2024-10-31"])
+@pytest.mark.parametrize(("name", "minutes"), [("h{}", 60), ("p{}", 30), ("hh_{}", 30)])
+def test_days_in_rows_have_as_many_times_as_their_clocks(
+    tmp_path: Path, zone: str, begin: str, name: str, minutes: int
+) -> None:
+    """Also on a short day, whose last columns are empty, in a table that has no long one."""
+    days = pd.date_range(begin, periods=6)
+    edges = days.append(days[-1:] + pd.Timedelta(days=1)).tz_localize(zone)
+    counts = [int((after - one) / pd.Timedelta(minutes=minutes)) for one, after in pairwise(edges)]
+    begins = range(int(name != "hh_{}"), int(name != "hh_{}") + max(counts))
+    lines = [",".join(["day", *map(name.format, begins)])]
+    for date, count in zip(days, counts, strict=True):
+        cells = [str(n) if n < count else "" for n in range(max(counts))]
+        lines.append(",".join([str(date.date()), *cells]))
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    found = read_series(tmp_path / "x.csv", Columns(zone=zone))
+    assert found.series[0].values[:, 0].tolist() == [n for count in counts for n in range(count)]
+    assert not found.notes and found.series[0].times.tz is not None

@@ -13,7 +13,7 @@ import soundfile
 from PIL import Image
 
 from tests.commands.shell import weft
-from weft.data.audio import SPOKEN, read_paths, read_spoken
+from weft.data.audio import SPOKEN, read_spoken
 from weft.data.captions import CAPTIONED, read_captions
 from weft.data.listed import columns_note
 from weft.errors import DataError, DataWarning
@@ -40,10 +40,6 @@ def written(folder: Path, form: str) -> Path:
         frame.assign(id=1)[["id", "caption", "image"]].to_csv(path, sep=";", index=False)
     elif form.startswith("headerless"):
         frame.to_csv(path, index=False, header=False)
-    elif form.startswith("flickr"):
-        path.write_text("image_name| comment_number| comment\n")
-        frame.insert(1, "number", 0)
-        frame.to_csv(path, mode="a", sep="|", index=False, header=False)
     else:
         frame.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_ALL)
     return path
@@ -51,7 +47,7 @@ def written(folder: Path, form: str) -> Path:
 
 @pytest.mark.parametrize(
     "form",
-    ["quoted x.tsv", "semicolons x.csv", "headerless x.csv", "flickr x.csv", "workbook x.xlsx"],
+    ["quoted x.tsv", "semicolons x.csv", "headerless x.csv", "workbook x.xlsx"],
 )
 @pytest.mark.filterwarnings("ignore::weft.errors.DataWarning")
 def test_captions_of_other_programs_are_what_they_say(tmp_path: Path, form: str) -> None:
@@ -62,13 +58,6 @@ def test_captions_of_other_programs_are_what_they_say(tmp_path: Path, form: str)
         ("a.png", ['a "red" dog, asleep', "a dog"]),
         ("b c.png", ["two cats"]),
     ]
-
-
-def test_records_have_the_columns_of_a_table(tmp_path: Path) -> None:
-    pictures(tmp_path)
-    (tmp_path / "x.csv").write_text("file_name,text\na.png,a dog\n")
-    (tmp_path / "x.jsonl").write_text('{"file_name": "a.png", "text": "a dog"}\n')
-    assert read_captions(tmp_path / "x.jsonl") == read_captions(tmp_path / "x.csv")
 
 
 def test_a_list_of_common_voice_is_no_table_of_texts_by_speaker(tmp_path: Path) -> None:
@@ -88,17 +77,6 @@ def test_quotes_around_cells_are_said(tmp_path: Path) -> None:
     pictures(tmp_path)
     with pytest.warns(DataWarning, match="quotes enclose its cells"):
         read_captions(written(tmp_path, "quoted x.tsv"))
-
-
-def test_recordings_from_a_manifest_and_a_table_with_more_columns(tmp_path: Path) -> None:
-    records = [{"audio_filepath": "a.wav", "duration": 1.5, "text": "one two"}]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    table = "client_id\tpath\tsentence\tup_votes\n7\ta.mp3\tone two\t2\n"
-    (tmp_path / "b.tsv").write_text(table)
-    for name, file, line in (("a.jsonl", "a.wav", 1), ("b.tsv", "a.mp3", 2)):
-        (found,) = read_spoken(tmp_path / name)
-        assert (found.file, found.text, found.line) == (tmp_path / file, "one two", line)
-        assert [path for _, path in read_paths(tmp_path / name)] == [tmp_path / file]
 
 
 def test_columns_that_are_not_known_are_asked_for(tmp_path: Path) -> None:
@@ -125,23 +103,6 @@ def test_a_zip_from_macos_holds_only_its_pictures(tmp_path: Path) -> None:
     assert found.path == tmp_path / "images.zip" / "photos" / "a.png"
     assert [path.name for path, *_ in pictures_in(tmp_path / "images.zip", CAPTIONED)] == ["a.png"]
     assert [path.name for path, *_ in pictures_in(tmp_path, CAPTIONED)] == ["b c.png"]
-
-
-def test_recordings_of_common_voice_and_captions_of_flickr_are_found(tmp_path: Path) -> None:
-    (tmp_path / "clips").mkdir()
-    for number, name in enumerate(("a.wav", "b.wav")):
-        soundfile.write(tmp_path / "clips" / name, np.ones(800 + number) / 9, 8000)
-    table = tmp_path / "train.tsv"
-    table.write_text("client_id\tpath\tsentence\tup_votes\nx\ta.wav\tthe dog\t2\nx\tb.wav\tthe house\t2\n")
-    assert [one.file for one in read_spoken(table)] == [
-        tmp_path / "clips" / name for name in ("a.wav", "b.wav")
-    ]
-    assert [path.name for _, path in read_paths(table)] == ["a.wav", "b.wav"]
-    assert f"{table}: 2 recordings\nno problems" in weft("data", "check", table).out
-    Image.new("RGB", (4, 4)).save(tmp_path / "p.jpg")
-    captions = tmp_path / "Flickr8k.token.txt"
-    captions.write_text("p.jpg#0\tA dog .\np.jpg#1\tOne dog .\n")
-    assert [one.captions for one in read_captions(captions)] == [["A dog .", "One dog ."]]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from weft.data.guess import columns_of, holds_pairs, holds_texts, texts_of
 from weft.data.labelled import LabelledText
 from weft.data.lines import line_findings, read_lines
 from weft.data.parallel import ParallelText
+from weft.data.plain import PlainText, check_plain_texts
+from weft.data.spans import tagged_records
 from weft.errors import DataError
 from weft.tasks.tag.data import check_tags
 
@@ -162,3 +164,30 @@ def test_text_that_a_program_has_cut_is_named_with_what_undoes_it() -> None:
         assert found.kind == "cut" and found.line == 3 and how in found.text, line
     for plain in ("mail a@@b.org", "it's well-known", "a @-mark", "R&D &amp; more"):
         assert not list(line_findings(plain.encode(), "a.en", 1)), plain
+
+
+def test_places_that_a_browser_counted_are_those_of_characters(tmp_path: Path) -> None:
+    for begin, end in ((2, 5), (3, 6)):  # a browser counts two for an emoji
+        record = {"text": "😀 Ann lives", "spans": [{"start": begin, "end": end, "label": "PER"}]}
+        (tmp_path / "a.jsonl").write_text(json.dumps(record) + "\n")
+        assert [*tagged_records(tmp_path / "a.jsonl")] == [(1, ["😀\tO", "Ann\tB-PER", "lives\tO"])]
+
+
+def test_cancelled_annotations_and_choices_of_label_studio_are_not_read(tmp_path: Path) -> None:
+    mark = {"value": {"start": 0, "end": 3, "labels": ["PER"]}}
+    record = {"data": {"text": "Ann"}, "annotations": [{"was_cancelled": True, "result": [mark]}]}
+    other = {"data": {"text": "Bob"}, "annotations": [{"result": [mark]}]}
+    (tmp_path / "a.json").write_text(json.dumps([record, other, {**other, "annotations": []}]))
+    assert [*tagged_records(tmp_path / "a.json")] == [(2, ["Bob\tB-PER"])]
+    choice = {"value": {"choices": ["good"]}}
+    record = {"data": {"text": "Ann"}, "annotations": [{"result": [choice]}]}
+    (tmp_path / "b.json").write_text(json.dumps([record, record]))
+    with pytest.raises(DataError, match=r"those of Label Studio; export the project as JSON-MIN or CSV"):
+        LabelledText(tmp_path / "b.json", text=["data"], label="annotations")
+
+
+def test_running_text_is_no_records(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "text": "one"}\n' * 12)
+    with pytest.raises(DataError, match=r"got records with id, text; .*: jq -r \.text .*a\.jsonl > a\.txt"):
+        PlainText(tmp_path / "a.jsonl")
+    assert any("jq -r .text" in one.text for one in check_plain_texts([tmp_path / "a.jsonl"]).findings)

@@ -114,9 +114,10 @@ def test_outputs_may_be_made_once_a_metric_reads_them() -> None:
         return ComparedOutputs(np.array([1.0, 4.0]), np.array([2.0, 2.0]), reads="numbers", about="seed:7")
 
     deferred = DeferredOutputs("numbers", make)
-    assert offered([deferred], Mae()) == [deferred] and not made
-    assert deferred.value(Mae()) == deferred.scored(Mae()).value == 1.5 and made == [1, 1]
-    assert deferred.scored(Mae()).score.signature == "unit:value|seed:7"
+    assert offered([deferred, of_lines(OUTPUTS, REFERENCES)], Chrf()) and not made
+    (found,) = offered([deferred], Mae())
+    assert found.value(Mae()) == 1.5 and made == [1]
+    assert found.scored(Mae()).score.signature == "unit:value|seed:7"
 
 
 def test_nats_of_lines_are_compared_with_those_of_a_baseline_line_by_line() -> None:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from weft.metrics.forecasts import blocks_of, naive_errors, repeated, seasonal
+from weft.metrics.forecasts import blocks_of, naive_errors, seasonal
 from weft.metrics.scored import grouped
 
 
 def test_repeats() -> None:
     past = np.array([[1.0, 2, 3, 4]])
-    assert repeated(past, 2).tolist() == [[4, 4]]
+    assert seasonal(past, 2, 1).tolist() == [[4, 4]]
     assert seasonal(past, 5, 3).tolist() == [[2, 3, 4, 2, 3]]
     assert seasonal(past, 2, 9).tolist() == [[4, 4]]
 

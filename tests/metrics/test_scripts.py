@@ -103,7 +103,7 @@ LANGUAGES = {
 }
 each = pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
 quietly = pytest.mark.filterwarnings(
-    "ignore:the references are Japanese", "ignore:WER counts", "ignore:TER counts"
+    "ignore:the references are (Japanese|Korean)", "ignore:WER counts", "ignore:TER counts"
 )
 
 
@@ -218,7 +218,10 @@ def test_japanese_without_mecab_counts_characters_and_says_so(monkeypatch: pytes
     found = [scored(metric, language.near, language.references) for metric in (Bleu(), Meteor(), Chrf())]
     lines = report(found)
     assert len([line for line in lines if "MeCab" in line]) == 1 and lines[-1].startswith("  note: ")
-    assert tokenizer_of(LANGUAGES["ko"].references) == "13a"  # has spaces
+    ko = LANGUAGES["ko"]
+    assert tokenizer_of(ko.references) == "13a"  # has spaces
+    said = scored(Bleu(), ko.near, ko.references).note
+    assert "Korean and are counted in parts between spaces" in said and "sacrebleu[ko]" in said
     with pytest.raises(ConfigError, match=r"meteor: tokenize: ko-mecab needs MeCab.*sacrebleu\[ko\]"):
         Meteor(tokenize="ko-mecab")
 

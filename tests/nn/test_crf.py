@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.laws.members import close, normal, ready
+from tests.nn.ways import near
 from weft import masks
 from weft.nn.heads.crf import Crf
 
@@ -95,5 +96,4 @@ def test_the_fast_sum_of_a_cpu_equals_the_plain_forward_algorithm(head, problem,
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     plain = head.loss(h, target, mask).total
     close(fast, plain)
-    for got, want in zip(gradients, torch.autograd.grad(plain, learnt), strict=True):
-        close(got, want)
+    near(gradients, torch.autograd.grad(plain, learnt), 1e-10)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads
+from tests.nn.ways import near, needs, on_threads
 from tests.slow import leading
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
@@ -145,8 +145,7 @@ def test_law_7_either_way_is_the_formula_in_float64(
                 total, plain = cross_entropy(h, weight, b, target, smoothing)
             total.backward()
             results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
-    for one, exact in zip(*results, strict=True):
-        close(one.double(), exact, 1e-5)
+    near(*results, 1e-5)
 
 
 @compiled
@@ -159,8 +158,7 @@ def test_law_7_bfloat16_both_ways_alike(smoothing: float) -> None:
             total, plain = cross_entropy(h, weight, b, torch.arange(21) * 7 % 150, smoothing)
         total.backward()
         results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
-    for one, other in zip(*results, strict=True):
-        close(one, other, 1e-3)  # both round the same logits and nearly the same gradients
+    near(*results, 1e-3)  # both round the same logits and nearly the same gradients
 
 
 @ways

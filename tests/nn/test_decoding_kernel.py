@@ -8,7 +8,7 @@ from torch import nn
 
 from tests.laws.members import close, normal
 from tests.nn.decoders import FEATURES, FORMS, WIDE_HEAD, calls_of, decoder, searched
-from tests.nn.ways import COMPILED, needs, on_threads
+from tests.nn.ways import COMPILED, near, needs, on_threads
 from weft import native
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -34,8 +34,7 @@ def test_a_search_by_compiled_code_is_one_by_the_modules(form: str, looks: bool,
     most = decoding.MOST_REGISTERS * native.loaded().width  # numbers of a head; in AVX2 fewer than in AVX-512
     fits = form != "wide" or most >= WIDE_HEAD
     assert called == (11 if fits else 0)  # else the modules would be compared with themselves
-    for mine, true in zip(searched(model, way, looks=looks), exact, strict=True):
-        close(mine.double(), true, 2e-5)
+    near(searched(model, way, looks=looks), exact, 2e-5)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +51,7 @@ def test_a_missing_library_leaves_the_search_to_torch(name: str, monkeypatch: py
     exact = [*searched(model, "torch"), (h @ head.weight.T + head.bias).log_softmax(-1)]
     missing = native.LoadedLibrary(None, "it was not compiled")
     monkeypatch.setattr(native, "loaded", lambda of="cells": missing if of == name else real(of))
-    for mine, plain in zip([*searched(model, "auto"), head(h)], exact, strict=True):
-        close(mine, plain, 1e-5)
+    near([*searched(model, "auto"), head(h)], exact, 1e-5)
 
 
 @compiled_ways
@@ -73,8 +71,7 @@ def test_changed_weights_are_packed_anew(way: str) -> None:
     with torch.no_grad():
         model["decoder"].blocks[1].network.second.weight.mul_(-1.0)
         model["decoder"].blocks[0].attention_norm.bias.add_(1.0)
-    for mine, plain in zip(searched(model, way), searched(model, "torch"), strict=True):
-        close(mine, plain, 1e-5)
+    near(searched(model, way), searched(model, "torch"), 1e-5)
 
 
 @compiled_ways

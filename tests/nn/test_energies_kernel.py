@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads
+from tests.laws.members import normal
+from tests.nn.ways import near, needs, on_threads
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import additive, by_torch
 
@@ -33,16 +33,14 @@ def test_energies_and_gradients_are_those_of_float64(size: int, threads: int) ->
     asked[1, :, 5:] = 0.0  # padding
     with on_threads(threads):
         mine = derived("native", given(size, torch.float32), asked)
-    for one, exact in zip(mine, derived("torch", given(size), asked), strict=True):
-        close(one.double(), exact, 2e-5)
+    near(mine, derived("torch", given(size), asked), 2e-5)
 
 
 def test_bfloat16_is_widened() -> None:
     asked = normal(3, 4, 9, seed=5)
     mine = derived("native", given(37, torch.bfloat16), asked)
     assert {one.dtype for one in mine} == {torch.bfloat16}
-    for one, exact in zip(mine, derived("torch", given(37), asked), strict=True):
-        close(one.double(), exact, 0.15)
+    near(mine, derived("torch", given(37), asked), 0.15)
 
 
 def test_a_second_derivative_is_the_formula_s() -> None:
@@ -52,8 +50,7 @@ def test_a_second_derivative_is_the_formula_s() -> None:
         with choice.use(fused=way):  # type: ignore[arg-type]
             first = torch.autograd.grad(additive(*parts).square().sum(), parts, create_graph=True)
             found.append(torch.autograd.grad(sum(part.square().sum() for part in first), parts))
-    for mine, exact in zip(*found, strict=True):
-        close(mine.double(), exact, 1e-3)
+    near(*found, 1e-3)
 
 
 def test_float64_and_forced_ways_go_by_torch() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads
+from tests.nn.ways import near, needs, on_threads
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import look
 from weft.nn.kernels.linear import repeating
@@ -46,8 +46,7 @@ def test_contexts_and_gradients_are_those_of_float64(size: int, threads: int, sc
         for computed in (derived, stepwise):
             mine = computed("auto", given(size, torch.float32, scale=scale))
             exact = computed("torch", given(size, scale=scale))
-            for one, other in zip(mine, exact, strict=True):
-                close(one.double(), other, 5e-5 if scale == 1 else 5e-4)  # energies of a hundred
+            near(mine, exact, 5e-5 if scale == 1 else 5e-4)  # energies of a hundred
 
 
 @pytest.mark.usefixtures("unforced")
@@ -80,5 +79,4 @@ def test_a_second_derivative_is_the_formula_s() -> None:
             context = look(*parts, MASK)
             first = torch.autograd.grad(context.square().sum(), parts, create_graph=True)
         found.append(torch.autograd.grad(sum(part.square().sum() for part in first), parts))
-    for mine, exact in zip(*found, strict=True):
-        close(mine.double(), exact, 1e-3)
+    near(*found, 1e-3)

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads, weighed
+from tests.nn.ways import near, needs, on_threads, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.matrix import Corrected, Decayed, Replaced, Scan, Terms, by_steps, compiled
@@ -40,11 +40,6 @@ def leaves(given: list[Tensor | None]) -> tuple[list[Tensor | None], list[Tensor
     return new, [each for each in new if each is not None]
 
 
-def same(found: list[tuple[Tensor, ...]], bound: float = 1e-5) -> None:
-    for got, want in zip(*found, strict=True):  # relative to the largest, as sums may cancel
-        close(got, want, bound * max(1.0, float(want.detach().abs().max())))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
@@ -63,7 +58,7 @@ def test_law_7_the_compiled_scan_is_the_loop(
             outs = run(scan, given)
             total = weighed(outs)
             found.append((*plain, *outs, *torch.autograd.grad(total, wanted)))
-        same(found)
+        near(*found, 1e-5, relative=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +69,7 @@ def test_each_output_alone_has_a_gradient(kind: str, which: int) -> None:
         given, wanted = leaves(given_to(kind, 2, 19, 5, 3, 5))
         total = run(scan, given)[which].square().sum()
         found.append(torch.autograd.grad(total, wanted, materialize_grads=True))
-    same(found)
+    near(*found, 1e-5, relative=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +79,7 @@ def test_a_second_derivative_is_that_of_the_loop(kind: str) -> None:
         given, wanted = leaves(given_to(kind, 2, 5, 3, 2, 1))
         (first,) = torch.autograd.grad(run(scan, given)[0].square().sum(), wanted[1], create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), wanted, materialize_grads=True))
-    same(found, 1e-4)  # two derivatives in float32
+    near(*found, 1e-4, relative=True)  # two derivatives in float32
 
 
 def strided(given: list[Tensor | None]) -> list[Tensor | None]:
@@ -99,7 +94,7 @@ def test_a_second_derivative_reaches_a_query_whose_features_are_apart() -> None:
         given, wanted = leaves(strided(given_to("decayed", 2, 5, 3, 2, 1)))
         (first,) = torch.autograd.grad(run(scan, given)[0].square().sum(), wanted[0], create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), wanted[:2]))
-    same(found, 1e-4)
+    near(*found, 1e-4, relative=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,7 +122,7 @@ def test_each_recurrence_of_the_cells_has_these_terms(kind: str) -> None:
             outs = type(asked)(*parts[:-1]).all(parts[-1])
         total = weighed(outs)
         found.append((*outs, *torch.autograd.grad(total, parts)))
-    same(found, 3e-5)  # the sums of chunks have another order
+    near(*found, 3e-5, relative=True)  # the sums of chunks have another order
 
 
 def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_in_chunks() -> None:

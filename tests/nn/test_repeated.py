@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.laws.members import close, normal
-from tests.nn.ways import needs_native
+from tests.laws.members import normal
+from tests.nn.ways import near, needs_native
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels import choice
@@ -49,8 +49,7 @@ def test_gradients_are_autograd_s(bias: bool, rows: int, monkeypatch: pytest.Mon
     def run() -> list[Tensor]:
         return list(torch.autograd.grad(steps().square().sum(), steps.wanted))
 
-    for one, other in zip(run(), plainly(run), strict=True):
-        close(one, other, 1e-5)
+    near(run(), plainly(run), 1e-5)
 
 
 def test_every_backward_pass_has_its_own_sum() -> None:
@@ -62,8 +61,7 @@ def test_every_backward_pass_has_its_own_sum() -> None:
         second = torch.autograd.grad(loss, steps.wanted, retain_graph=True)
         return [*first, *second, *torch.autograd.grad(loss, [steps.weight])]
 
-    for one, other in zip(run(), plainly(run), strict=True):
-        close(one, other, 1e-5)
+    near(run(), plainly(run), 1e-5)
 
 
 def test_a_second_derivative_and_recomputation_are_autograd_s() -> None:
@@ -78,8 +76,7 @@ def test_a_second_derivative_and_recomputation_are_autograd_s() -> None:
             return list(torch.autograd.grad(steps().sum(), steps.wanted))
 
     for run in (second, again):
-        for one, other in zip(run(), plainly(run), strict=True):
-            close(one, other, 1e-5)
+        near(run(), plainly(run), 1e-5)
 
 
 def test_nothing_is_shared_without_gradients() -> None:
@@ -107,8 +104,7 @@ def test_law_7_a_loop_of_compiled_steps_equals_the_plain_cell(cell: str, rows: i
         found = torch.autograd.grad(y.square().sum(), [x, *stack.parameters()], create_graph=False)
         return [y.detach(), *found]
 
-    for one, other in zip(run(), plainly(run), strict=True):
-        close(one, other, 1e-5)
+    near(run(), plainly(run), 1e-5)
 
 
 @needs_native

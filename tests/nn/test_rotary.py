@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tests.laws.members import close
+from tests.nn.ways import near
 from weft.errors import ConfigError
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.distances import Rotary, Scaling, speeds
@@ -23,8 +23,7 @@ def test_linear_scaling_gives_a_text_twice_as_long_the_same_angles() -> None:
     slow, fast = Rotary(SIZE, base=BASE, scaling=Scaling(kind="linear", factor=2.0)), Rotary(SIZE, base=BASE)
     ours, wanted = slow(torch.arange(0, 22, 2), range(0), LIKE).turn, fast(range(11), range(0), LIKE).turn
     assert ours is not None and wanted is not None
-    for one, other in zip(ours, wanted, strict=True):
-        close(one, other, 1e-10)
+    near(ours, wanted, 1e-10)
 
 
 def test_llama3_slows_by_turns_within_the_first_length() -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads, weighed
+from tests.nn.ways import near, needs, on_threads, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.selective import by_steps, selective
@@ -39,8 +39,7 @@ def test_law_7_the_compiled_scan_is_the_loop(
             outs = run(*given)
             total = weighed(outs)
             found.append((*plain, *outs, *torch.autograd.grad(total, given)))
-        for got, want in zip(*found, strict=True):  # relative to the largest, as sums may cancel
-            close(got, want, 1e-5 * max(1.0, float(want.detach().abs().max())))
+        near(*found, 1e-5, relative=True)  # relative to the largest, as sums may cancel
 
 
 @compiled
@@ -50,8 +49,7 @@ def test_each_output_alone_has_a_gradient(which: int) -> None:
     for run in (selective, by_steps):
         given = [each.clone().requires_grad_() for each in given_to(2, 19, 5, 3)]
         found.append(torch.autograd.grad(run(*given)[which].square().sum(), given, materialize_grads=True))
-    for got, want in zip(*found, strict=True):
-        close(got, want, 1e-5 * max(1.0, float(want.abs().max())))
+    near(*found, 1e-5, relative=True)
 
 
 @compiled
@@ -61,8 +59,7 @@ def test_a_second_derivative_is_that_of_the_loop() -> None:
         given = [each.clone().requires_grad_() for each in given_to(2, 5, 3, 2)]
         (first,) = torch.autograd.grad(run(*given)[0].square().sum(), given[1], create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), given, materialize_grads=True))
-    for got, want in zip(*found, strict=True):
-        close(got, want, 1e-4 * max(1.0, float(want.abs().max())))  # two derivatives in float32
+    near(*found, 1e-4, relative=True)  # two derivatives in float32
 
 
 @compiled
@@ -83,5 +80,4 @@ def test_a_transposed_initial_state_has_the_gradient_of_the_loop() -> None:
         given = [*given, h.mT.contiguous().mT]
         given = [each.detach().requires_grad_() for each in given]
         found.append(torch.autograd.grad(run(*given)[0].square().sum(), given))
-    for got, want in zip(*found, strict=True):
-        close(got, want, 1e-5 * max(1.0, float(want.abs().max())))
+    near(*found, 1e-5, relative=True)

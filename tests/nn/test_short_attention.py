@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads
+from tests.nn.ways import near, needs, on_threads
 from tests.slow import leading
 from weft import masks
 from weft.nn.kernels import choice
@@ -59,8 +59,7 @@ def test_results_and_gradients_are_those_of_float64(
     with on_threads(threads):
         mine = derived(given, mask, causal=causal)
     exact = derived(parts(steps, places, size, torch.float64), mask, causal=causal)
-    for one, other in zip(mine, exact, strict=True):
-        close(one.double(), other, 1e-5)
+    near(mine, exact, 1e-5)
 
 
 def test_a_hidden_key_changes_no_bit_and_nan_is_kept() -> None:
@@ -104,8 +103,7 @@ def test_a_second_derivative_reaches_features_that_are_apart(asks: bool) -> None
         k, v = (normal(2, H, 5, 16, seed=n, dtype=torch.float32).requires_grad_() for n in (2, 3))
         (first,) = torch.autograd.grad(function(q, k, v, None).square().sum(), k, create_graph=True)
         found.append(torch.autograd.grad(first.square().sum(), [q, k, v][not asks :]))
-    for one, other in zip(*found, strict=True):
-        close(one, other, 1e-4 * max(1.0, float(other.abs().max())))
+    near(*found, 1e-4, relative=True)
 
 
 def test_other_cases_are_left_to_torch() -> None:

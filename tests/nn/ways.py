@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tests.laws.members import normal
+from tests.laws.members import close, normal
 from weft import native
 
 
@@ -35,6 +35,15 @@ def weighed(outs: Iterable[Tensor]) -> Tensor:
     return torch.stack(
         [(normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs)]
     ).sum()
+
+
+def near(
+    found: Iterable[Tensor], exact: Iterable[Tensor], bound: float = 1e-10, *, relative: bool = False
+) -> None:
+    """Compare tensors in float64; `relative` to the largest number of each, where sums may cancel."""
+    for one, other in zip(found, exact, strict=True):
+        scale = max(1.0, float(other.detach().abs().max())) if relative else 1.0
+        close(one.double(), other.double(), bound * scale)
 
 
 needs_native, needs_tiles = needs(), needs("tiles")

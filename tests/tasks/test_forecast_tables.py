@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.commands.shell import Answer, refused, weft
-from weft.data.series import read_series
+from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError, DataWarning
 from weft.run import open_run
-from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.data import SeriesData, guessed
 
 LOOKBACK, HORIZON = 24, 6
 LOAD = pd.date_range("2024-10-14", "2024-10-29 11:00", freq="h", tz="Europe/Zagreb", inclusive="left")
@@ -170,3 +170,31 @@ def test_a_run_of_before_sums_a_table_as_it_was_trained(tmp_path: Path) -> None:
     np.testing.assert_array_equal(days, [[2, 0, 0, 2], [2, 0, 0, 2], [2, np.nan, np.nan, 2]])
     weeks = SeriesData(file=str(file), frequency="W", resample="sum")
     assert [len(weeks.table(None, one).series[0].values) for one in ({}, about)] == [4, 5]
+
+
+def test_a_tsf_names_its_horizon_and_findings_name_the_series(tmp_path: Path) -> None:
+    rows = ["1,2,?,4", "3,3,3,3"]
+    file, recipe = tmp_path / "x.tsf", tmp_path / "x.yaml"
+    head = "@attribute series_name string\n@frequency daily\n@horizon 3\n@data\n"
+    file.write_text(
+        head + "".join(f"T{n}:{row},{','.join(row for _ in range(20))}\n" for n, row in enumerate(rows))
+    )
+    found = weft("data", "check", file).out
+    assert "column y of series 'T0': 21 of 84 values are missing" in found
+    assert "column y of series 'T1' never changes" in found
+    weft("init", "forecast", file, "-o", recipe, code=0)
+    assert "horizon: 3 " in recipe.read_text()
+    file.write_text(file.read_text().replace("@horizon 3\n", ""))
+    assert (
+        "--horizon: expected the number of rows"
+        in weft("init", "forecast", file, "-o", tmp_path / "y.yaml", code=2).err
+    )
+
+
+def test_the_columns_of_a_parquet_table_are_guessed_as_those_of_a_csv(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=20).strftime("%Y-%m-%d")
+    table = pd.DataFrame({"day": [*days] * 2, "shop": ["a"] * 20 + ["b"] * 20, "sold": range(40)})
+    table.to_parquet(tmp_path / "x.parquet")
+    table.to_csv(tmp_path / "x.csv", index=False)
+    one, other = (guessed(tmp_path / name, Columns())[0] for name in ("x.parquet", "x.csv"))
+    assert one == other and (one.time, one.id, one.targets) == (("day",), ("shop",), ("sold",))

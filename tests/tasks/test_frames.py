@@ -1,5 +1,6 @@
 """Answers, forecasts and scores in pandas: a column of a DataFrame in, a column or a DataFrame out."""
 
+import gzip
 import io
 import pickle
 import re
@@ -105,6 +106,7 @@ def test_an_input_that_cannot_be_answered_is_none_and_says_why() -> None:
         (b"a\tb\n7.5\n", ["a\tba\tb", "7.57.5"]),
         (b"\xff\xfea\x00\n\x00", ["aa"]),
         (b"x" * 10_000, ["x" * 20_000]),
+        (gzip.compress(b"a\nb\n"), ["aa", "bb"]),
         (b"", "empty; give"),
         (b"\0\n", "a NUL byte, so this is not UTF-8 text"),
     ],

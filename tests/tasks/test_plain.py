@@ -1,13 +1,13 @@
 """The task of the guide, all that a new task needs: trained, asked, scored; its mistakes have a place."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-import weft as package
+import weft as library
 from tests.commands.shell import refused, unanswered, weft
+from tests.plugins import package
 from tests.source import ROOT
 
 GUIDE = (ROOT / "docs" / "guides" / "add-a-task.md").read_text("utf-8")
@@ -23,16 +23,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with the task, its data and a recipe."""
     found = re.search(r"%%writefile mine/pairs/task.py\n(.*?)```", GUIDE, re.DOTALL)
     assert found is not None
-    (tmp_path / "mine" / "pairs").mkdir(parents=True)
-    for name, text in {"pairs/task.py": found[1], "pairs/__init__.py": "", "__init__.py": ""}.items():
-        (tmp_path / "mine" / name).write_text(text)
+    package(tmp_path, "mine", {"pairs/task.py": found[1]}, monkeypatch)
     for name in ("train", "valid"):
         (tmp_path / f"{name}.tsv").write_text("a cat\tcat a\tsame\na cat\ta dog\tdifferent\n" * 20)
     (tmp_path / "x.yaml").write_text(RECIPE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in [name for name in sys.modules if name.split(".")[0] == "mine"]:
-        monkeypatch.delitem(sys.modules, name)
     return tmp_path
 
 
@@ -43,7 +37,7 @@ def test_a_task_on_pairs_is_one_short_file(home: Path) -> None:
     assert set(asked.lines[:1]) <= {"same", "different"} and asked.lines[1:] == ["", ""]
     first, second = unanswered(asked)
     assert "standard input:2: expected QUESTION TAB QUESTION, got 'a cat'" in first and ":3: " in second
-    model = package.load("run", plugins=["mine"])
+    model = library.load("run", plugins=["mine"])
     assert model.predict(["a cat\ta dog"])[0] == asked.lines[0]
     scores = weft("evaluate", "run", "--split", "valid", *PLUGIN, code=0).out
     assert "valid.tsv, 40 examples" in scores and "most frequent answer 0.5000" in scores

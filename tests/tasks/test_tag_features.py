@@ -13,10 +13,12 @@ from tests.commands.shell import refused, weft
 from tests.tasks.every import KINDS
 from weft.config import read_recipe
 from weft.errors import ConfigError
+from weft.models import Labeller
+from weft.run import open_run
 from weft.run.training import check_recipe
 from weft.tasks.labels.solver import Design, solve
 from weft.tasks.tag.features import TagFeatures, WordFeatures
-from weft.tasks.tag.task import TagModel
+from weft.tasks.tag.task import Spelling, TagModel
 
 LINEAR = ["model.features={affixes: 3}", "model.crf=false", "training.max_updates=1"]
 SENTENCES = [["It"], ["Sit", "down"], ["The", "cat", "sat"], ["A", "dog", "sat", "down", "."]]
@@ -132,12 +134,47 @@ def test_settings_that_a_crf_does_not_know_are_refused(other: dict[str, object])
         TagModel(features=TagFeatures(), **other)  # type: ignore[arg-type]
 
 
-def test_an_export_is_refused_with_its_reason(tmp_path: Path) -> None:
-    recipe = make_sentences(tmp_path / "toy")
-    weft("train", recipe, "--run", tmp_path / "run", *LINEAR)
-    assert "model.features" in refused(
-        weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out")
+def test_a_network_beside_it_learns_alone_and_their_scores_are_added(tmp_path: Path) -> None:
+    recipe, run, other = make_sentences(tmp_path / "toy"), tmp_path / "run", tmp_path / "other"
+    changes = (
+        "model.features={affixes: 3, alone: false, size: 7}",
+        "training.max_updates=5",
+        "training.refit=true",
     )
+    weft("train", recipe, "--run", run, *changes, code=0)
+    weft("train", recipe, "--run", other, *LINEAR[:1], *changes[1:], code=0)
+    opened, linear = open_run(run, device="cpu"), open_run(other, device="cpu")
+    model, head = opened.model, opened.model.head
+    assert model.table.weight.equal(linear.model.embed.weight)  # what training left alone
+    source, mask = opened.pipeline.lexicon.read([["bobing", "ningo", "."], ["."]])
+    target = torch.tensor([[2, 0, 1], [1, 0, 0]])
+    h, _ = model.features(source, mask)
+    network = Labeller(model.embed, model.encoder, head.own)
+    scores = head.own.emit(network.features(source, mask)[0]) + model.table(source.numbers)
+    crf, added = head.both(h)
+    assert torch.allclose(scores, added) and head.best(h, mask).equal(crf.best(scores, mask))
+    assert torch.allclose(crf.transitions, head.linear.transitions + head.own.transitions)
+    assert head.loss(h, target, mask).total.equal(crf.loss(added, target, mask).total)
+    model.train()
+    own = head.own.loss(h[..., : head.own.in_size], target, mask).total
+    assert head.loss(h, target, mask).total.equal(own)
+    assert not any(one.requires_grad for one in (model.table.weight, *head.linear.parameters()))
+    rows = opened.pipeline.rows()
+    assert len(rows["table.weight"]) == len(model.table.weight)
+    assert len(rows["embed.words.table.weight"]) == len(model.embed.words.table.weight)
+    known = opened.pipeline.features.numbers(["bobing", "ningo", "."])[0]
+    read = model.eval().embed(source)[0, 0, -7:]
+    assert torch.allclose(read, model.embed.table.weight[known].sum(0), atol=1e-6)
+    export = "export", run, "--to", "onnx", "--output", tmp_path / "out"
+    assert "model.features: an exported program" in refused(weft(*export))
+    made = "inspect", run, "ningo .", "--only", "telling-features", "--views", tmp_path, "--format", "csv"
+    assert weft(*made, code=0) and "VERB,ends=ing," in (tmp_path / "telling-features.csv").read_text()
+
+
+def test_vectors_and_pieces_have_no_place_beside_features() -> None:
+    for name, value in (("contextual", Path("run")), ("pieces", "both")):
+        with pytest.raises(ConfigError, match=f"embedding.{name}: cannot be combined with features"):
+            TagModel(features=TagFeatures(alone=False), embedding=Spelling(**{name: value}))
 
 
 def test_what_was_held_out_is_given_back_with_the_penalty_that_it_chose(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def test_the_smallest_file_that_is_tried_holds_out_enough_for_an_interval(tmp_pa
         for model in ("linear", "network"):
             recipe = TagInit().write({**given, "model": model}, print).recipe
             assert f"hold_out: {every} " in recipe and count // every >= 2 * FEWEST
-            assert ("refit: true" in recipe) is (model == "linear" or count < 2_000)
+            small = model == "network" and count < 2_000
+            assert ("refit: true" in recipe) is (model == "linear" or small)
+            assert ("alone: false" in recipe) is small
 
 
 def shortened(trial: Trial) -> Trial:

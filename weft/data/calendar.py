@@ -33,7 +33,7 @@ FEW_TIMES = 8
 """Fewer times tell no frequency: a week of business days may be days."""
 
 FEWEST = 3
-"""Periods before the last one that tell whether it is incomplete."""
+"""Periods that tell whether another one is incomplete."""
 
 OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
 """Months that begin on the day of the first time, or on another one if a month has it."""
@@ -316,29 +316,29 @@ def resampled(
     return whole.index, values
 
 
-def incomplete(times: Any, frequency: str) -> Any:
-    """The begin of a last period whose rows end earlier than in nine of ten others; None if they do not.
+def incomplete(times: Any, frequency: str) -> tuple[Any, Any]:
+    """The end of a first and the begin of a last period that lack rows; None if they do not.
+
+    The rows of such a period begin later, or end earlier, than in nine of ten others.
 
     Args:
         times: [T] in any order.
 
     Example:
         >>> import pandas as pd
-        >>> days = pd.date_range("2024-01-01", "2024-06-12")
-        >>> str(incomplete(days, "MS").date()), incomplete(days[:-12], "MS")
-        ('2024-06-01', None)
+        >>> days = pd.date_range("2024-01-05", "2024-06-12")
+        >>> [str(one.date()) for one in incomplete(days, "MS")], incomplete(days[27:-12], "MS")
+        (['2024-02-01', '2024-06-01'], (None, None))
     """
     import pandas as pd
 
-    last = (
-        pd.Series(times, index=times)
-        .sort_index()
-        .resample(offset_of(_period(times, frequency)))
-        .agg(["min", "max"])
-        .dropna()
-    )
-    into = (last["max"] - last.index).to_numpy()
-    return last["min"].iloc[-1] if len(into) > FEWEST and into[-1] < np.quantile(into[:-1], 0.1) else None
+    rows = pd.Series(times, index=times).sort_index()
+    found = rows.resample(offset_of(_period(times, frequency))).agg(["min", "max"]).dropna()
+    if len(found) <= FEWEST:
+        return None, None
+    begins, ends = ((found[one] - found.index).to_numpy() for one in ("min", "max"))
+    first = found["min"].iloc[1] if begins[0] > np.quantile(begins[1:], 0.9) else None
+    return first, found["min"].iloc[-1] if ends[-1] < np.quantile(ends[:-1], 0.1) else None
 
 
 def _period(times: Any, frequency: str) -> str:

@@ -8,9 +8,11 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+from weft.data.files import file_bytes
 from weft.data.lines import LONGEST
 from weft.data.magic import START, kind_of_bytes
 from weft.data.report import Finding
@@ -21,6 +23,9 @@ STREAM = "standard input"
 
 _PACKED = re.compile(rb"PK\x03\x04|PAR1|\xd0\xcf\x11\xe0")
 """How workbooks and Parquet files begin."""
+
+_COMPRESSED = re.compile(rb"\x1f\x8b|BZh|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
+"""How gzip, bzip2, xz and zstandard begin."""
 
 _names: dict[Path, str] = {}
 """What users call the temporary files that there are now."""
@@ -72,6 +77,10 @@ def table_as_file(
         yield source
         return
     begin = source.readline(LONGEST)
+    if _COMPRESSED.match(begin):
+        with held(begin + source.read(), STREAM) as path:
+            source = BytesIO(b"".join(file_bytes(path)))
+        begin = source.readline(LONGEST)
     if not begin.strip(b"[ \r\n") and begin.strip():  # of a list of records, whose first is on the next line
         begin += source.readline(LONGEST)
     if not begin:

@@ -29,10 +29,13 @@ from weft.errors import DataError, DataWarning
 from weft.store.digests import note
 from weft.wording import plural
 
+UNREAD = (".heic", ".heif")
+"""Pictures that Pillow does not read: the error says what to type."""
+
 PICTURES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".webp", ".tif", ".tiff", ".avif"),
     *(".ppm", ".pgm", ".pbm", ".pnm", ".tga", ".jp2", ".j2k", ".dib", ".apng"),
-    *(".heic", ".heif"),  # which Pillow cannot read: the error says what to type
+    *UNREAD,
 )
 CLIPS = (".gif", ".npy")  # and videos, and folders of pictures
 

@@ -155,6 +155,12 @@ class LabelledText:
         self.names = table.names()
         width = len(self.names)
         found = [table.find(name) for name in (*texts, label)]
+        if table.kind in RECORDS and {"annotations", "data"} <= {*self.names}:
+            raise DataError(
+                "expected a text and its label in each record, got those of Label Studio; export the project "
+                "as JSON-MIN or CSV",
+                path=table.path,
+            )
         if table.kind in RECORDS:  # of Prodigy: the options that were accepted, or whether the label was
             self._answer = table.find("answer")
             if found[-1] is None and self._answer is not None:

@@ -189,7 +189,7 @@ def listed(
             what = f"expected {row.file} in wav.scp with a file or a command of {', '.join(DECODERS)}"
             yield Finding(str(path), row.number, "columns", f"{what}, got none{more}")
         elif row.file.startswith(WEB) or row.text.startswith(WEB):
-            what = f"expected the name of a {form.file}, got an address; fetch the files first, and name them"
+            what = "expected the name of a file, got an address; fetch the files first, and name them"
             yield Finding(str(path), row.number, "columns", what)
         else:
             name = _NUMBERED.sub(r"\1", _ROOT.sub("", files.get(row.file, row.file).strip()))

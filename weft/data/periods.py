@@ -143,6 +143,17 @@ def read_tsf(path: Path) -> Iterator[Group]:
         raise DataError("expected @attribute, @frequency and @data, and a series in each line", path=path)
 
 
+def horizon_of(path: Path) -> int | None:
+    """The @horizon of a .tsf: the rows that its competition forecasts; None if it names none."""
+    for line in each_line(path) if path.suffix.lower() == ".tsf" else ():
+        words = str(line).split()
+        if words[:1] == ["@horizon"] and words[-1].isdecimal():
+            return int(words[-1])
+        if words[:1] == ["@data"]:
+            break
+    return None
+
+
 def _monash(path: Path, line: int, text: str, attributes: Sequence[str], often: str) -> Group:
     parts = text.split(":")
     if len(parts) != len(attributes) + 1:

@@ -3,6 +3,7 @@
 Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 """
 
+import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -13,6 +14,7 @@ from weft.data.files import file_bytes
 from weft.data.lines import folding, line_findings, prose_lines, raw_lines, read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import called
+from weft.data.tables import RECORDS, TableFile, kind_of
 from weft.errors import ConfigError, DataError
 
 
@@ -49,6 +51,7 @@ class PlainText:
         self.column = column
         for one in self.paths:
             next(file_bytes(one), b"")
+            check_prose(one)
 
     @property
     def name(self) -> str:
@@ -110,6 +113,18 @@ def side(name: str, language: str, split: str) -> PlainText:
     return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
 
 
+def check_prose(path: Path) -> None:
+    """Refuse records as JSON, whose braces and names would be read as text."""
+    if kind_of(path) in RECORDS:
+        names = TableFile(path).names()
+        name = "text" if "text" in names else names[0]
+        raise DataError(
+            f"expected lines of text, got records with {', '.join(names)[:100]}; write their texts to a "
+            f"file: jq -r .{name} {shlex.quote(str(path))} > {shlex.quote(path.name.partition('.')[0])}.txt",
+            path=path,
+        )
+
+
 def check_plain_texts(paths: Sequence[Path]) -> Report:
     """Check text files for anything that would stop or spoil the training of a language model."""
     found = FindingList()
@@ -117,6 +132,10 @@ def check_plain_texts(paths: Sequence[Path]) -> Report:
     for path in paths:
         file = str(path)
         number = words = 0
+        try:
+            check_prose(path)
+        except DataError as error:
+            found.add(placed(file, error))
         for line in raw_lines(path, prose=True):
             if isinstance(line, Finding):
                 found.add(line)

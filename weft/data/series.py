@@ -493,7 +493,8 @@ class SumEnds(NamedTuple):
     """Where the sums of a table end."""
 
     last: Any = None  # time up to which periods without a row are 0
-    cut: Any = None  # begin of a period that is left out
+    cut: Any = None  # begin of a last period that is left out
+    begin: Any = None  # end of a first one
     note: str = ""
 
 
@@ -524,9 +525,11 @@ def _series(
         times, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
         table = table[order]
         if which.resample is not None and which.frequency is not None:
-            end, cut = (_like(one, times, which.zone) for one in sums[:2])
+            end, cut, begin = (_like(one, times, which.zone) for one in sums[:3])
             if cut is not None:
                 table[times >= cut, : ends[0]] = np.nan
+            if begin is not None and (kept := times >= begin).any():
+                times, table = times[kept], table[kept]
             times, table = resampled(times, table, which.frequency, how, end)
         asked = None if which.frequency == EACH else which.frequency
         grid = aligned(called, times, asked, trained=which.inferred)
@@ -555,15 +558,18 @@ def _ends_of(
         return SumEnds()
     often = str(which.frequency)
     measured = column.times[[any(not _missing(row[n]) for n in targets) for _, row in rows]]
-    cut = incomplete(measured, often) if len(measured) else None
+    begin, cut = incomplete(measured, often) if len(measured) else (None, None)
     said = []
-    if cut is not None:
-        why = f"as its rows end on {shown(measured.max())}"
-        said = [f"the last period of the frequency {often} is left out, {why}"]
-        measured = measured[measured < cut]
+    for time, which_one, verb in ((begin, "first", "begin"), (cut, "last", "end")):
+        if time is not None:
+            when = measured.min() if time is begin else measured.max()
+            what = f"the {which_one} period of the frequency {often} is left out"
+            said.append(f"{what}, as its rows {verb} on {shown(when)}")
+    measured = measured[measured < cut] if cut is not None else measured
     zero = which.absent != "missing" and len(measured) > 0
     said += ["a period without a row is 0 (data.absent: missing changes it)"] if zero else []
-    return SumEnds(measured.max() if zero else None, cut, f"{path}: {'; '.join(said)}" if said else "")
+    note = f"{path}: {'; '.join(said)}" if said else ""
+    return SumEnds(measured.max() if zero else None, cut, begin, note)
 
 
 def _like(time: Any, times: "pd.DatetimeIndex", zone: str | None) -> Any:

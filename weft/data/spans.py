@@ -99,7 +99,10 @@ def _tagged(record: Any) -> list[tuple[str, str]] | None:
         return _beside(tokens, tags)
     if isinstance(record.get("data"), dict):  # of Label Studio
         text = next((one for one in record["data"].values() if isinstance(one, str)), None)
-        results = [one for each in record.get("annotations") or [] for one in each.get("result") or []]
+        given = [one for one in record.get("annotations") or [] if not one.get("was_cancelled")]
+        if "annotations" in record and not given:  # not labelled yet
+            return []
+        results = [one for each in given for one in each.get("result") or []]
         marks: Any = [one["value"] for one in results if isinstance(one.get("value"), dict)]
         return _words(text, marks) if text is not None and (marks or "annotations" in record) else None
     text = record.get("text")
@@ -122,17 +125,19 @@ def _beside(tokens: Sequence[str], tags: Sequence[Any]) -> list[tuple[str, str]]
 
 def _words(text: str, marks: Sequence[Any]) -> list[tuple[str, str]] | None:
     """The words of a text, those in a span with its name; the longer of two spans counts."""
-    found = []
+    found = list[tuple[int, int, str]]()
     for mark in marks:
         one = _span(mark)
         if one is None:
             return None
-        if not 0 <= one[0] < one[1] <= len(text):
-            raise DataError(
-                f"expected a span inside the text, got {one[0]} to {one[1]} of {len(text)}; correct it"
-            )
         found.append(one)
     words = spans(text)
+    found = _of_characters(text, found, words)
+    for begin, end, _ in found:
+        if not 0 <= begin < end <= len(text):
+            raise DataError(
+                f"expected a span inside the text, got {begin} to {end} of {len(text)}; correct it"
+            )
     tags = ["O"] * len(words)
     for begin, end, name in sorted(found, key=lambda one: one[1] - one[0], reverse=True):
         inside = [n for n, (first, last) in enumerate(words) if first < end and begin < last]
@@ -140,6 +145,25 @@ def _words(text: str, marks: Sequence[Any]) -> list[tuple[str, str]] | None:
             for place, n in enumerate(inside):
                 tags[n] = f"{'I' if place else 'B'}-{name}"
     return [(text[begin:end], tag) for (begin, end), tag in zip(words, tags, strict=True)]
+
+
+def _of_characters(
+    text: str, found: list[tuple[int, int, str]], words: Sequence[tuple[int, int]]
+) -> list[tuple[int, int, str]]:
+    """Spans as places of characters: a browser counts two for an emoji, which shows at the edges of words."""
+    if text.isascii() or max(text) <= "\uffff":
+        return found
+    units = [0]
+    for sign in text:
+        units.append(units[-1] + 1 + (sign > "\uffff"))
+    place = {unit: number for number, unit in enumerate(units)}
+    others = [(place.get(begin, -1), place.get(end, -1), name) for begin, end, name in found]
+    first, last = {begin for begin, _ in words}, {end for _, end in words}
+
+    def fits(marks: Sequence[tuple[int, int, str]]) -> bool:
+        return all(begin in first and end in last for begin, end, _ in marks)
+
+    return others if fits(others) and not fits(found) else found
 
 
 def _span(mark: Any) -> tuple[int, int, str] | None:

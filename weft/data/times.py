@@ -96,7 +96,7 @@ def read_times(
     if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
-    if zone is not None and any(map(_LATE.search, texts)) and all(map(_COUNTED.fullmatch, texts)):
+    if zone is not None and all(map(_COUNTED.fullmatch, texts)) and _from_midnight(texts, order, zone):
         note = f"{path}: times such as {texts[0]} are counted from midnight in {zone_of(zone)}"
         return TimeColumn(_counted(texts, order, zone)[codes], zone, (note,))
     clocks = numbers or _of_texts(texts, order, bare=base == "")
@@ -115,13 +115,37 @@ def read_times(
     return TimeColumn(times[codes], chosen, tuple(f"{path}: {one}" for one in (clocks.note, note) if one))
 
 
+def _from_midnight(texts: Sequence[str], order: Order, zone: str) -> bool:
+    """Whether times count on from midnight: to 25:00, or on a short day that has all its times."""
+    import pandas as pd
+
+    if any(map(_LATE.search, texts)):
+        return True
+    days, into = _days(texts, order)
+    if days.isna().any() or into.nunique() < 2:
+        return False
+    clocks = days + pd.TimedeltaIndex(into)
+    skipped = clocks.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(clocks), bool)).isna()
+    counts = into.groupby(days).size()[days[skipped].unique()]
+    midnight, after = (one.tz_localize(zone) for one in (counts.index, counts.index + pd.Timedelta(days=1)))
+    step = into.drop_duplicates().sort_values().diff().min()
+    return len(counts) > 0 and bool((counts.to_numpy() * step == after - midnight).all())
+
+
+def _days(texts: Sequence[str], order: Order) -> tuple[Any, Any]:
+    """The days [T] of counted times, and how far into them they are."""
+    import pandas as pd
+
+    found = [match for text in texts if (match := _COUNTED.fullmatch(text))]
+    minutes = [60 * int(one[2]) + int(one[3]) for one in found]
+    return _of_texts([one[1] for one in found], order).shown, pd.Series(pd.to_timedelta(minutes, unit="min"))
+
+
 def _counted(texts: Sequence[str], order: Order, zone: str) -> "pd.DatetimeIndex":
     """Times that are counted on from midnight, or are of clocks on a short day that has all of them."""
     import pandas as pd
 
-    found = [match for text in texts if (match := _COUNTED.fullmatch(text))]
-    days = _of_texts([one[1] for one in found], order).shown
-    into = pd.Series(pd.to_timedelta([60 * int(one[2]) + int(one[3]) for one in found], unit="min"))
+    days, into = _days(texts, order)
     midnight, clocks, after = (
         time.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(len(days), bool))
         for time in (days, days + pd.TimedeltaIndex(into), days + pd.Timedelta(days=1))

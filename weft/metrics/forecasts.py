@@ -13,13 +13,8 @@ Baselines = Mapping[str, Callable[[np.ndarray], np.ndarray]]
 """Functions from pasts [B, L] to forecasts [B, H], by name."""
 
 
-def repeated(past: np.ndarray, horizon: int) -> np.ndarray:
-    """The last value, H times."""
-    return np.repeat(past[:, -1:], horizon, 1)
-
-
 def seasonal(past: np.ndarray, horizon: int, season: int) -> np.ndarray:
-    """The last season, repeated; the last value if the past is shorter than a season."""
+    """The last season, repeated; the last value if it is 1, or the past is shorter than it."""
     season = season if season <= past.shape[1] else 1
     return np.tile(past[:, -season:], (1, -(-horizon // season)))[:, :horizon]
 

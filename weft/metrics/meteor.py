@@ -83,9 +83,7 @@ class Meteor(WordMetric):
 
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., 4] or [..., 2] to [...]."""
-        if self.average == "sentences":
-            return totals[..., 0] / np.maximum(totals[..., 1], 1)
-        return self._score(totals)
+        return super().value(totals) if self.average == "sentences" else self._score(totals)
 
     def _score(self, totals: np.ndarray) -> np.ndarray:
         m, runs, h, r = np.moveaxis(totals, -1, 0)

@@ -60,6 +60,8 @@ class NumberMetric(Metric):
 
     reads: ClassVar[tuple[ItemKind, ...]] = ("numbers",)
     higher_is_better = False
+    below: ClassVar[int] = -1
+    """The term that the first one is divided by: the last is the number of values."""
 
     def statistics(self, hypotheses: Any, references: Any, sources: Any = None) -> np.ndarray:
         found = hypotheses
@@ -84,8 +86,8 @@ class NumberMetric(Metric):
         """
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """The mean of the first term, NaN of no values."""
-        return quotient(totals[..., 0], totals[..., -1])
+        """NaN of no values, or where all of those below are 0."""
+        return quotient(totals[..., 0], totals[..., self.below])
 
     def signature(self) -> str:
         return "unit:value"
@@ -108,6 +110,7 @@ class ScaledMetric(NumberMetric):
     """An error over the naive one of the training part; NaN if no series ever changed there."""
 
     reads = ("forecasts",)
+    below = 1
 
     def over(self, error: np.ndarray, naive: np.ndarray | None, name: str) -> Sequence[np.ndarray]:
         """The scaled errors, and where they are known."""
@@ -120,9 +123,6 @@ class ScaledMetric(NumberMetric):
         naive = naive.reshape(-1, *[1] * (error.ndim - 1))
         known = naive > 0
         return [np.where(known, error / np.where(known, naive, 1), 0), known]
-
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        return quotient(totals[..., 0], totals[..., 1])
 
     def signature(self) -> str:
         return "unit:naive error of the training part"
@@ -184,12 +184,13 @@ class Wape(NumberMetric):
     """
 
     name = "WAPE"
+    below = 1
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
         return [np.abs(found.best - true), np.abs(true)]
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        return 100 * quotient(totals[..., 0], totals[..., 1])
+        return 100 * super().value(totals)
 
     def signature(self) -> str:
         return "unit:%"
@@ -336,12 +337,10 @@ class Crps(NumberMetric):
     """
 
     name = "scaled CRPS"
+    below = 1
 
     def terms(self, found: ForecastWindows, true: np.ndarray) -> Sequence[np.ndarray]:
         return [found.pinball(true), np.abs(true)]
-
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        return quotient(totals[..., 0], totals[..., 1])
 
     def signature(self) -> str:
         return "unit:mean size of the values|of:the given quantiles"

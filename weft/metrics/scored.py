@@ -222,24 +222,11 @@ class ComparedOutputs(NamedTuple):
         return rows[[first + int(values[first : first + count].argmax()) for first, count in spans]]
 
 
-class DeferredOutputs:
+class DeferredOutputs(NamedTuple):
     """ComparedOutputs that are made once a metric reads them, as they are large or take time."""
 
-    def __init__(self, reads: ItemKind, make: Callable[[], ComparedOutputs]) -> None:
-        self.reads = reads
-        self.made = make
-
-    def scored(self, metric: Metric) -> ScoreWithBaselines:
-        """See ComparedOutputs."""
-        return self.made().scored(metric)
-
-    def value(self, metric: Metric) -> float:
-        """See ComparedOutputs."""
-        return self.made().value(metric)
-
-    def note(self, metric: Metric) -> str:
-        """See ComparedOutputs."""
-        return self.made().note(metric)
+    reads: ItemKind
+    made: Callable[[], ComparedOutputs]
 
 
 Compared = ComparedOutputs | DeferredOutputs
@@ -250,11 +237,11 @@ def grouped(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)
 
 
-def offered(compared: Iterable[Compared], metric: Metric) -> list[Compared]:
+def offered(compared: Iterable[Compared], metric: Metric) -> list[ComparedOutputs]:
     """Those of the compared outputs that a metric reads, of its preferred kind."""
     every = list(compared)
     for reads in metric.reads:
-        if found := [one for one in every if one.reads == reads]:
+        if found := [one.made() for one in every if one.reads == reads]:
             return found
     raise DataError(unread(metric, "this evaluation", [one.reads for one in every]))
 

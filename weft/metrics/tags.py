@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import Metric
 
 
@@ -26,12 +27,8 @@ class TagAccuracy(Metric):
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
         """[N, 2]: right tags and all tags of each sentence."""
-        rows = []
-        for ours, theirs in zip(hypotheses, references, strict=True):
-            given, wanted = ours.split(), theirs.split()
-            right = sum(one == other for one, other in zip(given, wanted, strict=False))
-            rows.append((right, max(len(wanted), len(given))))
-        return np.array(rows, dtype=np.float64)
+        ours, theirs = ([line.split() for line in lines] for lines in (hypotheses, references))
+        return Accuracy().statistics(ours, theirs)
 
     def signature(self) -> str:
         return "unit:word|case:mixed"

@@ -74,11 +74,15 @@ class WordMetric(Metric, ABC):
         return self._chosen[tokenize]
 
     def note(self, references: Sequence[str]) -> str:
-        if self.tokenize != "auto" or installed("ja-mecab") or writing(references) != "japanese":
+        kind = writing(references) if self.tokenize == "auto" else "spaced"
+        extra, unit = {"japanese": ("ja", "characters"), "korean": ("ko", "parts between spaces")}.get(
+            kind, ("", "")
+        )
+        if not extra or installed(f"{extra}-mecab"):
             return ""
         return (
-            "the references are Japanese and are counted in characters, because MeCab is not installed; "
-            "`pip install 'sacrebleu[ja]'` counts words, as most papers do"
+            f"the references are {kind.capitalize()} and are counted in {unit}, because MeCab is not "
+            f"installed; `pip install 'sacrebleu[{extra}]'` counts words, as most papers do"
         )
 
     @cached_property

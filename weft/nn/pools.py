@@ -68,7 +68,6 @@ class Mean(Pool):
     """
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, D]."""
         return masks.mean(memory.states, memory.mask)
 
 
@@ -85,7 +84,6 @@ class Max(Pool):
     """
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, D]."""
         lowest = torch.finfo(memory.states.dtype).min
         return memory.states.masked_fill(~memory.mask[..., None], lowest).amax(1)
 
@@ -101,7 +99,6 @@ class Last(Pool):
     """
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, D]."""
         return masks.last(memory.states, memory.mask)
 
 
@@ -134,7 +131,6 @@ class First(Pool):
         self.map: nn.Module = nn.Identity() if layer == "none" else Linear(size, size)
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, D]."""
         h: Tensor = self.map(memory.states[:, 0])
         if self.layer == "none":
             return h
@@ -151,7 +147,6 @@ class Summary(Pool):
     """
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, D]."""
         return memory.summary
 
 

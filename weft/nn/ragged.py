@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.probe import watching
-from weft.tree import State, tree_map
+from weft.tree import State, leaves, like, tree_map
 
 Run = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]
 """A recurrence over time: x [B, T, D], initial state, mask [B, T] or None, to y and the final state."""
@@ -84,7 +84,8 @@ def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> t
         y, state = run(part, state, inside)
         ys.append(y)
     back = order.argsort()
-    after = _joined([state, *reversed(ended)])
+    parts = zip(*map(leaves, [state, *reversed(ended)]), strict=True)
+    after = like(state, [torch.cat(each) for each in parts])
     dtype = reduce(torch.promote_types, (y.dtype for y in ys))  # autocast may give pieces other dtypes
     y = _Put.apply(order, pieces, mask.shape[1], *(y.to(dtype) for y in ys))
     return y, tree_map(lambda leaf: leaf.index_select(0, back), after)
@@ -117,14 +118,3 @@ class _Put(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return None, None, None, *_Take.apply(grad, ctx.order, ctx.pieces)
-
-
-def _joined(states: list[State]) -> State:
-    """Concatenate trees of the same structure along the rows."""
-    first = states[0]
-    if isinstance(first, Tensor):
-        return torch.cat(states)
-    if first is None:
-        return None
-    parts = [_joined(list(each)) for each in zip(*states, strict=True)]
-    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

@@ -127,7 +127,6 @@ class Dot(Score):
         return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, Q], [B, S, Q] to [B, T, S]."""
         return query @ keys.transpose(-1, -2)
 
 
@@ -151,7 +150,6 @@ class ScaledScore(Score):
         return Comparison(1 / math.sqrt(self.key_size))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, Q], [B, S, Q] to [B, T, S]."""
         return query @ keys.transpose(-1, -2) / math.sqrt(self.key_size)
 
 
@@ -179,7 +177,6 @@ class Bilinear(Score):
         return Comparison()
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, Q], [B, S, Q] to [B, T, S]."""
         return query @ keys.transpose(-1, -2)
 
 
@@ -214,7 +211,6 @@ class Additive(Score):
         return Comparison(query=self.query, weight=self.weight.weight)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, Q], [B, S, A] to [B, T, S]."""
         return additive(self.query(query), keys, self.weight.weight)
 
 
@@ -248,7 +244,6 @@ class Cosine(Score):
         return F.normalize(keys, dim=-1)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """[B, T, Q], [B, S, Q] to [B, T, S]."""
         return F.normalize(query, dim=-1) @ keys.transpose(-1, -2) * self.scale
 
 

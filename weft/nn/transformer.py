@@ -5,6 +5,8 @@ block the network reads the block's input instead of the attention's output.
 Read next: encoders/transformer.py, decoders/transformer.py.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch.nn.functional as F
@@ -24,6 +26,16 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "ge
 GELU_GATED = ("geglu", "geglu_exact")
 GATED = ("swiglu", *GELU_GATED)
 """Activations with a second linear map."""
+
+BENDS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "swiglu": F.silu,
+    "geglu_exact": F.gelu,
+    **dict.fromkeys(("gelu_tanh", "geglu"), partial(F.gelu, approximate="tanh")),
+}
+"""What bends the first map, or the half of it that is the gate."""
 
 Past = tuple[Tensor, Tensor]
 
@@ -72,19 +84,12 @@ class FeedForward(nn.Module):
     @explained("check_inputs")
     def forward(self, x: Tensor) -> Tensor:
         """[.., D] to [.., D]."""
-        h = self.first(x)
-        if self.activation == "relu":
-            h = F.relu(h)
-        elif self.activation == "gelu":
-            h = F.gelu(h)
-        elif self.activation == "gelu_tanh":
-            h = F.gelu(h, approximate="tanh")
-        elif self.activation == "silu":
-            h = F.silu(h)
-        else:
+        h, bend = self.first(x), BENDS[self.activation]
+        if self.activation in GATED:
             gate, h = h.chunk(2, -1)
-            approximate = "tanh" if self.activation == "geglu" else "none"
-            h = (F.silu(gate) if self.activation == "swiglu" else F.gelu(gate, approximate=approximate)) * h
+            h = bend(gate) * h
+        else:
+            h = bend(h)
         return self.second(self.dropout(h))
 
 

@@ -98,9 +98,6 @@ class PlainTask(Task):
                 cls.metric.key: "higher" if cls.metric.higher_is_better else "lower",
             }
 
-    def __init__(self, *, data: PlainData, model: Any) -> None:
-        self.data, self.model_config = data, model
-
     @abstractmethod
     def read_input(self, text: str) -> Any:
         """An input from a line that is not empty; a ValueError says what was expected, and got."""

@@ -272,6 +272,11 @@ class Task(ABC):
     target_unit: ClassVar[str] = "token"
     samples_readable: ClassVar[bool] = True
     recipe: Recipe = MappingProxyType({})
+    model_config: Any
+    """The section `model`."""
+
+    def __init__(self, *, data: Any = None, model: Any = None) -> None:
+        self.data, self.model_config = data, model
 
     @classmethod
     def knows(cls, file: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tests.commands.shell import weft
 from weft.errors import DataWarning
 from weft.run import open_run
 from weft.tasks.seq2seq.encoding import collate_pairs
@@ -74,3 +75,15 @@ def translations(run: Path, sources: list[str], options: dict[str, Any]) -> list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # some models have too few pieces for all letters
         return [found[0].text for found in translator.translate(sources)]
+
+
+def trains_on(run: Path, folder: Path) -> None:
+    """Check that a run is trained further on a few pairs, and evaluated."""
+    for language, lines in (("es", "El archivo\nAbrir\n"), ("en", "The file\nOpen\n")):
+        for split in ("train", "valid"):
+            (folder / f"{split}.{language}").write_text(lines)
+    again, data = folder / "again", [f"data.{split}={folder / split}" for split in ("train", "valid")]
+    start = [f"training.start={run}", "training.max_epochs=1", *data]
+    weft("train", run / "recipe.yaml", "--run", again, *start, code=0)
+    weft("evaluate", again, "--split", "valid", code=0)
+    assert (again / "model.safetensors").read_bytes() != (run / "model.safetensors").read_bytes()

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from tests.importing.kits.shared import log_probabilities, translations
+from tests.importing.kits.shared import log_probabilities, trains_on, translations
 from tests.laws.members import close
 from tests.shared import quick_first
-from weft import cli
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
 from weft.importing.families.translators import shifted_waves
@@ -189,11 +188,6 @@ def test_damaged_files_are_refused(folder):
     refused(folder, CheckpointError, "args or cfg")
 
 
-def test_a_directory_that_exists_is_kept(folder, tmp_path):
-    (tmp_path / "run").mkdir()
-    refused(folder, ConfigError, "already exists")
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -231,19 +225,17 @@ def test_layers_that_do_not_fit_are_refused(folder, name, value):
     refused(folder, CheckpointError, "")
 
 
-def test_missing_extra_and_misshapen_tensors_are_refused(folder):
-    changed(folder, lambda _, state: state.update({"encoder.more.weight": torch.ones(2)}))
-    refused(folder, CheckpointError, "encoder.more.weight")
-
-
-def test_a_missing_tensor_is_refused(folder):
-    changed(folder, lambda _, state: state.pop("decoder.layers.0.fc1.bias"))
-    refused(folder, CheckpointError, "decoder.layers.0.fc1.bias")
-
-
-def test_a_misshapen_tensor_is_refused(folder):
-    changed(folder, lambda _, state: state.update({"decoder.layers.0.fc1.bias": torch.ones(5)}))
-    refused(folder, CheckpointError, "")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda state: state.update({"encoder.more.weight": torch.ones(2)}), "encoder.more.weight"),
+        (lambda state: state.pop("decoder.layers.0.fc1.bias"), "decoder.layers.0.fc1.bias"),
+        (lambda state: state.update({"decoder.layers.0.fc1.bias": torch.ones(5)}), ""),
+    ],
+)
+def test_missing_extra_and_misshapen_tensors_are_refused(folder, change, says):
+    changed(folder, lambda _, state: change(state))
+    refused(folder, CheckpointError, says)
 
 
 def test_positions_are_fairseq_s_formula():
@@ -267,16 +259,5 @@ def test_a_linear_bridge_has_no_tanh():
 
 
 def test_training_goes_on(folder, tmp_path):
-    pairs = (("one word", "una palabra"), ("a file", "un archivo"), ("the page", "la página"))
-    for name, lines in (("train", pairs), ("valid", pairs[:2])):
-        for place, language in enumerate(("en", "es")):
-            text = "".join(pair[place] + "\n" for pair in lines)
-            (tmp_path / f"{name}.{language}").write_text(text, "utf-8")
-    run = tmp_path / "run"
-    import_run(folder, run, train=str(tmp_path / "train"), valid=str(tmp_path / "valid"))
-    before = (run / "model.safetensors").read_bytes()
-    recipe, tuned = str(run / "recipe.yaml"), str(tmp_path / "tuned")
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["train", recipe, "--run", tuned, f"training.start={run}", "training.max_epochs=1"])
-    assert leave.value.code == 0
-    assert (tmp_path / "tuned" / "model.safetensors").read_bytes() != before
+    import_run(folder, tmp_path / "run")
+    trains_on(tmp_path / "run", tmp_path)

@@ -17,7 +17,7 @@ import torch
 
 from tests.importing.kits.marian.drawn import BEFORE, FORMS, HERE, SETTINGS, drawn, imported, saved
 from tests.importing.kits.marian.formulas import Marian
-from weft import cli
+from tests.importing.kits.shared import trains_on
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.marian import _tokens
 from weft.run import LoadedRun, open_run
@@ -141,19 +141,7 @@ def test_a_checkpoint_with_a_number_that_is_not_finite_is_refused(tmp_path: Path
 
 def test_it_trains_on_and_is_evaluated(tmp_path: Path) -> None:
     made("ssru", tmp_path)
-    for side, lines in (("es", ["El archivo", "Abrir"]), ("en", ["The file", "Open"])):
-        for split in ("train", "valid"):
-            (tmp_path / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines))
-    again, recipe = str(tmp_path / "again"), str(tmp_path / "run" / "recipe.yaml")
-    data = [f"data.train={tmp_path / 'train'}", f"data.valid={tmp_path / 'valid'}"]
-    start = [f"training.start={tmp_path / 'run'}", "training.max_epochs=1"]
-    for command in (
-        ["train", recipe, "--run", again, *start, *data],
-        ["evaluate", again, "--split", "valid"],
-    ):
-        with pytest.raises(SystemExit) as leave:
-            cli.main(command)
-        assert leave.value.code == 0
+    trains_on(tmp_path / "run", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +201,7 @@ def test_damaged_hostile_and_binary_files_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_wrong_or_missing_vocabulary_or_an_existing_run_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_or_missing_vocabulary_is_refused(tmp_path: Path) -> None:
     settings = SETTINGS | {"dim-vocabs": [90, 90]}
     path = saved(tmp_path / "model", settings, drawn(settings))
     with pytest.raises(CheckpointError, match="has 90 source tokens, the vocabulary 160"):
@@ -227,7 +215,4 @@ def test_a_wrong_or_missing_vocabulary_or_an_existing_run_is_refused(tmp_path: P
         imported(path, tmp_path / "run", vocabulary=(tmp_path / "cut.yml",))
     (path.parent / "vocab.spm").unlink()
     with pytest.raises(ConfigError, match="--vocabulary"):
-        imported(path, tmp_path / "run")
-    (tmp_path / "run").mkdir()
-    with pytest.raises(ConfigError, match="already"):
         imported(path, tmp_path / "run")

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.importing.kits.shared import log_probabilities, translations
-from weft import cli
+from tests.importing.kits.shared import log_probabilities, trains_on, translations
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
@@ -78,19 +77,7 @@ def test_the_recipe_says_what_the_config_says(runs: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ssru", "after"])
 def test_it_trains_on_and_is_evaluated(runs: Path, tmp_path: Path, name: str) -> None:
-    for side, lines in (("es", ["El archivo", "Abrir"]), ("en", ["The file", "Open"])):
-        for split in ("train", "valid"):
-            (tmp_path / f"{split}.{side}").write_text("".join(f"{line}\n" for line in lines))
-    again, run = str(tmp_path / "again"), str(runs / f"run-{name}")
-    data = [f"data.train={tmp_path / 'train'}", f"data.valid={tmp_path / 'valid'}"]
-    recipe = str(runs / f"run-{name}" / "recipe.yaml")
-    for command in (
-        ["train", recipe, "--run", again, f"training.start={run}", "training.max_epochs=1", *data],
-        ["evaluate", again, "--split", "valid"],
-    ):
-        with pytest.raises(SystemExit) as leave:
-            cli.main(command)
-        assert leave.value.code == 0
+    trains_on(runs / f"run-{name}", tmp_path)
 
 
 def changed(models: Path, there: Path, old: str, new: str) -> Path:
@@ -150,13 +137,10 @@ def test_damaged_files_are_refused(models: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_missing_subwords_languages_and_an_existing_run_are_refused(models: Path, tmp_path: Path) -> None:
+def test_missing_subwords_and_languages_are_refused(models: Path, tmp_path: Path) -> None:
     for options, says in (({"subwords": ()}, "--subwords"), ({"target": None}, "--target")):
         with pytest.raises(ConfigError, match=says):
             imported(models / "before", tmp_path / "run", **options)
-    (tmp_path / "run").mkdir()
-    with pytest.raises(ConfigError, match="already"):
-        imported(models / "before", tmp_path / "run")
 
 
 def test_int8_is_refused_and_float16_is_read(models: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from weft.setting_types import DropoutRate
 PIECE = 4096
 """Frames computed at a time: the spectrum of an hour would take gigabytes."""
 
+LOWEST = 20.0  # Hz
 LEAST = 1e-6
 """Minimum power of a band, for silence, because the logarithm of 0 is infinite."""
 
@@ -28,10 +29,9 @@ def mel(hertz: Tensor) -> Tensor:
 
 
 @functools.cache
-def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: float | None = None) -> Tensor:
+def mel_filters(rate: int, points: int, bins: int) -> Tensor:
     """F triangular filters [F, points // 2 + 1] of height 1 with corners equally spaced in mel."""
-    high = rate / 2 if high is None else high
-    ends = mel(torch.tensor([low, high], dtype=torch.float64))
+    ends = mel(torch.tensor([LOWEST, rate / 2], dtype=torch.float64))
     corners = 700 * (10 ** (torch.linspace(float(ends[0]), float(ends[1]), bins + 2).double() / 2595) - 1)
     frequencies = torch.linspace(0, rate / 2, points // 2 + 1, dtype=torch.float64)
     rise = (frequencies - corners[:-2, None]) / (corners[1:-1] - corners[:-2])[:, None]

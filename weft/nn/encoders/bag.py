@@ -43,7 +43,6 @@ class BagEncoder(Encoder):
         self.project = Linear(in_size, size, bias=False) if size else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)
         if self.reduce == "mean":

@@ -66,7 +66,6 @@ class ConvolutionEncoder(Encoder):
         )
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         real = mask[..., None]
         x = self.positions(self.project(x), counted(0, x.shape[1], x))

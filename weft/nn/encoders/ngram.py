@@ -41,7 +41,6 @@ class NgramEncoder(Encoder):
         self.hidden = nn.Sequential(Linear(length * in_size, size), nn.Tanh()) if size else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         states = self.hidden(windows(x, x.new_zeros(x.shape[0], self.length - 1, x.shape[2])))
         return Memory(states, mask, masks.last(states, mask))

@@ -45,7 +45,6 @@ class NonLocalEncoder(Encoder):
         )
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)
         for block in self.blocks:

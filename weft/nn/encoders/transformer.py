@@ -113,7 +113,6 @@ class TransformerEncoder(Encoder):
             self.blocks[0].attention_norm = nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)
         places = counted(0, x.shape[1], x)

@@ -102,6 +102,5 @@ class Adaptive(Head):
         return Loss(total + torch.stack(rest).sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The most probable symbol at each position."""
         best: Tensor = self(h).argmax(-1)
         return best

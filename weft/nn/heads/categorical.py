@@ -93,7 +93,6 @@ class Categorical(Head):
         )
 
     def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The most probable symbol at each position."""
         return linear(self.project(h), self.weight, self.bias).argmax(-1)
 
 

@@ -67,7 +67,6 @@ class Point(RealHead):
         return Loss(summed(errors, mask), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The number at each position."""
         return self(h)  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

@@ -52,7 +52,6 @@ class Transformed(Head):
         return Loss(self.symbols.total(self._transformed(h), target), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The most probable symbol at each position."""
         return self.symbols.best(self._transformed(h), mask)
 
     def _transformed(self, h: Tensor) -> Tensor:

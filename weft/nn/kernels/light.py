@@ -166,10 +166,11 @@ def _with_peepholes(
 ) -> tuple[Tensor, Tensor]:
     assert past is not None
     if exporting():
-        return _exported(z, c, past, peep, mask)
+        y, (last,) = repeated(_peeping, (z, past), (c,), mask, (peep,))
+        return y, last
     ys = []
-    for t, (step, carried) in enumerate(zip(z.unbind(1), past.unbind(1), strict=True)):
-        y, new = _peeping(step, carried, c, peep)
+    for t, at in enumerate(zip(z.unbind(1), past.unbind(1), strict=True)):
+        y, (new,) = _peeping(at, (c,), (peep,))
         if mask is not None:
             real = mask[:, t, None]
             y, new = y.masked_fill(~real, 0.0), torch.where(real, new, c.to(new.dtype))
@@ -178,20 +179,13 @@ def _with_peepholes(
     return torch.stack(ys, 1), c
 
 
-def _peeping(z: Tensor, past: Tensor, c: Tensor, peep: Tensor) -> tuple[Tensor, Tensor]:
+def _peeping(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
+    """One step of SRU with peepholes, from z and the highway's input."""
+    (z, past), (c,), (peep,) = at, state, fixed
     candidate, f, r = z.chunk(3, -1)
     f, r = (f + peep[0] * c).sigmoid(), (r + peep[1] * c).sigmoid()
     new = f * c + (1 - f) * candidate
-    return r * new + (1 - r) * past, new
-
-
-def _exported(z: Tensor, c: Tensor, past: Tensor, peep: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    def step(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
-        y, new = _peeping(*at, *state, *fixed)
-        return y, (new,)
-
-    y, (last,) = repeated(step, (z, past), (c,), mask, (peep,))
-    return y, last
+    return r * new + (1 - r) * past, (new,)
 
 
 def stepwise(kind: str, mask: Tensor | None) -> Callable[..., tuple[Tensor, Tensor]]:

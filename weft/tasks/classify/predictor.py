@@ -8,7 +8,7 @@ Read next: ../../figures/coloured.py, which draws how much each word weighed.
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -80,64 +80,47 @@ class ClassifyInput(NamedTuple):
     wrong: str = ""  # why the row cannot be read, with its place
 
 
+@dataclass(eq=False)
 class HeaderRow(Answer):
-    """The header of a table, with the new columns.
+    """The header of a table, with the new columns."""
 
-    Args:
-        classes: those that get a column for their probability.
-    """
-
-    def __init__(self, row: TableRow, classes: Sequence[str]) -> None:
-        self._row = row
-        self._classes = classes
+    row: TableRow
+    classes: Sequence[str]  # those that get a column for their probability
 
     def text(self) -> str:
         """All columns; the name of the first new one is longer where the table has such a column already."""
         name = PREDICTED
-        while name in self._row.cells:
+        while name in self.row.cells:
             name += "_"
-        return self._row.line([name, *(f"{name}={one}" for one in self._classes)])
+        return self.row.line([name, *(f"{name}={one}" for one in self.classes)])
 
     def json(self) -> Json:
         return None
 
 
+@dataclass(eq=False)
 class LabelAnswer(Answer):
-    """The class of a text.
+    """The class of a text."""
 
-    Args:
-        classes: all of them, in the order of the probabilities.
-        explain: how much each word of a text weighed.
-    """
-
-    def __init__(
-        self,
-        asked: ClassifyInput,
-        decided: LabelDecision,
-        classes: Sequence[str],
-        *,
-        scores: bool,
-        explain: Callable[[str], Explanation],
-    ) -> None:
-        self._asked = asked
-        self.decided = decided
-        self._classes = classes
-        self._scores = scores
-        self._explain = explain
+    asked: ClassifyInput
+    decided: LabelDecision
+    classes: Sequence[str]  # all of them, in the order of the probabilities
+    scores: bool
+    explain: Callable[[str], Explanation]  # how much each word of a text weighed
 
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY, the likeliest first; or the row of a table."""
         label, probs = self.decided.label, self.decided.probs
-        if self._asked.row is not None:
-            return self._asked.row.line([label, *(f"{prob:.4f}" for prob in probs if self._scores)])
-        if not self._scores:
+        if self.asked.row is not None:
+            return self.asked.row.line([label, *(f"{prob:.4f}" for prob in probs if self.scores)])
+        if not self.scores:
             return label
         best = np.argsort(-probs, kind="stable").tolist()
-        return "\t".join([label, *(f"{self._classes[n]}={probs[n]:.4f}" for n in best)])
+        return "\t".join([label, *(f"{self.classes[n]}={probs[n]:.4f}" for n in best)])
 
     def json(self) -> Json:
         """The class, its probability, and those of all classes; or the labels, where there are several."""
-        probs: dict[str, Json] = dict(zip(self._classes, self.decided.probs.tolist(), strict=True))
+        probs: dict[str, Json] = dict(zip(self.classes, self.decided.probs.tolist(), strict=True))
         if self.decided.names is not None:
             return {"labels": list(self.decided.names), "probs": probs}
         return {"label": self.decided.label, "prob": self.decided.prob, "probs": probs}
@@ -146,7 +129,7 @@ class LabelAnswer(Answer):
         """The words by their weights; None of a text without words."""
         from weft.figures.coloured import coloured_text  # imports matplotlib
 
-        found = self._explain(self._asked.text) if self._asked.text.strip() else None
+        found = self.explain(self.asked.text) if self.asked.text.strip() else None
         if found is None or not found.words:
             return None
         title = f"{found.decision.label} ({100 * found.decision.prob:.0f} %)"
@@ -154,7 +137,7 @@ class LabelAnswer(Answer):
 
     def figure_name(self) -> str:
         """The number of the row in a table, the header not counted."""
-        return "" if self._asked.row is None else str(self._asked.row.number)
+        return "" if self.asked.row is None else str(self.asked.row.number)
 
 
 class UnlabelledRow(NoAnswer):
@@ -281,7 +264,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
                 yield self._unclassified(one.wrong, one.row)
             else:
                 classes = self.reader.classes
-                yield LabelAnswer(one, next(decided), classes, scores=self._scores, explain=self.explain)
+                yield LabelAnswer(one, next(decided), classes, self._scores, self.explain)
 
     def unanswered(self, given: ParsedInput[ClassifyInput], why: Failure) -> Answer:
         if isinstance(given.value, ClassifyInput) and given.value.row is not None:

@@ -265,7 +265,8 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         if self.training is not None:
             with torch.no_grad():
                 self._begin(model, self.training)
-            self.training.solve(model)
+            if self.training.solved:
+                self.training.solve(model)
         return model
 
     def _begin(self, model: Labeller, training: ClassifyTraining) -> None:

@@ -229,6 +229,7 @@ class EmbeddingsTask(Task):
     )
 
     data: WordsData
+    model_config: WordsModel
 
     def asked(self, split: Split, data: Path | None) -> tuple[Path, Questions]:
         """The questions of a split or of another file, and where they stand."""
@@ -238,10 +239,6 @@ class EmbeddingsTask(Task):
     def evaluation_offers(self, split: Split, data: Path | None) -> tuple[ItemKind, ...]:
         """Cosines of pairs, or the words that answer analogies."""
         return ("numbers",) if self.asked(split, data)[1].pairs else ("labels",)
-
-    def __init__(self, *, data: WordsData, model: WordsModel) -> None:
-        self.data = data
-        self.model_config = model
 
     @property
     def validation_offers(self) -> tuple[ItemKind, ...]:

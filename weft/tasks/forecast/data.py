@@ -440,15 +440,16 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
             constant = (series.values == series.values[:1]).all(0)
             for column, name in enumerate(table.columns):
                 values, holes = series.values[:, column], int(missing[column])
+                what = f"column {name}" + (f" of series {series.name!r}" if series.name else "")
                 if holes == len(values):
-                    findings.append(Finding(str(file), 0, "empty", f"column {name} of {called} is empty"))
+                    findings.append(Finding(str(file), 0, "empty", f"{what} has no value"))
                 elif holes:
-                    what = f"column {name}: {holes:,} of {len(values):,} values are missing; they add no loss"
-                    findings.append(Finding(str(file), 0, "empty", what))
+                    said = f"{what}: {holes:,} of {len(values):,} values are missing; they add no loss"
+                    findings.append(Finding(str(file), 0, "empty", said))
                 elif said := _coded(values):
-                    findings.append(Finding(str(file), 0, "code", f"column {name}: {said}"))
+                    findings.append(Finding(str(file), 0, "code", f"{what}: {said}"))
                 elif constant[column]:
-                    findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))
+                    findings.append(Finding(str(file), 0, "same", f"{what} never changes"))
         findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
     return Report(
         findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows", notes=tuple(notes)

@@ -12,7 +12,7 @@ from weft.data.transforms import PowerTransform
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
-from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, repeated, seasonal
+from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, seasonal
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import ForecastWindows, Mae, Mase, Mse, NumberMetric, Pinball, Rmse, Smape
 from weft.metrics.scored import (
@@ -327,7 +327,7 @@ def without_model(windows: SeriesWindows | None, horizon: int, season: int) -> B
     The regression is shared by all series (Toner & Darlow 2024 find it hard to beat).
     """
     found: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "last value repeated": lambda past: repeated(past, horizon),
+        "last value repeated": lambda past: seasonal(past, horizon, 1),
         f"last season ({season}) repeated": lambda past: seasonal(past, horizon, season),
     }
     if windows is None:

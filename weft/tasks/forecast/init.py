@@ -9,9 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from weft.data.calendar import week_of
+from weft.data.periods import horizon_of
 from weft.data.series import Columns, SeriesTable, read_series
 from weft.data.transforms import TransformName
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.tasks.init import TRAIN, Init, ModelCandidate, NewRecipe, Option, Trial, filled, only, planned
 from weft.wording import plural
 
@@ -47,7 +48,7 @@ class ForecastInit(Init):
     )
     options: ClassVar = (
         TRAIN._replace(help="Table: a column for each series, or unique_id, ds and y.", old="file"),
-        Option("horizon", "Number of rows to forecast.", int, required=True),
+        Option("horizon", "Number of rows to forecast. Default: the @horizon of a .tsf.", int),
         Option(
             "time",
             "Column of the times, or several that make a time: date,hour. Default: guessed, and printed.",
@@ -121,9 +122,12 @@ class ForecastInit(Init):
         for name in (*ROLES, "target", *FORMS):
             values = given[name] if isinstance(given[name], list | tuple) else [given[name]]
             words += [word for one in values if one for word in (f"--{name}", one)]
+        horizon = given["horizon"] or horizon_of(file)
+        if not horizon:
+            raise ConfigError("--horizon: expected the number of rows to forecast, got none; give one")
         solve = given["model"] == "ridge"
         forms = {name: given[name] for name in ("positive", "transform", "gaps")}
-        return recipe(file, given["horizon"], which, forms, solve=solve)._replace(steps=[words])
+        return recipe(file, horizon, which, forms, solve=solve)._replace(steps=[words])
 
 
 def years(times: np.ndarray) -> float:

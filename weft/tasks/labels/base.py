@@ -172,10 +172,9 @@ class SolvedTraining(Training):
 
     def solve(self, model: Labeller) -> None:
         """Fill a linear model with its best weights."""
-        if self.solved:
-            found = solve(model, *self.designs(), self.penalty, self.penalties)
-            self.penalty = found.penalty
-            self.progress(f"the linear model is solved: {found}", 0, 0)
+        found = solve(model, *self.designs(), self.penalty, self.penalties)
+        self.penalty = found.penalty
+        self.progress(f"the linear model is solved: {found}", 0, 0)
 
 
 class TextLabelTask(LabelTask[D, M]):

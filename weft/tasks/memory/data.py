@@ -4,7 +4,6 @@ The asked outputs are always the last ones. Read next: ../../tasks/memory/proble
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,9 +19,11 @@ from weft.tasks.memory.problems import (
     KEYS,
     NUM_SIGNS,
     SYMBOLS,
+    Drawn,
     adding,
     copying,
     cups_and_ball,
+    drawn,
     induction,
     recall,
     selective,
@@ -35,7 +36,6 @@ LETTERS = "abcdefgh"
 NAMES = [*LETTERS, "·", "!"]
 """Signs as a person reads them; outputs have the same."""
 
-Drawn = tuple[np.ndarray, np.ndarray]
 Sizes = tuple[int, int]
 """length and symbols of the recipe."""
 
@@ -44,8 +44,8 @@ class Problem(ABC):
     """One of the problems; `sizes` are the recipe's `length` and `symbols`."""
 
     @abstractmethod
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        """Inputs and outputs [B, T] of the examples with these numbers."""
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        """Inputs and outputs [T] of an example."""
 
     @abstractmethod
     def asked(self, steps: int, symbols: int) -> int:
@@ -71,8 +71,8 @@ class Problem(ABC):
 class Copying(Problem):
     """Symbols after a delay."""
 
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        return copying(stream, numbers, *sizes)
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        return copying(chance, length, symbols)
 
     def asked(self, steps: int, symbols: int) -> int:
         return symbols
@@ -92,8 +92,8 @@ class Copying(Problem):
 class SelectiveCopying(Copying):
     """Symbols among blanks."""
 
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        return selective(stream, numbers, *sizes)
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        return selective(chance, length, symbols)
 
     def example(self, sizes: Sizes) -> str:
         return ".".join((LETTERS * sizes[1])[: sizes[1]])
@@ -113,8 +113,8 @@ class SelectiveCopying(Copying):
 class Induction(Problem):
     """What followed the go sign."""
 
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        return induction(stream, numbers, sizes[0])
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        return induction(chance, length)
 
     def asked(self, steps: int, symbols: int) -> int:
         return 1
@@ -136,8 +136,8 @@ class Induction(Problem):
 class Recall(Problem):
     """The symbols of keys."""
 
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        return recall(stream, numbers, sizes[0])
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        return recall(chance, length)
 
     def asked(self, steps: int, symbols: int) -> int:
         return steps // 3
@@ -172,8 +172,8 @@ class Recall(Problem):
 class Cups(Problem):
     """The place of a ball; with two cups, parity."""
 
-    def draw(self, stream: Sequence[int], numbers: np.ndarray, sizes: Sizes) -> Drawn:
-        return cups_and_ball(stream, numbers, *sizes)
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        return cups_and_ball(chance, length, symbols)
 
     def asked(self, steps: int, symbols: int) -> int:
         return steps
@@ -286,9 +286,9 @@ class MemoryData:
             chance = np.random.default_rng([*stream, int(numbers[0]), 1])
             length = int(chance.integers(self.shortest, self.length + 1))
         if self.problem == "adding":
-            x, y = adding(stream, numbers, length)
+            x, y = drawn(adding, stream, numbers, length)
         else:
-            x, y = PROBLEMS[self.problem].draw(stream, numbers, (length, self.symbols))
+            x, y = drawn(PROBLEMS[self.problem].draw, stream, numbers, length, self.symbols)
         mask = torch.ones(x.shape[:2], dtype=torch.bool)
         return LabelBatch(torch.from_numpy(x), mask, torch.from_numpy(y), int(y.size))
 

@@ -4,10 +4,13 @@ Each example depends only on (seed, number), so numbers identify examples in any
 Where nothing is asked the output is BLANK. Read next: task.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
+
+Drawn = tuple[np.ndarray, np.ndarray]
+"""Inputs and outputs, of one example or of many."""
 
 SYMBOLS = 8
 """Size of the copying problem's alphabet, 0 .. 7, to which the two signs below are added."""
@@ -19,127 +22,86 @@ KEYS = 64
 """Number of keys of the recall problem."""
 
 
-def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences of numbers in which two are marked, and the sum of these two.
+def drawn(
+    make: Callable[..., Drawn], seed: Sequence[int], numbers: Sequence[int] | np.ndarray, *sizes: int
+) -> Drawn:
+    """The examples with these numbers, [B, T]: what `make` gives for a generator and these sizes."""
+    rows = [make(np.random.default_rng([*seed, int(number)]), *sizes) for number in numbers]
+    return np.stack([x for x, _ in rows]), np.stack([y for _, y in rows])
 
-    u_t ~ U(0, 1); one mark in the first half, one in the second. The trivial baseline predicts 1 and has a
-    mean squared error of Var(u_1 + u_2) = 1/6.
 
-    Args:
-        numbers: [B] of the examples.
-        length: T, at least 2.
+def adding(chance: np.random.Generator, length: int) -> Drawn:
+    """A sequence of numbers in which two are marked, [T, 2] float32, and the sum of these two.
 
-    Returns:
-        [B, T, 2] float32, number and mark; [B] float32, the sums.
+    u_t ~ U(0, 1); one mark in the first half, one in the second; T is at least 2. The trivial baseline
+    predicts 1 and has a mean squared error of Var(u_1 + u_2) = 1/6.
 
-        Source: Hochreiter & Schmidhuber 1997, experiment 4, in the form of Le, Jaitly & Hinton 2015.
+    Source: Hochreiter & Schmidhuber 1997, experiment 4, in the form of Le, Jaitly & Hinton 2015.
     """
-    x = np.zeros((len(numbers), length, 2), np.float32)
-    y = np.zeros(len(numbers), np.float32)
-    for row, number in enumerate(numbers):
-        chance = np.random.default_rng([*seed, int(number)])
-        x[row, :, 0] = chance.random(length, np.float32)
-        marks = [chance.integers(length // 2), chance.integers(length // 2, length)]
-        x[row, marks, 1] = 1.0
-        y[row] = x[row, marks, 0].sum()
-    return x, y
+    x = np.zeros((length, 2), np.float32)
+    x[:, 0] = chance.random(length, np.float32)
+    marks = [chance.integers(length // 2), chance.integers(length // 2, length)]
+    x[marks, 1] = 1.0
+    return x, x[marks, 0].sum()
 
 
-def copying(
-    seed: Sequence[int], numbers: np.ndarray, delay: int, symbols: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Symbols to be repeated after a delay.
+def copying(chance: np.random.Generator, delay: int, symbols: int) -> Drawn:
+    """Symbols to be repeated after a delay of T, at least 1: [T + 2n] int64.
 
     Input: n symbols, delay - 1 blanks, a go sign, n blanks. Output: delay + n blanks, then the symbols. The
     trivial baseline has n ln 8 / (delay + 2n) nats per position and one symbol in 8 right.
 
-    Args:
-        numbers: [B] of the examples.
-        delay: T, at least 1.
-
-    Returns:
-        Inputs and outputs, both [B, T + 2n] int64.
-
     Source: Arjovsky, Shah & Bengio 2016, section 5.1.
     """
-    drawn = [np.random.default_rng([*seed, int(number)]).integers(0, SYMBOLS, symbols) for number in numbers]
-    x = np.full((len(numbers), delay + 2 * symbols), BLANK, np.int64)
+    x = np.full(delay + 2 * symbols, BLANK, np.int64)
     y = x.copy()
-    if len(numbers):
-        x[:, :symbols] = y[:, -symbols:] = np.stack(drawn)
-    x[:, symbols + delay - 1] = GO
+    x[:symbols] = y[-symbols:] = chance.integers(0, SYMBOLS, symbols)
+    x[symbols + delay - 1] = GO
     return x, y
 
 
-def selective(
-    seed: Sequence[int], numbers: np.ndarray, length: int, symbols: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Symbols among blanks at any places, to be repeated in their order.
+def selective(chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+    """Symbols among blanks at any places, to be repeated in their order: [T + 1 + n] int64.
 
     Input: T steps with n symbols, a go sign, n blanks. Output: T + 1 blanks, then the symbols.
-
-    Args:
-        numbers: [B] of the examples.
-
-    Returns:
-        Inputs and outputs, both [B, T + 1 + n] int64.
 
     Source: Jing et al. 2019, "Gated orthogonal recurrent units", section 4.2 (denoising); Gu & Dao 2023,
         "Mamba", section 4.1.1.
     """
-    x = np.full((len(numbers), length + 1 + symbols), BLANK, np.int64)
+    x = np.full(length + 1 + symbols, BLANK, np.int64)
     y = x.copy()
-    x[:, length] = GO
-    for row, number in enumerate(numbers):
-        chance = np.random.default_rng([*seed, int(number)])
-        places = np.sort(chance.permutation(length)[:symbols])
-        x[row, places] = y[row, -symbols:] = chance.integers(0, SYMBOLS, symbols)
+    x[length] = GO
+    places = np.sort(chance.permutation(length)[:symbols])
+    x[places] = y[-symbols:] = chance.integers(0, SYMBOLS, symbols)
     return x, y
 
 
-def induction(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random symbols with one go sign among them: what followed it, when it comes again?
+def induction(chance: np.random.Generator, length: int) -> Drawn:
+    """Random symbols with one go sign among them: what followed it, when it comes again? [T + 1] int64.
 
-    Args:
-        numbers: [B] of the examples.
-        length: T, symbols including the first go sign, at least 2.
-
-    Returns:
-        Inputs and outputs, both [B, T + 1] int64; only the last output is not blank.
+    T, at least 2, counts the first go sign. Only the last output is not blank.
 
     Source: Gu & Dao 2023, "Mamba", section 4.1.2.
     """
-    x = np.full((len(numbers), length + 1), GO, np.int64)
+    x = np.full(length + 1, GO, np.int64)
     y = np.full_like(x, BLANK)
-    for row, number in enumerate(numbers):
-        chance = np.random.default_rng([*seed, int(number)])
-        x[row, :length] = chance.integers(0, SYMBOLS, length)
-        at = chance.integers(length - 1)
-        x[row, at], y[row, -1] = GO, x[row, at + 1]
+    x[:length] = chance.integers(0, SYMBOLS, length)
+    at = chance.integers(length - 1)
+    x[at], y[-1] = GO, x[at + 1]
     return x, y
 
 
-def recall(seed: Sequence[int], numbers: np.ndarray, pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Keys, each followed by its symbol; then the keys in another order, to be answered by their symbols.
+def recall(chance: np.random.Generator, pairs: int) -> Drawn:
+    """Keys, each followed by its symbol; then the keys in another order, to be answered: [3 P] int64.
 
-    Args:
-        numbers: [B] of the examples.
-        pairs: P, from 1 to KEYS; the keys of an example differ.
-
-    Returns:
-        Inputs and outputs, both [B, 3 P] int64; keys are NUM_SIGNS and larger, the last P outputs are asked.
+    The P keys of an example, at most KEYS, differ; their inputs are NUM_SIGNS and larger.
 
     Source: Arora et al. 2023, "Zoology" (multi-query associative recall); here every key is asked once.
     """
-    x = np.full((len(numbers), 3 * pairs), BLANK, np.int64)
-    y = x.copy()
-    for row, number in enumerate(numbers):
-        chance = np.random.default_rng([*seed, int(number)])
-        keys = NUM_SIGNS + chance.permutation(KEYS)[:pairs]
-        values, order = chance.integers(0, SYMBOLS, pairs), chance.permutation(pairs)
-        x[row, : 2 * pairs] = np.stack([keys, values], 1).ravel()
-        x[row, 2 * pairs :], y[row, 2 * pairs :] = keys[order], values[order]
-    return x, y
+    keys = NUM_SIGNS + chance.permutation(KEYS)[:pairs]
+    values, order = chance.integers(0, SYMBOLS, pairs), chance.permutation(pairs)
+    x = np.concatenate([np.stack([keys, values], 1).ravel(), keys[order]]).astype(np.int64)
+    return x, np.concatenate([np.full(2 * pairs, BLANK), values[order]]).astype(np.int64)
 
 
 def swaps(cups: int) -> list[tuple[int, int]]:
@@ -147,31 +109,18 @@ def swaps(cups: int) -> list[tuple[int, int]]:
     return [(0, 0), *combinations(range(cups), 2)]
 
 
-def cups_and_ball(
-    seed: Sequence[int], numbers: np.ndarray, length: int, cups: int
-) -> tuple[np.ndarray, np.ndarray]:
+def cups_and_ball(chance: np.random.Generator, length: int, cups: int) -> Drawn:
     """The place of a ball under cups that are swapped, asked after every step; it starts under cup 0.
 
-    The swaps generate all permutations: with two cups this is the parity of the ones so far, with three the
-    smallest group that does not commute, with five the smallest one that is not solvable (S_5).
-
-    Args:
-        numbers: [B] of the examples.
-        length: T, at least 1.
-
-    Returns:
-        Inputs, numbers in `swaps(cups)`, and outputs, both [B, T] int64.
+    Inputs are numbers in `swaps(cups)`; both are [T] int64. The swaps generate all permutations: with two
+    cups this is the parity of the ones so far, with three the smallest group that does not commute, with
+    five the smallest one that is not solvable (S_5).
 
     Source: Merrill, Petty & Sabharwal 2024, "The illusion of state in state-space models", section 3.
     """
-    pairs = np.array(swaps(cups))
-    drawn = [
-        np.random.default_rng([*seed, int(number)]).integers(0, len(pairs), length) for number in numbers
-    ]
-    x = np.stack(drawn) if drawn else np.zeros((0, length), np.int64)
-    y, ball = np.empty_like(x), np.zeros(len(x), np.int64)
-    for step in range(length):
-        first, second = pairs[x[:, step]].T
-        ball = np.where(ball == first, second, np.where(ball == second, first, ball))
-        y[:, step] = ball
-    return x, y
+    pairs, ball, places = swaps(cups), 0, list[int]()
+    x = chance.integers(0, len(pairs), length)
+    for first, second in (pairs[one] for one in x):
+        ball = second if ball == first else first if ball == second else ball
+        places.append(ball)
+    return x, np.array(places, np.int64)

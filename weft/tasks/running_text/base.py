@@ -40,10 +40,7 @@ class RunningTextTask(Task, Generic[M]):
 
     least: ClassVar[int] = FEWEST
     data: ProseData
-
-    def __init__(self, *, data: ProseData, model: M) -> None:
-        self.data = data
-        self.model_config = model
+    model_config: M
 
     def saved(self, run: Path) -> Path:
         return run / VOCABULARY

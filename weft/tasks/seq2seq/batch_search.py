@@ -6,7 +6,7 @@ them alone. Read next: ../../search/beam.py; ../../search/rules.py; ../../data/s
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -170,10 +170,9 @@ class BatchSearch:
         width = how.width() * (1 + sum(map(len, self._words)))
         limits = self._limits(mask.sum(1), width)
         rows = how.most_rows(int(limits.max()), width)
-        if rows < len(tokens):
-            every = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
-            return joined([self._search(*part, trace, chance) for part in every], EOS)
-        return self._search(tokens, mask, limits, trace, chance)
+        parts = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
+        found = [self._search(*part, trace, chance) for part in parts]
+        return found[0] if len(found) == 1 else joined(found, EOS)
 
     def _limits(self, lengths: Tensor, width: int) -> Tensor:
         """The maximum output length for each source: by settings, the models' positions and the budget."""
@@ -217,56 +216,47 @@ class BatchSearch:
         trace: Trace | None,
         chance: torch.Generator | None,
     ) -> Hypotheses:
-        if self._shortlist is None:
-            return self._found(self._models, tokens, mask, limits, trace, chance, list)
-        if trace is not None:
-            raise ConfigError("trace: not available with a shortlist; leave out shortlist")
-        always = [*range(EOS + 1), *self._prefix, *(token for word in self._words for token in word)]
-        kept = self._shortlist.tokens(tokens[mask].cpu().numpy(), self._how.shortlist, always)
-        with torch.inference_mode(False):
-            known = torch.from_numpy(kept).to(tokens.device)
-        models = [ShortlistModel(model, known) for model in self._models]
-        found = self._found(models, tokens, mask, limits, None, chance, partial(places, kept))
-        return found._replace(tokens=known[found.tokens])
-
-    def _found(
-        self,
-        models: Sequence[Generator | ShortlistModel],
-        tokens: Tensor,
-        mask: Tensor,
-        limits: Tensor,
-        trace: Trace | None,
-        chance: torch.Generator | None,
-        named: Callable[[Sequence[int]], list[int]],
-    ) -> Hypotheses:
-        """What a search finds with models that write other numbers, `named`, for the tokens."""
-        how, banned, words = self._how, named(self._banned), [named(word) for word in self._words]
+        """What a search finds, with a shortlist by models that write other numbers for the tokens."""
+        how, models, known = self._how, list[Generator | ShortlistModel](self._models), None
+        banned, prefix, words = self._banned, self._prefix, self._words
+        if trace is not None and (self._shortlist is not None or how.diverse > 1 or words):
+            raise ConfigError(
+                "trace: only a plain beam search has one; leave out shortlist, diverse, require"
+            )
+        if self._shortlist is not None:
+            always = [*range(EOS + 1), *prefix, *(token for word in words for token in word)]
+            kept = self._shortlist.tokens(tokens[mask].cpu().numpy(), how.shortlist, always)
+            with torch.inference_mode(False):
+                known = torch.from_numpy(kept).to(tokens.device)
+            models = [ShortlistModel(model, known) for model in self._models]
+            banned, prefix, *words = (places(kept, one) for one in (banned, prefix, *words))
         first = torch.full((len(tokens),), SOS, device=tokens.device)
         with torch.inference_mode():
             state = tuple(model.start(tokens, mask) for model in self._models)
             step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
             state = state[0] if len(models) == 1 else state
             given: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": banned}
-            asked = rules.decoding_rules(how, EOS, named(self._prefix), free=self._free)
-            if how.search != "beam":
-                found = search(how, step, state, first, asked=asked, chance=chance, **given)
-                return self._ranked(found)
-            if trace is not None and (how.diverse > 1 or words):
-                raise ConfigError("trace: only a plain beam search has one; leave out diverse and require")
-            given |= {"width": how.beam, "nbest": how.nbest, "length_penalty": how.length_penalty}
-            given["normalisation"] = how.normalisation
-            if how.diverse > 1 or words or how.coverage:
+            asked = rules.decoding_rules(how, EOS, prefix, free=self._free)
+            beams: dict[str, Any] = {"width": how.beam, "nbest": how.nbest}
+            beams |= {"normalisation": how.normalisation, "length_penalty": how.length_penalty}
+            if how.search == "beam" and (how.diverse > 1 or words or how.coverage):
                 step, state = rules.ruled(step, state, asked)
-            if how.diverse > 1:
-                return diverse_search(step, state, first, groups=how.diverse, strength=how.diversity, **given)
-            if words:
-                return required(step, state, first, words=words, **given)
-            given |= {"stop": how.stop, "trace": trace}
-            if how.coverage:
-                step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
-                penalty = partial(coverage_penalty, beta=how.coverage)
-                return beam_search(step, state, first, penalty=penalty, **given)
-            return beam_search(step, state, first, rules=asked, recorded=how.cuda_graphs, **given)
+            if how.search != "beam":
+                found = self._ranked(search(how, step, state, first, asked=asked, chance=chance, **given))
+            elif how.diverse > 1:
+                given |= {"groups": how.diverse, "strength": how.diversity}
+                found = diverse_search(step, state, first, **given, **beams)
+            elif words:
+                found = required(step, state, first, words=words, **given, **beams)
+            else:
+                given |= {"stop": how.stop, "trace": trace}
+                if how.coverage:
+                    step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
+                    given["penalty"] = partial(coverage_penalty, beta=how.coverage)
+                else:
+                    given |= {"rules": asked, "recorded": how.cuda_graphs}
+                found = beam_search(step, state, first, **given, **beams)
+        return found if known is None else found._replace(tokens=known[found.tokens])
 
     def _ranked(self, found: Hypotheses) -> Hypotheses:
         """With scores normalised by length, as beam search gives them."""

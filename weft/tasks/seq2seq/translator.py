@@ -496,8 +496,10 @@ class Translator(Predictor[str]):
         search: Callable[..., Any],
     ) -> Iterator[tuple[int, list[SearchResult]]]:
         """The translations of lines that lack terms, searched again without the words in their places."""
+        if self._glossary is None:
+            return
         plain, asked = dict[int, list[SearchResult]](), dict[int, Asked]()
-        for number in sources if self._glossary is not None else ():
+        for number in sources:
             one, terms = results[number], self._terms(lines[number])
             if isinstance(one, DataError | ShapeError):
                 continue
@@ -621,6 +623,8 @@ class Translator(Predictor[str]):
             if not isinstance(found, DataError | ShapeError)
             and any(self._wrong_numbers(lines[number], parts[number], one.text) for one in found)
         }
+        if not wrong:
+            return
         others = {number: self._stand_ins(lines[number]) for number in wrong}
         asked = {number: other for number, other in others.items() if other is not None}
         several = copy.copy(self)

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -62,6 +63,34 @@ class FrameSettings:
         return (normalised(frames) if self.normalise else frames).numpy()
 
 
+PAUSE = 0.2
+"""Seconds of a pause at which a long recording is cut."""
+
+
+def parts_of(frames: np.ndarray, sound: FrameSettings, seconds: float) -> list[np.ndarray]:
+    """The frames [S, F] of a recording in parts of at most so many seconds, which end where it is quiet.
+
+    Example:
+        >>> frames = np.ones((50, 2), np.float32)
+        >>> frames[30:34] = -1.0  # a pause
+        >>> [len(one) for one in parts_of(frames, FrameSettings(hop=0.1, window=0.1), 4.0)]
+        [32, 18]
+    """
+    longest = max(2, round(min(seconds / sound.hop, len(frames))))
+    pause = max(1, round(PAUSE / sound.hop))
+    loud = np.convolve(frames.mean(1), np.ones(pause), "same")
+    cuts = [0]
+    while len(frames) - cuts[-1] > longest:
+        middle = cuts[-1] + longest // 2
+        half = loud[middle : cuts[-1] + longest]
+        quiet = np.flatnonzero(half <= half.min() + 1e-6)
+        cuts.append(middle + int(quiet[len(quiet) // 2]))
+    if len(cuts) == 1:
+        return [frames]
+    found = [frames[begin:end] for begin, end in pairwise([*cuts, len(frames)])]
+    return [normalised(torch.from_numpy(one)).numpy() for one in found] if sound.normalise else found
+
+
 class Recording(NamedTuple):
     """Frames and transcript of a recording."""
 
@@ -87,7 +116,8 @@ class SpeechData:
         sound: see FrameSettings.
         vocabulary: characters by default; see WordSettings.
         speeds: every training recording is used at each of these speeds (Ko et al. 2015).
-        max_seconds: longer recordings are left out of training, and their number is reported.
+        max_seconds: longer recordings are left out of training, and their number is reported; a longer one to
+            transcribe is cut at pauses.
         batch_frames: frames per batch, without padding.
         batch_rows: maximum recordings per batch; 0 for no limit.
         validate_rows: validation recordings that are transcribed for the error rate; 0 for all.

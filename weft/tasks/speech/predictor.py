@@ -6,11 +6,12 @@ Read next: data.py, which makes batches; ../seq2seq/batch_search.py.
 """
 
 import io
+import math
 import wave
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
@@ -52,6 +53,7 @@ from weft.tasks.speech.data import (
     SpeechData,
     collate_recordings,
     pad_frames,
+    parts_of,
 )
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import kind_of, plural
@@ -103,6 +105,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         decoding: search settings.
         others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each transcript.
+        longest: longer recordings are cut at pauses, in seconds.
 
     Example:
         >>> from functools import partial
@@ -136,9 +139,11 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         *,
         others: Sequence[Generator] = (),
         scores: bool = False,
+        longest: float = math.inf,
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
+        self._longest = longest
         self._sound = sound
         self.decoding = decoding
         self.lines = decoding.nbest
@@ -179,15 +184,19 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return SPOKEN.names(cells)
 
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[TranscriptAnswer]:
+        cut = [parts_of(one, self._sound, self._longest) for one in inputs]
+        parts = [part for one in cut for part in one]
         texts: dict[int, list[SearchResult]] = {}
-        order = sorted(range(len(inputs)), key=lambda n: -len(inputs[n]))
+        order = sorted(range(len(parts)), key=lambda n: -len(parts[n]))
         for at in range(0, len(order), self.decoding.batch_rows):
             numbers = order[at : at + self.decoding.batch_rows]
-            frames, mask = pad_frames([inputs[n] for n in numbers])
+            frames, mask = pad_frames([parts[n] for n in numbers])
             found = self._search(frames.to(self._device), mask.to(self._device), None, self._random)
             texts.update(zip(numbers, results(found, repeat(self.vocabulary), self.decoding), strict=False))
-        for number, one in enumerate(inputs):
-            yield TranscriptAnswer(self, one, texts[number])
+        every = iter(texts[n] for n in range(len(parts)))
+        for one, own in zip(inputs, cut, strict=True):
+            ranks = zip(*islice(every, len(own)), strict=False)
+            yield TranscriptAnswer(self, one, [_joined(rank) for rank in ranks])
 
     def check_figures(self, *, alignments: bool) -> None:
         """Raise an error if the model has no attention."""
@@ -233,6 +242,16 @@ class Transcriber(predictor.Predictor[np.ndarray]):
     def _device(self) -> torch.device:
         """The model's device."""
         return next(self.model.parameters()).device
+
+
+def _joined(parts: Sequence[SearchResult]) -> SearchResult:
+    """The transcripts of the parts of a recording as one."""
+    if len(parts) == 1:
+        return parts[0]
+    text = " ".join(one.text for one in parts if one.text)
+    tokens = [token for one in parts for token in one.tokens]
+    score = sum(one.score for one in parts) / len(parts)
+    return SearchResult(text, score, sum(one.logp for one in parts), tokens)
 
 
 def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:

@@ -208,7 +208,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         scores = isinstance(settings, GenerationSettings) and settings.scores
         others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
         sound = self.task.data.sound
-        return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
+        longest = self.task.data.max_seconds
+        return Transcriber(
+            model, self.vocabulary, sound, decoding, others=others, scores=scores, longest=longest
+        )
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         """The recordings of a split, or of the user's list."""

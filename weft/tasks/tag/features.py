@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.setting_types import AtLeastOne, Positive, Whole, check_fields
+from weft.setting_types import AtLeastOne, Features, Positive, Whole, check_fields
 from weft.store import jsonfile
 
 _LETTER = {"Lu": "X", "Lt": "X", "Ll": "x", "Lo": "o", "Lm": "o", "Nd": "9"}
@@ -44,12 +44,17 @@ class TagFeatures:
         min_count: number of training words that a feature must have.
         penalty: half of it times the sum of the squared weights is added to the loss; null chooses it on the
             validation sentences.
+        alone: whether this is the model; false adds its scores to those of a network with a CRF, which learns
+            beside it.
+        size: numbers of a vector for each feature, whose sum that network reads beside words and letters.
     """
 
     affixes: Whole = 4
     window: Whole = 1
     min_count: AtLeastOne = 1
     penalty: Positive | None = None
+    alone: bool = True
+    size: Features = 64
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -41,7 +41,7 @@ HELD = 50
 """Sentences that choose a model or its checkpoint: a twentieth of them all, but a fifth of a small file."""
 
 SMALL = 2_000
-"""Sentences below which a network, too, is trained once more with those that were held out."""
+"""Sentences below which a network has a linear CRF beside it, and is trained once more on all sentences."""
 
 
 class TagInit(TemplateInit):
@@ -112,6 +112,8 @@ class TagInit(TemplateInit):
             **splits(train, valid, test),
             "every": f"{min(20, max(5, sentences // HELD)):<2}",
             "refit": only(linear or small),
+            "few": only(small and not linear),
+            "many": only(not linear and not small),
             "documents": only(not valid and documents >= 20),
             "linear": only(linear),
             "network": only(not linear and not given["start"]),

@@ -36,6 +36,7 @@ from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import FeatureTable
+from weft.nn.embed.pieces import FirstPieces
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files
@@ -60,6 +61,7 @@ from weft.tasks.predictor import (
     predicted,
 )
 from weft.tasks.tag.features import WordFeatures
+from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
@@ -80,25 +82,24 @@ class SentenceTags(NamedTuple):
     every: np.ndarray  # [T, C] of all tags, or empty too
 
 
+@dataclass(eq=False)
 class TagAnswer(Answer):
-    """A sentence with its tags, in the format of the input.
+    """A sentence with its tags, in the format of the input."""
 
-    Args:
-        scores: whether `text` and `json` have the probability of each tag.
-    """
+    sentence: ConlluSentence
+    column: Column
+    tagged: SentenceTags
+    scores: bool  # whether `text` and `json` have the probability of each tag
 
-    def __init__(
-        self, sentence: ConlluSentence, column: Column, tagged: SentenceTags, *, scores: bool
-    ) -> None:
-        self.sentence = sentence
-        self.tagged = tagged
-        self._probs = tagged.probs if scores else []
-        self._column = column
+    @property
+    def probs(self) -> Sequence[float]:
+        """Of the tags, where they are shown."""
+        return self.tagged.probs if self.scores else ()
 
     def text(self) -> str:
         """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
-        lines = self.sentence.tagged(self.tagged.tags, self._column)
-        for row, prob in zip(self.sentence.rows, self._probs, strict=False):
+        lines = self.sentence.tagged(self.tagged.tags, self.column)
+        for row, prob in zip(self.sentence.rows, self.probs, strict=False):
             lines[row] = _with_prob(lines[row], prob)
         return "\n".join(lines) + "\n"
 
@@ -106,7 +107,7 @@ class TagAnswer(Answer):
         """A list of words, each with its tag and (with scores) the probability of that tag."""
         words = zip(self.sentence.forms, self.tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
-        for one, prob in zip(found, self._probs, strict=False):
+        for one, prob in zip(found, self.probs, strict=False):
             one["prob"] = prob
         return list(found)
 
@@ -216,7 +217,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
         found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
-            yield TagAnswer(sentence, self._column, tagged, scores=self._probs)
+            yield TagAnswer(sentence, self._column, tagged, self._probs)
 
     def lacking(self, value: ConlluSentence) -> list[str]:
         return self.lexicon.alphabet.unknown(" ".join(value.forms))
@@ -307,10 +308,12 @@ def inspect_words(
     tags = [lexicon.tags[number] for number in numbers]
     vectors = None
     weights = None
-    if isinstance(model.embed, FeatureTable) and known is not None:
-        table = model.embed.weight.detach().float().cpu().numpy()
+    features_of = model.table if isinstance(model, SummedTagger) else model.embed
+    if isinstance(features_of, FeatureTable) and known is not None:
+        table = features_of.weight.detach().float().cpu().numpy()
         weights = FeatureWeights(known.kept, lexicon.tags, table[1:])
     own = spelled.own if isinstance(spelled, Twice) else spelled
+    own = own.spelled if isinstance(own, SpelledWithFeatures) else own
     if isinstance(own, Spelled):
         vectors = vectors_of(
             model.embed,
@@ -355,7 +358,7 @@ def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Mod
     """A tagger as one graph: words and letters to the scores of all tags."""
     lexicon, model, head = tagger.lexicon, tagger.model, tagger.model.head
     if lexicon.reader is not None:
-        reads = "model.features" if isinstance(model.embed, FeatureTable) else "model.embedding.pieces"
+        reads = "model.embedding.pieces" if isinstance(model.embed, FirstPieces) else "model.features"
         raise ConfigError(f"{reads}: an exported program cannot compute them; serve the run with weft serve")
     if not isinstance(model.embed, Words):
         raise not_in_a_graph()

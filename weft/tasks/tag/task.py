@@ -76,6 +76,7 @@ from weft.tasks.tag.predictor import (
     tagged_at,
     tags_of,
 )
+from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger, WithFeatures
 from weft.tasks.task import (
     EvaluationSettings,
     Implied,
@@ -83,7 +84,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Split,
-    silent,
 )
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
@@ -138,7 +138,7 @@ class TagModel:
             weights, such as {PROPN: 3}; tags that are left out count 1. Not with a CRF.
         features: a linear CRF over features of words instead (Lafferty et al. 2001), solved on all sentences
             at once, in seconds; encoder, embedding and most settings of the section training have no effect
-            then.
+            then. With `alone: false` its scores are added to those of the network.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
@@ -150,10 +150,9 @@ class TagModel:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.features is not None and self.embedding.contextual is not None:
-            raise ConfigError(
-                "embedding.contextual: cannot be combined with features, which read no vectors; leave one out"
-            )
+        for name in ("contextual", "pieces") if self.features is not None else ():
+            if getattr(self.embedding, name) is not None:
+                raise ConfigError(f"embedding.{name}: cannot be combined with features; leave one out")
         if self.scores_together and self.smoothing:
             raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
         if self.scores_together and self.class_weights != "none":
@@ -181,11 +180,14 @@ class TagModel:
         num_pieces: int = 0,
     ) -> Labeller:
         """A new model."""
+        linear = None
         if self.features is not None:
             together = Crf(num_tags, num_tags)
             together.emit = nn.Identity()  # the sum over the features of a word is its score for each tag
-            encoder: Encoder = BagEncoder(num_tags, reduce="sum")
-            return Labeller(FeatureTable(num_features, num_tags), encoder, together)
+            table = FeatureTable(num_features, num_tags)
+            linear = Labeller(table, BagEncoder(num_tags, reduce="sum"), together)
+            if self.features.alone:
+                return linear
         how = self.embedding
         if how.pieces is not None:
             tokens = Tokens(num_pieces, how.size, dropout=how.dropout)
@@ -209,16 +211,17 @@ class TagModel:
             fixed_size=how.size if how.fixed else 0,
             dropout=how.dropout,
         )
-        embed = (
-            words
-            if contextual is None
-            else InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
-        )
+        embed: Words | InContext | WithFeatures = words
+        if contextual is not None:
+            embed = InContext(words, contextual, dropout=how.dropout, tuned=how.tuned)
+        elif self.features is not None:
+            embed = WithFeatures(words, num_features, self.features.size, dropout=how.dropout)
         encoder = self.encoder(embed.size)
-        return Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
+        network = Labeller(embed, encoder, self._head(encoder.size, num_tags, weights))
+        return network if linear is None else SummedTagger(network, linear)
 
     def _head(self, size: int, num_tags: int, weights: Sequence[float]) -> Head:
-        if self.crf:
+        if self.scores_together:
             return Crf(size, num_tags)
         return Categorical(size, num_tags, smoothing=self.smoothing, class_weights=weights)
 
@@ -242,69 +245,61 @@ class TaggedText(NamedTuple):
     vectors: Mapping[str, np.ndarray]
 
 
+@dataclass(eq=False)
 class TagTraining(SolvedTraining):
     """The sentences of a training."""
 
-    penalties = PENALTIES
+    data: TagData
+    lexicon: Lexicon
+    train: Sequence[ConlluSentence]
+    valid: Sequence[ConlluSentence]
+    vectors: Mapping[str, np.ndarray]
+    features: WordFeatures | None
+    progress: Progress
+    penalties: ClassVar[Sequence[float]] = PENALTIES
 
-    def __init__(
-        self,
-        data: TagData,
-        lexicon: Lexicon,
-        train: Sequence[ConlluSentence],
-        valid: Sequence[ConlluSentence],
-        vectors: Mapping[str, np.ndarray],
-        features: WordFeatures | None = None,
-        progress: Progress = silent,
-    ) -> None:
-        self.vectors = vectors
-        self._features = features
-        if features is not None:
-            self.solved, self.penalty = True, features.how.penalty
-        self.progress = progress
-        self._data = data
-        self._lexicon = lexicon
-        self.train = train
-        self._valid = valid
+    def __post_init__(self) -> None:
+        if self.features is not None:
+            self.solved, self.penalty = self.features.how.alone, self.features.how.penalty
 
     def designs(self) -> tuple[Design, Design]:
-        known = _known(self._lexicon, self._valid)
+        known = _known(self.lexicon, self.valid)
         if not known:
             raise DataError("expected a validation sentence whose tags training has, got none; give more")
         return self._design(self.train), self._design(known)
 
     def _design(self, sentences: Sequence[ConlluSentence]) -> Design:
-        assert self._features is not None
+        assert self.features is not None
         sentences = sorted(sentences, key=lambda one: len(one.forms))
-        numbers = chain(*(self._features.numbers(one.forms) for one in sentences))
-        target = torch.tensor(self._lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
+        numbers = chain(*(self.features.numbers(one.forms) for one in sentences))
+        target = torch.tensor(self.lexicon.encode(list(chain(*(one.tags or [] for one in sentences)))))
         lengths = [len(one.forms) for one in sentences]
-        return Design.of_words(list(numbers), lengths, target, self._features.num_rows)
+        return Design.of_words(list(numbers), lengths, target, self.features.num_rows)
 
     def plan(self, seed: int) -> Batches:
         """Batches of sentences of similar length."""
         lengths = np.array([[len(sentence.forms)] * 2 for sentence in self.train])
-        rows = self._data.batch_rows or None
-        return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
+        rows = self.data.batch_rows or None
+        return Batches(lengths, max_tokens=self.data.batch_tokens, max_rows=rows, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         chosen = [self.train[int(number)] for number in numbers]
-        return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
+        return collate(self.lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
 
     def whole(self) -> "TagTraining":
         """Sentences with a tag that training never saw stay out, and those longer than its longest."""
         longest = max(len(one.forms) for one in self.train)
         known = [
             one
-            for one in self._valid
-            if one.tags and -1 not in self._lexicon.encode(one.tags) and len(one.forms) <= longest
+            for one in self.valid
+            if one.tags and -1 not in self.lexicon.encode(one.tags) and len(one.forms) <= longest
         ]
         found = copy(self)
         found.train = [*self.train, *known]
         return found
 
     def check_metric(self, metric: str) -> None:
-        tags = {tag for one in self._valid for tag in one.tags or []}
+        tags = {tag for one in self.valid for tag in one.tags or []}
         if metric == "span_f1" and not are_spans(tags):
             other = min((tag for tag in tags if not are_spans([tag, "B-X"])), default="O")
             raise ConfigError(
@@ -318,14 +313,14 @@ class TagTraining(SolvedTraining):
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
         assert isinstance(model, Labeller)
-        valid, tagger = self._valid, WordTagger(model, self._lexicon, self._data.column)
+        valid, tagger = self.valid, WordTagger(model, self.lexicon, self.data.column)
         found, wrong, _ = tagged_at(tagger, valid, "validation")
         pairs = list(zip(found, valid, strict=True))
         answers = [[""] * len(sentence.forms) if one is None else one.tagged.tags for one, sentence in pairs]
         read = [sentence for one, sentence in pairs if one is not None]
         references = [one.tags or [] for one in valid]
         tags, labels = tags_of(answers, references), ComparedOutputs(answers, references, reads="labels")
-        new = [[not self._lexicon.knows(form) for form in one.forms] for one in valid]
+        new = [[not self.lexicon.knows(form) for form in one.forms] for one in valid]
         unknown = tags_of(answers, references, chosen=new)
         scores = {
             "loss": self._mean_loss(model, read),
@@ -347,13 +342,13 @@ class TagTraining(SolvedTraining):
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
-        known = _known(self._lexicon, sentences)
+        known = _known(self.lexicon, sentences)
         known.sort(key=lambda one: len(one.forms))
         parts = (known[at : at + 64] for at in range(0, len(known), 64))
         return mean_loss(
             model,
             (
-                collate(self._lexicon, [one.forms for one in part], [one.tags or [] for one in part])
+                collate(self.lexicon, [one.forms for one in part], [one.tags or [] for one in part])
                 for part in parts
             ),
         )
@@ -402,7 +397,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         if context is not None:
             lexicon.context = context.read
         if features is not None:
-            lexicon.reader = features.read
+            both = partial(SpelledWithFeatures.read, lexicon, features)
+            lexicon.reader = features.read if features.how.alone else both
         if pieces is not None:
             lexicon.reader, lexicon.alphabet = task.piece_reader(pieces), pieces.alphabet
 
@@ -422,11 +418,14 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         )
         if self.pieces is not None:
             return model
-        if self.features is not None:
-            if self.training is not None:
+        if self.features is not None and self.training is not None:
+            if isinstance(model, SummedTagger):
+                model.solve(self.training.solve)
+            else:
                 self.training.solve(model)
+        if self.features is not None and self.features.how.alone:
             return model
-        embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        embed = model.embed.words if isinstance(model.embed, InContext | WithFeatures) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
         if vectors and embed.table is not None:
@@ -441,14 +440,17 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
 
     def rows(self) -> Mapping[str, Sequence[str]]:
         """See Pipeline.rows; the tags are the rows of the head."""
-        heads = ("head.weight", "head.bias", "head.emit.weight", "head.emit.bias")
-        if self.features is not None:
-            return {"embed.weight": ["", *self.features.kept]}
+        heads = [f"head.{part}{kind}" for part in ("", "emit.", "own.emit.") for kind in ("weight", "bias")]
+        known = ["", *self.features.kept] if self.features is not None else []
+        if self.features is not None and self.features.how.alone:
+            return {"embed.weight": known}
         if self.pieces is not None:
             names = self.pieces.pieces(range(len(self.pieces)))
             return {"embed.embed.table.weight": names, **dict.fromkeys(heads, self.lexicon.tags)}
-        embed = "embed" if self._context is None else "embed.words"
-        return {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
+        alone = self._context is None and self.features is None
+        embed = "embed" if alone else "embed.words"
+        found = {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
+        return {**found, "table.weight": known, "embed.table.weight": known} if known else found
 
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
@@ -592,7 +594,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         words, rows = [["a", "b", "ab"], ["b"]], 0
         if self.model_config.features is not None:
             features = WordFeatures.learn(self.model_config.features, words)
-            lexicon.reader, rows = features.read, features.num_rows
+            TagPipeline(self, lexicon, features=features)  # which reads them by the lexicon
+            rows = features.num_rows
         letters = Vocabulary.train(["ab"], kind="character", size=None)
         if self.embedding.pieces is not None:
             lexicon.reader = self.piece_reader(letters)
@@ -602,7 +605,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     def implied(self) -> Sequence[Implied]:
         """A solved model needs no end of its training."""
-        return () if self.model_config.features is None else [Implied("training", "max_updates", 1)]
+        how = self.model_config.features
+        return [Implied("training", "max_updates", 1)] if how is not None and how.alone else ()
 
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))

@@ -45,8 +45,16 @@ def loop(
         weight: [G H, H].
         mask: [B, T] bool, or None.
     """
-    if exporting():
-        return _exported(form, z, h, c, weight, extra, mask)
+    if exporting():  # one node of a graph, for cells without an operator in ONNX
+
+        def step(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
+            old, more = (*state, None)[:2], (*fixed, None)[:2]
+            new_h, new_c = _step(form, at[0], *old, *more, None)  # type: ignore[arg-type]
+            return new_h, (new_h,) if new_c is None else (new_h, new_c)
+
+        fixed = (weight,) if extra is None else (weight, extra)
+        y, last = repeated(step, (z,), (h,) if c is None else (h, c), mask, fixed)
+        return y, last[0], None if c is None else last[1]
     ys = []
     for t, inputs in enumerate(z.unbind(1)):
         new_h, new_c = _step(form, inputs, h, c, weight, extra, norms)
@@ -59,27 +67,6 @@ def loop(
         h, c = new_h, new_c
         ys.append(y)
     return torch.stack(ys, 1), h, c
-
-
-def _exported(
-    form: Recurrence,
-    z: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight: Tensor,
-    extra: Tensor | None,
-    mask: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """The loop as one node of a graph, for cells without an operator in ONNX."""
-
-    def step(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
-        old, more = (*state, None)[:2], (*fixed, None)[:2]
-        new_h, new_c = _step(form, at[0], *old, *more, None)  # type: ignore[arg-type]
-        return new_h, (new_h,) if new_c is None else (new_h, new_c)
-
-    fixed = (weight,) if extra is None else (weight, extra)
-    y, last = repeated(step, (z,), (h,) if c is None else (h, c), mask, fixed)
-    return y, last[0], None if c is None else last[1]
 
 
 def derived(

@@ -69,7 +69,7 @@ class _Layer(torch.autograd.Function):
         assert z is not None and weight is not None
         p = MatrixProducts(rows, low, weight.dtype)
         with torch.autocast(z.device.type, enabled=False):
-            kept = recurrences.KINDS[form.kind].forward(p, form, *given)
+            kept = recurrences.KINDS[form.kind].forward(p, form, given)
         ctx.save_for_backward(*given, *kept)
         ctx.form, ctx.p = form, p
         hs, cs = kept[:2]
@@ -83,27 +83,15 @@ class _Layer(torch.autograd.Function):
         saved = ctx.saved_tensors  # read only once: under recomputation they can be unpacked once
         given, kept = saved[:7], saved[7:]
         if torch.is_grad_enabled():  # for a second derivative
-            return None, None, None, *_gradients_as_graph(ctx.form, ctx.p.rows, given, dy, dh, dc)
+
+            def twin(z: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, *rest: Tensor | None) -> Tensors:
+                extra, gain, other = rest
+                norms = None if gain is None else Norms(gain, other)
+                return loop(ctx.form, z, h, c, weight, extra, norms, ctx.p.rows.mask())
+
+            return None, None, None, *twin_gradients(twin, given, (dy.transpose(0, 1), dh, dc))
         with torch.autocast(dy.device.type, enabled=False):
             grads = recurrences.KINDS[ctx.form.kind].backward(
                 ctx.p, ctx.form, given, kept, dy.contiguous(), dh.clone(), None if dc is None else dc.clone()
             )
         return None, None, None, *grads
-
-
-def _gradients_as_graph(
-    form: Recurrence,
-    rows: Sorted,
-    given: tuple[Tensor | None, ...],
-    dy: Tensor,
-    dh: Tensor,
-    dc: Tensor | None,
-) -> tuple[Tensor | None, ...]:
-    """The gradients as a graph, from the plain loop."""
-
-    def twin(z: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, *rest: Tensor | None) -> Tensors:
-        extra, gain, other = rest
-        norms = None if gain is None else Norms(gain, other)
-        return loop(form, z, h, c, weight, extra, norms, rows.mask())
-
-    return twin_gradients(twin, given, (dy.transpose(0, 1), dh, dc))

@@ -57,9 +57,8 @@ class _Steps:
         yield from reversed(list(self.onward()))
 
 
-def _elman_forward(
-    p: MatrixProducts, form: Recurrence, z: Tensor, h: Tensor, _: None, w: Tensor, b: Tensor | None, *__: None
-) -> tuple[Tensor, ...]:
+def _elman_forward(p: MatrixProducts, form: Recurrence, given: Any) -> tuple[Tensor, ...]:
+    z, h, _, w, b, *_ = given
     s = _Steps(p, z, h.shape[1])
     gates, hs, weight = s.gates(), p.states(h, z.shape[1]), p.cast(w)
     for t, n in s.onward():
@@ -81,17 +80,8 @@ def _elman_backward(
     return d.transpose(0, 1), dh, None, p.gradient(d, hs[:-1]), db, None, None
 
 
-def _lstm_forward(
-    p: MatrixProducts,
-    form: Recurrence,
-    z: Tensor,
-    h: Tensor,
-    c: Tensor,
-    w: Tensor,
-    peep: Tensor | None,
-    gain: Tensor | None,
-    gain_c: Tensor | None,
-) -> tuple[Tensor, ...]:
+def _lstm_forward(p: MatrixProducts, form: Recurrence, given: Any) -> tuple[Tensor, ...]:
+    z, h, c, w, peep, gain, gain_c = given
     s = _Steps(p, z, h.shape[1])
     gates, hs, cs, weight = s.gates(), p.states(h, z.shape[1]), p.states(c, z.shape[1]), p.cast(w)
     normal = gain is not None
@@ -132,17 +122,8 @@ def _lstm_backward(
     return d.transpose(0, 1), dh, dc, p.gradient(through, hs[:-1]), dpeep, dgain, dgain_c
 
 
-def _gru_forward(
-    p: MatrixProducts,
-    form: Recurrence,
-    z: Tensor,
-    h: Tensor,
-    _: None,
-    w: Tensor,
-    b: Tensor,
-    gain: Tensor | None,
-    __: None,
-) -> tuple[Tensor, ...]:
+def _gru_forward(p: MatrixProducts, form: Recurrence, given: Any) -> tuple[Tensor, ...]:
+    z, h, _, w, b, gain, _ = given
     s, normal = _Steps(p, z, h.shape[1]), gain is not None
     gates, hs, weight, inner = s.gates(), p.states(h, z.shape[1]), p.cast(w), s.room(h.shape[1])
     hat, rate = (s.room(3 * s.size), s.room(3)) if normal else (gates, gates)
@@ -188,17 +169,8 @@ def _gru_backward(
     return d.transpose(0, 1), dh + straight, None, p.gradient(through, hs[:-1]), dq.sum((0, 1)), dgain, None
 
 
-def _before_forward(
-    p: MatrixProducts,
-    form: Recurrence,
-    z: Tensor,
-    h: Tensor,
-    _: None,
-    w: Tensor,
-    __: None,
-    gain: Tensor | None,
-    gain_n: Tensor | None,
-) -> tuple[Tensor, ...]:
+def _before_forward(p: MatrixProducts, form: Recurrence, given: Any) -> tuple[Tensor, ...]:
+    z, h, _, w, _, gain, gain_n = given
     s, normal = _Steps(p, z, h.shape[1]), gain is not None
     gates, hs, read = s.gates(), p.states(h, z.shape[1]), s.room(h.shape[1])
     weight_g, weight_n = p.cast(w).split([2 * s.size, s.size])
