@@ -463,7 +463,7 @@ def test_a_model_takes_the_forms_that_it_was_trained_on(run: Path) -> None:
         assert model.evaluate(TEXTS).value.tolist() == model.evaluate(FRAME).value.tolist()
     with pytest.raises(DataError, match=r"data: expected a column 'label', got text; name"):
         model.evaluate(FRAME.text)
-    with pytest.raises(ConfigError, match=r"give one with data=; weft show"):
+    with pytest.raises(ConfigError, match=r"give some with data=; weft show"):
         model.evaluate()
     with pytest.raises(DataError, match="inspect: expected one text, got DataFrame"):
         model.inspect(FRAME)  # type: ignore[arg-type]
