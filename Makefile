@@ -5,7 +5,8 @@
 #   make nightly the same, and none may skip for want of a library to compare with
 #   make check   format, lint, types, messages of new commits, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
-#   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader; make slides: lectures
+#   make course  JupyterLab with the course's notebooks; make homework: the same for nbgrader
+#   make marked  homework with other numbers for each student; make slides: lectures
 #   make bench   Weft's speed beside transformers, OpenNMT-py and torch.nn, into build/bench (fetches data and peers)
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)

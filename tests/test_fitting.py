@@ -319,7 +319,7 @@ def test_files_in_a_table_are_those_of_the_working_folder(
     assert located(rows) == absolute and located("toy/a.png") == "toy/a.png"
     assert [*located(pd.DataFrame(rows)).itertuples(index=False, name=None)] == absolute
     said = repr(weft.check(pd.DataFrame([*rows, ("toy/b.png", "dog")], columns=["image", "label"]), "images"))
-    assert "2 pictures" in said and "data.loc[1]: no picture" in said
+    assert "2 pictures" in said and "data.loc[1]: no such picture" in said
 
 
 def test_the_check_of_a_frame_names_its_rows() -> None:

@@ -21,6 +21,7 @@ from weft.native import build as native_build
 ROOT = Path(__file__).resolve().parents[1]
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.M)
 BUILT = ["weft", "recipes", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"]
+BUILT += [f"docs/_locale/{language}/LC_MESSAGES/checks.po" for language in ("es", "hr", "pl", "ru")]
 
 
 def pins(file: str) -> dict[str, set[str]]:
@@ -114,6 +115,7 @@ def built(
                 place, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.part")
             )
         else:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(place, folder / name)
     for name, data in (more or {}).items():
         (folder / name).write_bytes(data)

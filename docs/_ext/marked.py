@@ -183,6 +183,8 @@ def write(out: Path, students: list[str], language: str = "en") -> None:
 
 
 if __name__ == "__main__":
+    if not Path(sys.argv[2]).is_file():
+        sys.exit(f"{sys.argv[2]}: no such file; write the students' names into it, one on each line")
     listed = [line.strip() for line in Path(sys.argv[2]).read_text("utf-8").splitlines() if line.strip()]
     write(Path(sys.argv[1]), listed, *sys.argv[3:])
     print(f"{sys.argv[1]}: {len(listed)} notebooks, source/marked for nbgrader, and key.tsv")

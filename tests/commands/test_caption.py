@@ -138,7 +138,7 @@ def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
         file.write("01.png\n")
     found = weft("data", "check", recipe.parent / "train.tsv", "--task", "caption")
     assert found.code == 1
-    for said in ("02.png: damaged", "train.tsv:5: no picture", "train.tsv:14: expected 2 columns"):
+    for said in ("02.png: damaged", "train.tsv:5: no such picture", "train.tsv:14: expected 2 columns"):
         assert said in found.out
 
 

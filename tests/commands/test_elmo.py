@@ -65,7 +65,7 @@ def test_wrong_lines_are_named(run: Path) -> None:
     [
         ("data.batches=stream", "set batches: lines"),
         ("data.vocabulary.kind=bpe", "predicts whole words"),
-        ("model.size=0", "size: expected a whole number from 1"),
+        ("model.size=0", "size=0: expected a whole number from 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

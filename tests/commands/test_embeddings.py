@@ -94,7 +94,7 @@ def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("model.size=0", "size: expected a whole number from 1"),
+        ("model.size=0", "size=0: expected a whole number from 1"),
         ("data.min_count=10000", "occur 10000 times, got 0"),
         ("data.test=no.tsv", "no.tsv"),
         ("data.subsample=7", "got 7"),

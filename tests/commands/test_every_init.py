@@ -111,7 +111,7 @@ def test_without_validation_files_some_examples_are_held_out(
     weft("train", "my.yaml", "--run", "run", *SHORT, *SMALL.get(name, ()), code=0)
     assert weft("evaluate", "run", "--split", "valid").code == 0
     said = refused(weft("train", "my.yaml", "--run", "other", *SHORT, "data.hold_out=1"))
-    assert "hold_out: expected 0 for none or at least 2, got 1" in said
+    assert "hold_out=1: expected 0 for none or at least 2, got 1" in said
 
 
 def test_an_old_name_of_an_option_is_read_and_the_new_one_is_said(tmp_path: Path) -> None:

@@ -156,10 +156,10 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
         (["data.vocabulary.kind=bpe"], "a bpe vocabulary needs a size, such as 8000"),
         (["training.accumulate=2"], "training.accumulate: expected 1, got 2"),
         (["decoding.mixture=1.5"], "a number from 0 to 1 or one of 'tuned'"),
-        (["decoding.top_p=0"], "top_p: expected a number above 0"),
+        (["decoding.top_p=0"], "top_p=0: expected a number above 0"),
         (["model.embedding.cutoffs=[5, 3]"], "cutoffs: expected rising numbers"),
         (["model.embedding.cutoffs=[5, 300]"], "between 0 and the 16 symbols, got [5, 300]"),
-        (["model.embedding.cutoffs=[5]", "model.smoothing=0.1"], "model.smoothing: cannot be combined"),
+        (["model.embedding.cutoffs=[5]", "model.smoothing=0.1"], "model.smoothing=0.1: cannot be combined"),
         (
             ["model.embedding.cutoffs=[5]", "data.vocabulary.kind=bpe", "data.vocabulary.size=30"],
             "embedding.cutoffs: expected tokens ordered by frequency",

@@ -95,4 +95,4 @@ def test_another_objective_in_the_middle_and_a_start_that_is_none_are_refused(
     answer = weft(
         "train", toy, "--run", tmp_path / "mixed", *FEW, RISK, "training.feeding={use: constant, p: 0.5}"
     )
-    assert answer.code == 2 and "training.feeding: " in answer.err
+    assert answer.code == 2 and "training.feeding={use: constant, p: 0.5}: " in answer.err

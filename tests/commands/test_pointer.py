@@ -68,7 +68,7 @@ def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Pat
     ("change", "said"),
     [
         ("data.vocabulary.shared=false", "both sides need one vocabulary"),
-        ("data.cut_source=200", "cut_source: expected a number from 1 to max_length"),
+        ("data.cut_source=200", "cut_source=200: expected a number from 1 to max_length"),
         ("model.encoder=null", "the model needs an encoder"),
         ("model.decoder.coverage=-1", "coverage: "),
         ("model.encoder={use: pyramid, sizes: [8, 8]}", "merges 2 positions into one"),

@@ -100,7 +100,7 @@ def test_it_is_inspected_and_has_a_page(run: Path, tmp_path: Path) -> None:
         ("model.smoothing=0.1", "model: smoothing: requires one class per text"),
         ("model.class_weights=balanced", "model: class_weights: requires one class per text"),
         ("model.bag={naive_bayes: true}", "model: bag.naive_bayes: requires one class per text"),
-        ("data.separator=''", "data.separator: expected a character"),
+        ("data.separator=''", "data.separator='': expected a character"),
     ],
 )
 def test_settings_for_one_class_are_refused(tmp_path: Path, change: str, words: str) -> None:

@@ -77,6 +77,7 @@ def test_what_is_lost_is_named_with_its_line(
         assert (
             f"{tmp_path}/in.txt:2: expected placeholders %s, got none; correct the translation" in found.err
         )
+        assert found.err.splitlines()[-1] == "note: 1 answer named above; --strict refuses what is named"
 
 
 def test_strict_refuses_what_it_would_name(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ def test_records_may_say_their_split_and_language(tmp_path):
     records = [
         {"image": "a.png", "split": "train", "captions": {"en": "one", "hr": "jedan"}},
         {"image": "b.png", "split": "val", "captions": {"en": "two", "hr": "dva"}},
+        {"image": "not-here.png", "split": "test", "captions": {"en": "three", "hr": "tri"}},
     ]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
     found = captions.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")

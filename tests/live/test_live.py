@@ -1,6 +1,7 @@
 """What holds for every live part: it can be read without scripts, and its page loads nothing else."""
 
 import base64
+import gzip
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.live.pages import DOCS, STATIC, blocks, build, in_node, node
 from tests.serve.browser import Browser
+from weft.export.page import joined
 
 DATA = 5_000_000
 """Bytes that all parts may have together."""
@@ -20,6 +22,12 @@ def test_every_part_stands_in_a_chapter_and_is_small() -> None:
     programs = {path.stem for path in STATIC.glob("*.js")} - {"live"}
     assert programs == set(blocks())
     assert sum(path.stat().st_size for path in STATIC.rglob("*.*")) < DATA
+
+
+def test_the_opened_transformer_takes_600_kb_to_load() -> None:
+    names = ("live.js", "live.css", "transformer.js", "models/heads.js")
+    files = [*(STATIC.joinpath(name).read_bytes() for name in names), joined("weft.js").encode()]
+    assert sum(len(gzip.compress(one)) for one in files) < 600_000  # as a server sends them
 
 
 @pytest.mark.parametrize("path", sorted(STATIC.glob("models/*.js")), ids=lambda path: path.stem)

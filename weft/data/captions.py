@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from weft.data import archive
 from weft.data.images import PICTURES
-from weft.data.listed import BELOW, ListForm, listed
+from weft.data.listed import BELOW, ListForm, listed_pictures
 from weft.data.report import Finding
 from weft.errors import DataError
 
@@ -48,21 +48,13 @@ def read_captions(
         >>> image.captions, image.number
         (['a red circle'], 'a')
     """
-    where = folders(path, images)
     found: dict[Path, ImageCaptions] = {}
-    for row in listed(path, CAPTIONED, where=where, language=language):
+    for row in listed_pictures(path, CAPTIONED, folders(path, images), split=split, language=language):
         if isinstance(row, Finding):
             raise row.error()
-        if split is not None and row.split and row.split != split:
-            continue
-        if row.path is None:
-            missing = str(where[0] / row.file)[:300]
-            why = f"no such picture {missing}; correct the name or remove the caption"
-            raise DataError(why, path=path, line=row.number)
-        if not row.text:
-            raise DataError("the caption is empty; write one or remove it", path=path, line=row.number)
-        one = ImageCaptions(row.path, [], Path(row.file).stem if row.id == "" else row.id)
-        found.setdefault(row.path, one).captions.append(row.text)
+        if row.path is not None:
+            one = ImageCaptions(row.path, [], Path(row.file).stem if row.id == "" else row.id)
+            found.setdefault(row.path, one).captions.append(row.text)
     if not found:
         raise DataError(f"expected captions{f' for {split}' if split else ''}, got none", path=path)
     return list(found.values())

@@ -20,7 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from weft.data import archive
 from weft.data.files import unreadable
 from weft.data.guess import LABELS
-from weft.data.listed import SPLITS, ListForm, listed
+from weft.data.listed import SPLITS, ListForm, listed_pictures
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.data.report import Finding
@@ -175,7 +175,11 @@ def parts_in(path: Path) -> dict[str, Path]:
 def labelled_images(path: Path) -> Iterator[LabelledImage | Finding]:
     """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong."""
     if path.is_file():
-        yield from _listed_images(path)
+        for row in listed_pictures(path, LABELLED):
+            if isinstance(row, Finding):
+                yield row
+            elif row.path is not None:
+                yield LabelledImage(row.path, row.text)
         return
     if not path.is_dir():
         yield Finding(
@@ -231,19 +235,6 @@ def _framed(folders: Sequence[Path]) -> bool:
         if len(found) < 2 or found[0] > 1 or found != [*range(found[0], found[0] + len(numbers))]:
             return False
     return True
-
-
-def _listed_images(path: Path) -> Iterator[LabelledImage | Finding]:
-    for row in listed(path, LABELLED):
-        if isinstance(row, Finding):
-            yield row
-        elif row.path is None:
-            what = f"no picture {path.parent / row.file}; correct the name or remove the line"
-            yield Finding(str(path), row.number, "file", what)
-        elif not row.text:
-            yield Finding(str(path), row.number, "unlabelled", "the label is empty; write it")
-        else:
-            yield LabelledImage(row.path, row.text)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -57,7 +57,7 @@ TIMED = (".stm", ".ctm", ".srt", ".vtt", ".textgrid", ".eaf")
 DECODERS = ("cat", "ffmpeg", "flac")
 """Commands of a wav.scp of Kaldi that only decode a recording, which is read itself then."""
 
-_COUNTED = re.compile(r"[ _-]?\d+$")  # caption_1, the first of several columns
+_COUNTED = re.compile(r"[ _-]?(?<!\d)\d+$")  # caption_1, the first of several columns
 _NUMBERED = re.compile(r"(\.[A-Za-z]{3,4})#\d+$")  # a.jpg#0, the first caption of a.jpg in Flickr8k
 _ROOT = re.compile(r"^(\$data_root|\{data_root\}|\$\{data_root\}|\{ROOT\}|\$ROOT)/")  # of SpeechBrain
 
@@ -195,6 +195,29 @@ def listed(
             name = _NUMBERED.sub(r"\1", _ROOT.sub("", files.get(row.file, row.file).strip()))
             text = " ".join(row.text.split())
             yield row._replace(file=name, text=text, path=finder.find(name))
+
+
+def listed_pictures(
+    path: Path,
+    form: ListForm,
+    where: Sequence[Path] | None = None,
+    *,
+    split: str | None = None,
+    language: str = "en",
+) -> Iterator[ListedText | Finding]:
+    """The rows of a list, or of a split, whose pictures exist and have a text; what is wrong with others."""
+    for row in listed(path, form, where=where, language=language):
+        if isinstance(row, ListedText) and split is not None and row.split not in ("", split):
+            continue
+        if isinstance(row, ListedText) and row.path is None:
+            missing = str((where or [path.parent])[0] / row.file)[:300]
+            what = f"no such picture {missing}; correct the name or remove the line"
+            yield Finding(str(path), row.number, "file", what)
+        elif isinstance(row, ListedText) and not row.text:
+            what = f"the {form.text} is empty; write one or remove the line"
+            yield Finding(str(path), row.number, "unlabelled", what)
+        else:
+            yield row
 
 
 def named_files(

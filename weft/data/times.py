@@ -89,6 +89,7 @@ def read_times(
     """The times in the cells of a column."""
     import pandas as pd
 
+    zone = zone and zone_of(zone)
     codes, found = pd.factorize(np.array([_text(cell) for _, cell in rows], dtype=object))
     texts = [str(text) for text in found]
     whole = all(map(_STEP.fullmatch, texts))
@@ -97,7 +98,7 @@ def read_times(
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
     if zone is not None and all(map(_COUNTED.fullmatch, texts)) and _from_midnight(texts, order, zone):
-        note = f"{path}: times such as {texts[0]} are counted from midnight in {zone_of(zone)}"
+        note = f"{path}: times such as {texts[0]} are counted from midnight in {zone}"
         return TimeColumn(_counted(texts, order, zone)[codes], zone, (note,))
     clocks = numbers or _of_texts(texts, order, bare=base == "")
     if base == STEPS or clocks.shown.isna().any():
@@ -411,7 +412,7 @@ def _parsed(texts: Sequence[str]) -> "pd.DatetimeIndex":
 def _without_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[Any, str, str]:
     """The times, their zone, and what was assumed."""
     if zone is not None:
-        return clocks.shown, zone_of(zone), ""
+        return clocks.shown, zone, ""
     if not base or base in _OPEN:
         return clocks.shown, "", ""
     if (clocks.shown == clocks.shown.normalize()).all():
@@ -428,7 +429,7 @@ def _with_offsets(clocks: _Clocks, base: str | None, zone: str | None) -> tuple[
 
     away = pd.TimedeltaIndex(clocks.offsets)
     instants = (clocks.shown - away).tz_localize("UTC")
-    chosen = base if zone is None else zone_of(zone)
+    chosen = base if zone is None else zone
     if chosen and chosen not in _OPEN:
         times = instants.tz_convert(chosen)
         other = base is not None and (times.tz_localize(None) != clocks.shown).any()

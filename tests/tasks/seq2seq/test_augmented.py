@@ -116,8 +116,8 @@ def test_validation_and_use_read_texts_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        (["data.augment.typos=1"], "typos: expected a number from 0 to below 1, got 1"),
-        (["data.augment.concatenate=-0.1"], "concatenate: expected a number"),
+        (["data.augment.typos=1"], "typos=1: expected a number from 0 to below 1, got 1"),
+        (["data.augment.concatenate=-0.1"], "concatenate=-0.1: expected a number"),
         (["data.augment.concatenate=.1", "data.batch_rows=1"], "leaves no pairs to join"),
         (["data.augment.typo=0.1"], "typos"),
         (

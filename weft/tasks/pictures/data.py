@@ -23,7 +23,7 @@ from weft.data.images import (
     read_picture,
     stack,
 )
-from weft.data.listed import ListedText, columns_note, listed
+from weft.data.listed import ListedText, columns_note, listed_pictures
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
@@ -253,7 +253,7 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
     for path in files:
         where = folders(path, None if images is None else Path(images))
         try:
-            rows = list(listed(path, CAPTIONED, where=where))
+            rows = list(listed_pictures(path, CAPTIONED, where))
             notes += columns_note(path, CAPTIONED)
         except DataError as error:
             findings.append(placed(str(path), error))
@@ -261,23 +261,13 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
             continue
         lines[str(path)] = len(rows)
         texts = [(row.number, row.text) for row in rows if isinstance(row, ListedText)]
-        findings += [*_wrong_rows(path, where[0], rows), *other_form(str(path), texts)]
+        findings += [one for one in rows if isinstance(one, Finding)]
+        findings += other_form(str(path), texts)
         sizes: dict[tuple[int, ...], Path] = {}
         pictures = (row.path for row in rows if isinstance(row, ListedText) and row.path is not None)
         for picture in dict.fromkeys(pictures):
             findings += _picture(picture, sizes, seen, str(path))
     return _report(findings, lines, CAPTIONS, "lines")._replace(notes=tuple(notes))
-
-
-def _wrong_rows(path: Path, folder: Path, rows: Sequence[ListedText | Finding]) -> Iterator[Finding]:
-    for row in rows:
-        if isinstance(row, Finding):
-            yield row
-        elif not row.text:
-            yield Finding(str(path), row.number, "unlabelled", "the caption is empty; write one")
-        elif row.path is None:
-            what = f"no picture {folder / row.file}; correct the name or remove the line"
-            yield Finding(str(path), row.number, "file", what)
 
 
 def check_classes(files: Sequence[Path]) -> Report:

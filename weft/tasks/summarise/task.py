@@ -153,7 +153,8 @@ class SummariseTask(PairTask):
 
     def with_scores(self, found: Validation) -> Validation:
         (compared,) = found.compared
-        scores = {f"rouge_{kind.lower()}": compared.value(Rouge(kind=kind)) for kind in KINDS}
+        outputs = compared.made()
+        scores = {f"rouge_{kind.lower()}": outputs.value(Rouge(kind=kind)) for kind in KINDS}
         return found._replace(scores=found.scores | scores)
 
     @classmethod

@@ -28,7 +28,9 @@ from weft.tasks.init import (
 TRIAL = Trial(
     (
         ModelCandidate("linear", "a linear CRF over words, their beginnings, endings and shape"),
-        ModelCandidate("network", "a BiLSTM over words and their letters", updates=1000),
+        ModelCandidate(
+            "network", "a BiLSTM over words and their letters, in small files beside that CRF", updates=1000
+        ),
     ),
     untried="network",
     fewest=100,
