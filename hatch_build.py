@@ -28,6 +28,8 @@ class Cells(BuildHookInterface):  # type: ignore[type-arg]
         Raises:
             ValueError: WEFT_BUILD_PURE has another value than 0 or 1; or WEFT_BUILD=native cannot compile.
         """
+        for path in sorted(Path(self.root).glob("docs/_locale/*/LC_MESSAGES/checks.po")):  # of `weft check`
+            build_data["force_include"][str(path)] = f"weft/testing/languages/{path.parts[-3]}.po"
         if _pure():
             return
         place = Path(self.root) / NATIVE / "build.py"

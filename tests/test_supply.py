@@ -21,7 +21,7 @@ from weft.native import build as native_build
 ROOT = Path(__file__).resolve().parents[1]
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.M)
 BUILT = ["weft", "recipes", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"]
-BUILT += [f"docs/_locale/{language}/LC_MESSAGES/checks.po" for language in ("es", "hr", "pl", "ru")]
+BUILT += ["docs/_locale"]  # its hints are part of the package
 
 
 def pins(file: str) -> dict[str, set[str]]:
@@ -115,7 +115,6 @@ def built(
                 place, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.part")
             )
         else:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(place, folder / name)
     for name, data in (more or {}).items():
         (folder / name).write_bytes(data)
@@ -189,6 +188,7 @@ def test_another_value_of_weft_build_pure_is_refused(monkeypatch: pytest.MonkeyP
 def assert_complete(wheel: Path) -> None:
     """What Weft reads where there is no checkout: recipes, the corpus, types, the pages of the server."""
     expected = {f"weft/{path.relative_to(ROOT)}" for path in (ROOT / "recipes").rglob("*.yaml")}
+    expected |= {f"weft/testing/languages/{language}.po" for language in ("es", "hr", "pl", "ru")}
     for folder in ("data/corpora", "serve/page", "inspect"):
         found = {
             str(path.relative_to(ROOT))

@@ -34,7 +34,12 @@ def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
         return []
     inside = _HERE / "languages" / f"{language}.po"
     checkout = _HERE.parents[1] / "docs" / "_locale" / language / "LC_MESSAGES" / "checks.po"
-    text = (inside if inside.exists() else checkout).read_text("utf-8")
-    pairs = [tuple(map(literal_eval, map("({})".format, found))) for found in _MESSAGE.findall(text)]
+    path = inside if inside.exists() else checkout
+    if not path.exists():
+        raise ConfigError(f"language: this installation has no hints in {language!r}; choose 'en'")
+    pairs = [
+        tuple(map(literal_eval, map("({})".format, found)))
+        for found in _MESSAGE.findall(path.read_text("utf-8"))
+    ]
     pairs.sort(key=lambda pair: -len(pair[0]))
     return [(re.compile(_HOLE.sub("(.+)", re.escape(said))), other) for said, other in pairs if said]
