@@ -96,7 +96,8 @@ def read_times(
     if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
-    if zone is not None and all(map(_COUNTED.fullmatch, texts)) and _from_midnight(texts, order, zone):
+    counted = zone is not None and all(map(_COUNTED.fullmatch, texts))
+    if zone is not None and counted and _from_midnight(texts, order, zone_of(zone)):
         note = f"{path}: times such as {texts[0]} are counted from midnight in {zone_of(zone)}"
         return TimeColumn(_counted(texts, order, zone)[codes], zone, (note,))
     clocks = numbers or _of_texts(texts, order, bare=base == "")
