@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -63,31 +62,39 @@ class FrameSettings:
         return (normalised(frames) if self.normalise else frames).numpy()
 
 
-PAUSE = 0.2
-"""Seconds of a pause at which a long recording is cut."""
+PAUSE, MARGIN, SMOOTH = 0.4, 0.2, 0.05
+"""Seconds: the shortest pause at which a long recording is cut, what is kept of it on each side, and the mean
+loudness of how much counts."""
 
 
 def parts_of(frames: np.ndarray, sound: FrameSettings, seconds: float) -> list[np.ndarray]:
-    """The frames [S, F] of a recording in parts of at most so many seconds, which end where it is quiet.
+    """The frames [S, F] of a recording; of one longer than so many seconds, the parts between its pauses.
+
+    A part without a pause that is longer still is cut where its second half is quietest.
 
     Example:
-        >>> frames = np.ones((50, 2), np.float32)
-        >>> frames[30:34] = -1.0  # a pause
-        >>> [len(one) for one in parts_of(frames, FrameSettings(hop=0.1, window=0.1), 4.0)]
-        [32, 18]
+        >>> frames = np.ones((60, 2), np.float32)
+        >>> frames[30:40] = -1.0  # a pause
+        >>> [len(one) for one in parts_of(frames, FrameSettings(hop=0.1, window=0.1, normalise=False), 4.0)]
+        [32, 22]
     """
     longest = max(2, round(min(seconds / sound.hop, len(frames))))
-    pause = max(1, round(PAUSE / sound.hop))
-    loud = np.convolve(frames.mean(1), np.ones(pause), "same")
-    cuts = [0]
-    while len(frames) - cuts[-1] > longest:
-        middle = cuts[-1] + longest // 2
-        half = loud[middle : cuts[-1] + longest]
-        quiet = np.flatnonzero(half <= half.min() + 1e-6)
-        cuts.append(middle + int(quiet[len(quiet) // 2]))
-    if len(cuts) == 1:
+    if len(frames) <= longest:
         return [frames]
-    found = [frames[begin:end] for begin, end in pairwise([*cuts, len(frames)])]
+    pause, margin, smooth = (max(1, round(one / sound.hop)) for one in (PAUSE, MARGIN, SMOOTH))
+    loud = np.convolve(frames.mean(1), np.ones(smooth) / smooth, "same")
+    low, high = np.quantile(loud, (0.1, 0.9))
+    heard = np.flatnonzero(loud >= low + 0.3 * (high - low))
+    ends = np.flatnonzero(np.diff(heard, append=len(frames) + pause) >= pause)
+    begins = [0, *(ends[:-1] + 1)]
+    found = []
+    for begin, end in zip(heard[begins].tolist(), (heard[ends] + 1).tolist(), strict=True):
+        while end - begin > longest:
+            middle = begin + longest // 2
+            cut = middle + int(loud[middle : begin + longest].argmin())
+            found.append(frames[begin:cut])
+            begin = cut
+        found.append(frames[max(0, begin - margin) : end + margin])
     return [normalised(torch.from_numpy(one)).numpy() for one in found] if sound.normalise else found
 
 
@@ -116,8 +123,7 @@ class SpeechData:
         sound: see FrameSettings.
         vocabulary: characters by default; see WordSettings.
         speeds: every training recording is used at each of these speeds (Ko et al. 2015).
-        max_seconds: longer recordings are left out of training, and their number is reported; a longer one to
-            transcribe is cut at pauses.
+        max_seconds: longer recordings are left out of training, and their number is reported.
         batch_frames: frames per batch, without padding.
         batch_rows: maximum recordings per batch; 0 for no limit.
         validate_rows: validation recordings that are transcribed for the error rate; 0 for all.

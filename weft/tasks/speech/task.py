@@ -131,6 +131,7 @@ class SavedSpeech(jsonfile.Schema):
     """A speech.json."""
 
     answer: str
+    seconds: float | None = None  # of the longest training recording
 
 
 class Recordings(NamedTuple):
@@ -188,10 +189,13 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     task: "SpeechTask"
 
-    def __init__(self, task: "SpeechTask", vocabulary: Vocabulary, answer: str) -> None:
+    def __init__(
+        self, task: "SpeechTask", vocabulary: Vocabulary, answer: str, seconds: float | None = None
+    ) -> None:
         super().__init__(task, vocabulary)
         self.vocabulary = vocabulary
         self.answer = answer
+        self.longest = seconds or task.data.max_seconds
 
     def model(self) -> Generator:
         return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
@@ -208,9 +212,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         scores = isinstance(settings, GenerationSettings) and settings.scores
         others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
         sound = self.task.data.sound
-        longest = self.task.data.max_seconds
         return Transcriber(
-            model, self.vocabulary, sound, decoding, others=others, scores=scores, longest=longest
+            model, self.vocabulary, sound, decoding, others=others, scores=scores, longest=self.longest
         )
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
@@ -321,14 +324,15 @@ class SpeechTask(Seq2SeqTask):
         """Learn the vocabulary and the most frequent answer."""
         texts = [one.text for one in corpus.train]
         self.data.vocabulary.learn(texts).save(run / VOCABULARY)
-        jsonfile.save(run / KEPT, {"answer": Counter(texts).most_common(1)[0][0]})
+        seconds = max(len(one.frames) for one in corpus.train) * self.data.sound.hop
+        jsonfile.save(run / KEPT, {"answer": Counter(texts).most_common(1)[0][0], "seconds": seconds})
 
     def saved(self, run: Path) -> Path:
         return run / KEPT
 
     def open(self, run: Path) -> SpeechPipeline:
-        answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run again").answer
-        return SpeechPipeline(self, load_vocabulary(run / VOCABULARY), answer)
+        saved = jsonfile.load(run / KEPT, SavedSpeech, "train the run again")
+        return SpeechPipeline(self, load_vocabulary(run / VOCABULARY), saved.answer, saved.seconds)
 
     def training(
         self, corpus: Recordings, pipeline: SpeechPipeline, run: Path, progress: Progress
