@@ -1,4 +1,4 @@
-"""Writes docs/claims.md from the published results: python experiments/verdicts.py
+"""Writes docs/claims.md, and the claims in docs/course/votes.md: python experiments/verdicts.py
 
 The words come from the docstrings of the scripts, the numbers from docs/pictures/claims. Read next: study.py.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from study import NOT_SHOWN, ROOT, judged, probability, published, result, table
 
-PAGE = ROOT / "docs" / "claims.md"
+PAGE, VOTES = ROOT / "docs" / "claims.md", ROOT / "docs" / "course" / "votes.md"
 HEAD = """# Fourteen claims, measured
 
 Papers and lectures make these claims about sequence models. A short script tests each of them on one CPU core, in
@@ -108,6 +108,17 @@ def vote(number: int, claim: str, one: dict[str, Any]) -> str:
 """
 
 
+def votes(claims: str, before: str) -> str:
+    """The page of votes: its words as they were, and the claims of the other page with their verdicts alone."""
+    found = re.findall(r"<summary><b>Claim (\d+)\.</b> (.+)</summary>\n\n\*\*(.+?)\*\*", claims)
+    blocks = [
+        f"<details>\n<summary><b>Claim {number}.</b> {claim}</summary>\n\n"
+        f"**{verdict}.** [What was measured](../claims.md#claim-{number})\n\n</details>\n"
+        for number, claim, verdict in found
+    ]
+    return before.partition("<details>")[0] + "\n".join(blocks)
+
+
 def tally(one: dict[str, Any]) -> str:
     """How many parts have each verdict."""
     verdicts = [part["verdict"] for part in one["parts"]]
@@ -148,4 +159,5 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
+    VOTES.write_text(votes(page(), VOTES.read_text("utf-8")), "utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {page().count('## Claim')} claims")
