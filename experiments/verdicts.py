@@ -15,6 +15,8 @@ HEAD = """# Fourteen claims, measured
 
 Papers and lectures make these claims about sequence models. A short script tests each of them on one CPU core, in
 seconds or in a few minutes. Vote first, alone or with a class; then run the script, or read what it found.
+A part of a claim that can be proved is called a **theorem**. In claim 11, "most early" means that the true words in the
+first half of the training lead to a better model than in the second half.
 
 ## Vote before you run
 
@@ -55,8 +57,8 @@ than plain ones; 16 layers and 300 updates were chosen after that, and with fewe
 contradicted. Claim 8's loss to reach was changed after its second try. Holm's correction and the number of tries do not
 cover such choices.
 
-If a part allows a small loss, that number replaces zero and is stated. A part that can be proved is called a
-**theorem**; its script only checks that the code agrees. A claim is true only if all its parts are. So it is
+If a part allows a small loss, that number replaces zero and is stated. Of a theorem the script only checks that the
+code agrees. A claim is true only if all its parts are. So it is
 contradicted if one part is; if none is, it is not shown at this scale if one part is not; then undecided if one part
 is; and else it holds. In the pictures, bands and bars are 95 % intervals of the mean over seeds, and small dots are
 single seeds.
