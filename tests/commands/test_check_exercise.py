@@ -66,6 +66,14 @@ def test_a_wrong_answer_gets_one_sentence(tmp_path: Path, code: str, sentence: s
     assert answer.err == f"weft: {file}: {sentence}\n"
 
 
+def test_the_course_shows_what_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "answer.py"
+    file.write_text("lstm = 60200\nelman = 60200", "utf-8")
+    printed = weft("check", "lstm-parameters").out + weft("check", "lstm-parameters", file).err
+    page = (Path(__file__).resolve().parents[2] / "docs" / "course" / "lecturer.md").read_text("utf-8")
+    assert all(line.replace(f"{tmp_path}/", "") in page for line in printed.splitlines())
+
+
 def test_an_unknown_exercise_and_files_that_are_none(tmp_path: Path) -> None:
     assert "did you mean 'lstm-parameters'?" in weft("check", "lstm-parameter").err
     assert "cannot be read" in weft("check", "lstm-parameters", tmp_path / "none.py").err
