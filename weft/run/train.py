@@ -57,7 +57,7 @@ def train_run(
 
 
 def _remove_empty(run: Path) -> None:
-    """Remove a run whose training was refused at its beginning, so that nobody takes it for one."""
+    """Remove a run whose training was refused at its beginning; it has no model."""
     made = [*run.iterdir()]
     if {one.name for one in made} <= {"recipe.yaml", "run.json", ".lock"}:
         for one in made:
