@@ -68,7 +68,9 @@ def test_a_missing_file_is_named_before_a_run_is_made(toy: Path, tmp_path: Path,
     ],
 )
 def test_a_vocabulary_that_the_data_cannot_give(toy: Path, changes: list[str], sentence: str) -> None:
+    before = content(toy.parent.parent)
     assert re.search(sentence, train(toy, *[f"data.vocabulary.{change}" for change in changes]))
+    assert content(toy.parent.parent) == before  # no run without a model
 
 
 def test_pairs_that_are_all_too_long(toy: Path) -> None:

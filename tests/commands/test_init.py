@@ -1,6 +1,8 @@
 """`weft init` writes a commented recipe for the user's files, and it trains."""
 
 import random
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +21,7 @@ from weft.errors import ConfigError
 from weft.run.training import check_recipe
 from weft.tasks.init import Init, filled, only
 from weft.tasks.task import Task
+from weft.tasks.translate.init import DEMO_PIECES, _quick
 
 INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}
 
@@ -124,7 +127,15 @@ def test_the_vocabulary_it_asks_for_can_be_had(tmp_path: Path, rows: int, script
         for name in ("train", "valid"):
             (tmp_path / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
     assert weft(*pairs(tmp_path / "train", "--output", tmp_path / "my.yaml")).code == 0
-    weft("train", tmp_path / "my.yaml", "--run", tmp_path / "run", *SMALL, "training.max_updates=1", code=0)
+    (quick,) = re.findall("#   (weft train help-demo .*)", (tmp_path / "my.yaml").read_text())
+    for number, command in enumerate([["train", tmp_path / "my.yaml"], shlex.split(quick)[1:]]):
+        weft(*command, "--run", tmp_path / f"run{number}", *SMALL, "training.max_updates=1", code=0)
+
+
+def test_the_smaller_model_has_the_vocabulary_of_its_recipe_where_the_pairs_give_it() -> None:
+    assert read_recipe("help-demo").plain()["data"]["vocabulary"]["size"] == DEMO_PIECES
+    command = _quick(Path("my.tsv"), None, "en", "es", 20, DEMO_PIECES)
+    assert command.endswith(" data.hold_out=20")
 
 
 @pytest.mark.parametrize("folder", ["a: b #c", "ein Ordner", "- 'x'", "путь", "no"])

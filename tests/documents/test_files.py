@@ -11,6 +11,7 @@ import pytest
 from tests.documents.capitals import shouted, translated
 from weft.documents import archive
 from weft.documents.files import opened
+from weft.documents.srt import _broken
 from weft.errors import ConfigError, DataError, WeftError
 
 for _name in ("lxml", "polib"):
@@ -233,6 +234,30 @@ def test_subtitles_keep_times_lines_and_speakers() -> None:
         .replace("Hi", "HI")
         .replace("Bye < you", "BYE < YOU")
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "lines"),
+    [
+        (
+            ["Replace the pump B77-123.", "The valve needs 25 bolts."],
+            "Sustituya la bomba B77-123. La válvula necesita 25 pernos.",
+            ["Sustituya la bomba B77-123.", "La válvula necesita 25 pernos."],
+        ),
+        (["Go now.", "I will come"], "Ve. Yo", ["Ve.", "Yo"]),
+        (["<i>Stop!</i>", "Who is", "it?"], "<i>¡Alto!</i> ¿Quién va?", ["<i>¡Alto!</i>", "¿Quién", "va?"]),
+        (["He said: go. It", "is 12.5 kg."], "Dijo: ve. Son 12.5 kg.", ["Dijo: ve.", "Son 12.5 kg."]),
+        (["Stop.", "Go to the pump."], "Alto y vaya a la bomba.", ["Alto y vaya", "a la bomba."]),
+        (["Stop.", "Go."], "停。走吧。", ["停。", "走吧。"]),
+        (["He said “Stop!”", "Go."], "他说「停！」走吧！！", ["他说「停！」", "走吧！！"]),
+        (["Wait...", "Go (now).", "I go."], "Espera... Ve (ya). Voy.", ["Espera...", "Ve (ya).", "Voy."]),
+        (["- One. Two.", "Three."], "- Uno, el primero. Dos. Tres.", ["- Uno, el primero. Dos.", "Tres."]),
+    ],
+)  # fmt: skip
+def test_a_line_that_ends_with_a_sentence_does_so_again(
+    source: list[str], target: str, lines: list[str]
+) -> None:
+    assert _broken(target, source) == lines
 
 
 def test_webvtt_keeps_all_but_its_texts() -> None:

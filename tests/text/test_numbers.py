@@ -100,6 +100,14 @@ def test_stand_ins_are_put_back_where_each_is_there_once() -> None:
     assert stand_ins(" ".join(map(str, range(10, 30))), "en") is None  # more than there are
 
 
+def test_a_number_that_is_put_in_has_the_form_of_the_source() -> None:
+    """Not that of the target language, and such an answer is not named, as the guide says."""
+    source, target = "It needs 1,250 bolts.", "Necesita 1,250 pernos."
+    found = stand_ins(source, "en")
+    assert found is not None and found.put_back("Necesita 2 pernos.", "es") == target
+    assert not wrong_numbers(source, target, ENGLISH_SPANISH)
+
+
 def test_a_number_that_no_word_stands_for_is_put_before_the_next_word_and_named() -> None:
     source, target = "Styles (F11) open", "Estilos abrir"
     read, there = spans(source), spans(target)

@@ -55,3 +55,16 @@ def test_a_term_does_not_take_the_place_of_another_one() -> None:
     table = Term(7, 10, "tabla")
     found = written("Eliminar tabla ahora", 0, 2, 3)
     assert with_terms(SOURCE, [table, CHART], found) == "Eliminar tabla ahora"
+
+
+def test_a_term_takes_the_place_of_a_word_only_and_is_not_glued_to_another() -> None:
+    """Not that of a full stop or a number; and "25nos" is one word, of which links may have two."""
+    for stop in (".", "97"):
+        found = written(f"Eliminar eso {stop}", 0, 1, 2)
+        assert with_terms(SOURCE, [CHART], found) == found.text
+    text = "Eliminar 25nos"
+    glued = WrittenSentence(text, Links(np.eye(3, 4), spans(SOURCE), [(0, 8), (9, 11), (11, 14)]))
+    assert with_terms(SOURCE, [CHART], glued) == "Eliminar 25 gráfica"
+    source, han = "Delete it", "删除它"
+    found = WrittenSentence(han, Links(np.eye(2)[[0, 0, 1]], spans(source), spans(han)))
+    assert with_terms(source, [Term(7, 9, "图表")], found) == "删除图表"

@@ -1,11 +1,15 @@
 """Subtitles (.srt, .vtt): the text of each subtitle is a segment, and is written on as many lines as it had.
 
+A line that ended with a sentence does so again, if the translation has as many sentences.
+
 Read next: html.py.
 """
 
 import re
 import textwrap
 from collections.abc import Sequence
+
+import regex
 
 from weft.documents.html import Html
 from weft.errors import DataError
@@ -21,6 +25,10 @@ _BLOCKS = ("WEBVTT", "NOTE", "STYLE", "REGION")
 """First words of the blocks of WebVTT that are no subtitles."""
 _HEAD = re.compile(r"\s*(\{\\[^}]*\})*\s*([-\u2013\u2014]\s*)?")
 """What a speaker's text begins with: places on the screen, and a dash."""
+_CLOSING = r"(?:[\"'\u2019\u201d\u00bb)\]\u300d\u300f]|</[^<>]*>|\{[^{}]*\})*+"
+_FULL = r"[\u3002\uff01\uff1f]"
+_BETWEEN = regex.compile(rf"(?:[.!?\u2026]{_CLOSING}\s++|{_FULL}(?!{_FULL}){_CLOSING}\s*+)(?=\S)")
+"""What is between two sentences, with the end of the first."""
 
 
 class Srt:
@@ -37,8 +45,8 @@ class Srt:
 
     def __init__(self, text: str, name: str) -> None:
         self.segments: list[Segment] = []
-        self._parts: list[str | tuple[str, Html, int]] = []
-        """Lines that stay as they are; texts, with what they begin with and on how many lines they were."""
+        self._parts: list[str | tuple[str, Html, Sequence[str]]] = []
+        """Lines that stay as they are; texts, with what they begin with and the lines that they were."""
         self._end = "\r\n" if "\r\n" in text else "\n"
         lines = text.replace("\r\n", "\n").split("\n")
         self._web = name.lower().endswith(".vtt")
@@ -64,10 +72,10 @@ class Srt:
             if isinstance(part, str):
                 lines.append(part)
                 continue
-            head, page, count = part
+            head, page, source = part
             there = page.written(found[place : place + len(page.segments)])
             place += len(page.segments)
-            lines += _wrapped(head + (_cue(there) if self._web else _plain(there)), count)
+            lines += _broken(head + (_cue(there) if self._web else _plain(there)), source)
         return self._end.join(lines)
 
     def _subtitle(self, lines: Sequence[str], place: int, name: str) -> int:
@@ -99,7 +107,7 @@ class Srt:
             rest = text[found.end() :]
             page = Html(_page(rest) if self._web else _STYLE.sub(r"<!--\g<0>-->", rest.replace("&", "&amp;")))
             self.segments += page.segments
-            self._parts.append((found[0], page, len(one)))
+            self._parts.append((found[0], page, one))
         return place
 
     def _ends(self, lines: Sequence[str], place: int) -> bool:
@@ -138,6 +146,26 @@ def _cue(page: str) -> str:
 def _plain(text: str) -> str:
     text = text.replace("<!--{", "{").replace("}-->", "}")
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _broken(text: str, source: Sequence[str]) -> list[str]:
+    """A text on at most as many lines as its source, which breaks between the same sentences."""
+    lines = [line.strip() for line in source]
+    numbers = {end: number for number, end in enumerate(_ends(" ".join(lines)))}
+    ends, found = _ends(text), list[str]()
+    place = begin = done = 0
+    for count, line in enumerate(lines if len(ends) == len(numbers) else [], 1):
+        place += len(line) + 1  # where the next line begins
+        if place in numbers:
+            end = ends[numbers[place]]
+            found += _wrapped(text[begin:end].rstrip(), count - done)
+            begin, done = end, count
+    return [*found, *_wrapped(text[begin:], len(lines) - done)]
+
+
+def _ends(text: str) -> list[int]:
+    """Where the sentences of a text end, except for the last one."""
+    return [found.end() for found in _BETWEEN.finditer(text)]
 
 
 def _wrapped(text: str, count: int) -> list[str]:

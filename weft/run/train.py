@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.config import Table
+from weft.errors import ConfigError, DataError
 from weft.run.card import write_card
 from weft.run.training import CheckedRecipe, as_begun, begin_run, check_recipe
 from weft.train.finish import Outcome
@@ -44,7 +45,21 @@ def train_run(
     else:
         checked = as_begun(run, check_recipe(recipe, plugins=plugins, begun=run), recipe)
     shown = report and report(checked)
-    outcome = train(checked.task, run, checked.settings, shown, recipe=checked.plain)
+    try:
+        outcome = train(checked.task, run, checked.settings, shown, recipe=checked.plain)
+    except (ConfigError, DataError):
+        if first:
+            _remove_empty(run)
+        raise
     if first and not outcome.exit_code:
         write_card(run, checked, outcome)
     return TrainedRun(checked, outcome)
+
+
+def _remove_empty(run: Path) -> None:
+    """Remove a run whose training was refused at its beginning; it has no model."""
+    made = [*run.iterdir()]
+    if {one.name for one in made} <= {"recipe.yaml", "run.json", ".lock"}:
+        for one in made:
+            one.unlink()
+        run.rmdir()

@@ -4,6 +4,7 @@ Read next: links.py, which has the attention; ../tasks/seq2seq/translator.py, wh
 other words.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ SEEN = 0.25
 """Share of a word's attention on a term of the source from which on it may stand for the term."""
 STEM = 4
 """Letters of words that may be forms of one."""
+
+_NO_WORD = re.compile(r"\d|^\W")
+"""A word of a translation whose place no term takes."""
 
 
 class Term(NamedTuple):
@@ -92,20 +96,30 @@ def wrong_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> s
 
 
 def with_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> str:
-    """A translation with the terms that it lacks in place of the words that stand for them."""
+    """A translation with the terms that it lacks in place of the words that stand for them.
+
+    No term takes the place of a number or of punctuation, which touches the word before it.
+    """
     lacking = [term for term in terms if not occurrences(term.target, found.text)]
     links = found.links
     if links is None or not lacking:
         return found.text
     weights = links.weights.copy()
     weights[_rows(links, [place for term in terms for place in occurrences(term.target, found.text)])] = 0
+    fixed = [row for row, place in enumerate(links.target) if _NO_WORD.search(found.text[slice(*place)])]
+    weights[fixed] = 0
     marks = tuple(
         Mark(term.begin, term.end, term.target)
         for term in lacking
         if _shares(links._replace(weights=weights), term).max(initial=0) >= SEEN
     )
     parts = laid(Segment(source, marks), found._replace(links=links._replace(weights=weights)))
-    return "".join(part.what if isinstance(part, Laid) else part for part in parts)
+    text = ""
+    for part in parts:
+        more = part.what if isinstance(part, Laid) else part
+        glued = spans(text[-1:] + more[:1]) == [(0, 2)]  # they would be one word
+        text += " " * glued + more
+    return text
 
 
 def begun(source: str, terms: Sequence[Term], text: str) -> str:

@@ -165,6 +165,7 @@ def recipe(
     width, dropout = (256, 0.3) if seen.texts < SMALL else (256, 0.2) if seen.texts < MIDDLE else (512, 0.1)
     epochs = 30 if seen.texts < SMALL else 15 if seen.texts < MIDDLE else 5
     tokens = 2048 if seen.texts > TINY else 512  # per batch
+    pieces = vocabulary_size(seen, repeated)
     plan = planned(1.3 * seen.texts * seen.mean / tokens, epochs=epochs, warmup=400)
     return filled(
         "translate",
@@ -174,7 +175,7 @@ def recipe(
             "pairs": f"{seen.texts:,}",
             "mean": seen.counted(seen.mean),
             "longest": f"{seen.longest:,}",
-            "quick": _quick(train, valid, source, target, examples_held_out(seen.texts)),
+            "quick": _quick(train, valid, source, target, examples_held_out(seen.texts), pieces),
             "source": quoted(source),
             "target": quoted(target),
             **splits(train, valid, test),
@@ -182,7 +183,7 @@ def recipe(
             "domains": domains,
             "every": examples_held_out(seen.texts),
             "meaning": _meaning(train, source, target),
-            "pieces": vocabulary_size(seen, repeated),
+            "pieces": pieces,
             "tokens": f"{tokens:<4}",
             "width": width,
             "wide": width * 3 // 2,
@@ -193,7 +194,11 @@ def recipe(
     )
 
 
-def _quick(train: Train, valid: Path | None, source: str, target: str, every: int) -> str:
+DEMO_PIECES = 4000
+"""Size of the vocabulary of the recipe help-demo."""
+
+
+def _quick(train: Train, valid: Path | None, source: str, target: str, every: int, pieces: int) -> str:
     """The command that trains the demo's model on this text, which takes minutes."""
     listed = quoted(train) if isinstance(train, Path) else f"[{', '.join(map(quoted, train))}]"
     held = f"hold_out={every}" if valid is None else f"valid={quoted(valid)}"
@@ -203,6 +208,7 @@ def _quick(train: Train, valid: Path | None, source: str, target: str, every: in
         f"target={quoted(target)}",
         f"train={listed}",
         held,
+        *([f"vocabulary.size={pieces}"] if pieces < DEMO_PIECES else []),
     )
     return shlex.join(["weft", "train", "help-demo", *(f"data.{one}" for one in settings)])
 
