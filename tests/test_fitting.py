@@ -5,7 +5,8 @@ import shutil
 import signal
 import sys
 import types
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -475,9 +476,28 @@ def test_a_table_of_series_is_sorted_by_time(forecaster: Path) -> None:
     model: Any = weft.load(forecaster)
     table = long_of("a")
     right = model.predict(table)
-    with pytest.warns(DataWarning, match="the rows were sorted by time") as said:
+    with pytest.warns(DataWarning, match="^input: the rows were sorted by time$") as said:
         assert model.predict(table[::-1]).equals(right)
-    assert said[0].filename == __file__
+    assert [one.filename for one in said] == [__file__]
+
+
+def test_a_sort_is_said_once_for_a_table_and_call(tmp_path: Path) -> None:
+    both = pd.concat([long_of("a"), long_of("b")])[::-1]
+
+    def said(call: Callable[[], Any]) -> tuple[Any, list[str]]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            result = call()
+        return result, [str(one.message) for one in found if "sorted" in str(one.message)]
+
+    def fit() -> Any:
+        return weft.fit("forecast", both, horizon=2, model="ridge", run=tmp_path / "run", progress=False)
+
+    model, first = said(fit)
+    assert first == ["train: the rows were sorted by time"]
+    assert said(lambda: weft.check(both, "forecast"))[1] == ["data: the rows were sorted by time"]
+    assert said(lambda: model.evaluate(both))[1] == ["data: the rows were sorted by time"]
+    assert said(model.evaluate)[1] == []
 
 
 def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:

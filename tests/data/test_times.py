@@ -255,7 +255,7 @@ def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
 def test_rows_in_any_order_are_sorted(tmp_path: Path, form: str, order: list[int]) -> None:
     """Weeks, of which one is missing: it stays missing."""
     weeks = pd.DatetimeIndex(["2024-01-01", "2024-01-08", "2024-01-22", "2024-01-29", "2024-02-05"])
-    with pytest.warns(DataWarning, match=r"^the rows were sorted by time$"):
+    with pytest.warns(DataWarning, match=r"x\.csv: the rows were sorted by time$"):
         found = read(tmp_path, [weeks[n].strftime(form) for n in order], [n + 1 for n in order])
     np.testing.assert_array_equal(found.series[0].values[:, 0], [1, 2, np.nan, 3, 4, 5])
     assert found.series[0].frequency == "7D"

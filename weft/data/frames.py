@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError, saying_what_to_install
+from weft.errors import Cautions, ConfigError, DataError, cautions, saying_what_to_install
 from weft.wording import kind_of
 
 
@@ -158,7 +158,9 @@ def given_as_file(data: Any, folder: Path, name: str, columns: Sequence[str] = (
 
 @contextmanager
 def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
-    """Errors inside say what Python's user gave, see `in_python`."""
+    """Errors and warnings inside say what Python's user gave, see `in_python`; each warning comes once."""
+    outer = cautions.get() or Cautions(str, set())
+    token = cautions.set(outer._replace(words=lambda text: outer.words(in_python(text, given))))
     try:
         with saying_what_to_install():
             yield
@@ -167,6 +169,8 @@ def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
         if said == str(error):
             raise
         raise (DataError if isinstance(error, DataError) else ConfigError)(said) from None
+    finally:
+        cautions.reset(token)
 
 
 def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, bytes]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.data.dialect import Order, begin_of, iso
-from weft.errors import ConfigError, DataError, caution
+from weft.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,13 +197,13 @@ def count_times(texts: Sequence[str]) -> bool:
 
 def in_order(
     path: Path, name: str, lines: Sequence[int], times: Any, *, zone: str | None, again: bool
-) -> tuple[Any, np.ndarray]:
-    """The times [T] of one series in order, and the place of each of them in the table; a sort is said."""
+) -> tuple[Any, np.ndarray, bool]:
+    """The times [T] of one series in order, the place of each of them in the table, and whether one moved."""
     if zone is not None and times.dtype.kind == "M" and times.tz is None:
         times = _local(path, lines, times, zone)
     order = np.argsort(np.asarray(times), kind="stable")
     if again or len(times) < 2:
-        return times[order], order
+        return times[order], order, False
     within = f" in series {name!r}" if name else ""
     if moved := bool((order[1:] < order[:-1]).any()):
         _check_months(path, lines, times, within)
@@ -216,9 +216,7 @@ def in_order(
         why += "or combine them: data.frequency: D (or h, MS) with data.resample: mean (or last; or sum, and "
         why += "data.absent: missing, --absent missing, where a period without a row is not 0)"
         raise DataError(why, path=path, line=line)
-    if moved:
-        caution("the rows were sorted by time")
-    return times[order], order
+    return times[order], order, moved
 
 
 def _check_months(path: Path, lines: Sequence[int], times: Any, within: str) -> None:

@@ -139,7 +139,7 @@ class SeriesData:
         if about and "fill" not in about:
             which = which._replace(absent="older")
         which = which._replace(classes=about.get("classes", {}))
-        table = read_series(path, which._replace(most=most))
+        table = read_series(path, which._replace(most=most, own=file is None))
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
