@@ -481,6 +481,19 @@ def test_a_table_of_series_is_sorted_by_time(forecaster: Path) -> None:
     assert [one.filename for one in said] == [__file__]
 
 
+def test_what_is_said_of_series_is_in_the_words_of_python(
+    forecaster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weft.fit("forecast", long_of("a")[["ds", "y"]], horizon=2, model="ridge", run=tmp_path / "run")
+    said = "train: times 'ds'; to forecast 'y'; time=, id= and target= name others"
+    assert capsys.readouterr().out.startswith(f"{said}\n")
+    with pytest.warns(DataWarning, match="windows are in the training part of the run"):
+        assert str(weft.load(forecaster).evaluate(long_of("a"))).startswith("data, all windows, ")
+    days = pd.DataFrame({"ds": ["01/02/2024", "03/02/2024", "02/02/2024"], "y": 1.0})
+    with pytest.raises(DataError, match="say which with dates=: day or month"):
+        weft.fit("forecast", days, horizon=1, run=tmp_path / "none")
+
+
 def test_a_sort_is_said_once_for_a_table_and_call(tmp_path: Path) -> None:
     both = pd.concat([long_of("a"), long_of("b")])[::-1]
 

@@ -132,6 +132,9 @@ def in_python(text: str, given: Sequence[GivenData] = ()) -> str:
         text = re.sub(rf"(?<![\w/]){re.escape(one.path.name)}\b", one.name, text)
         text = re.sub(r"\bline (\d+)\b", lambda found, one=one: one.row(int(found[1])), text)  # type: ignore[misc]
         text = text.replace(" (1, 2, ... without a header)", "").replace(", or in the first line", "")
+    if given:  # no recipe names the data
+        text = re.sub(r"\(data\.[a-z_]+, (--[a-z-]+)\)", r"(\1)", text)
+        text = re.sub(r"(--[a-z-]+) \(data\.[a-z_]+\)", r"\1", text)
     text = re.sub(r"`?weft data check`?", "weft.check", text)
     clauses = text.split("; ")
     for number, clause in enumerate(clauses):

@@ -481,7 +481,7 @@ def _check_roles(path: Path, columns: Sequence[str], which: Columns) -> None:
     if which.id and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
-            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
+            f"{', '.join(columns)[:200]}; name it with --target (data.targets)"
         )
     names = [*columns, *which.ahead, *which.past]
     if other := [name for name in which.categories if name not in names[len(columns) :]]:
