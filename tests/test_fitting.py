@@ -552,3 +552,18 @@ def forecaster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("forecasts") / "run"
     weft.fit("forecast", long_of("a"), horizon=2, model="ridge", run=path, progress=False)
     return path
+
+
+@pytest.mark.parametrize("price", [{}, {"price": 1.5}])
+def test_a_column_of_sales_that_are_texts_is_named(price: dict[str, float], tmp_path: Path) -> None:
+    table = long_of("a")[["ds"]].assign(shop="harbour", sales="3 pieces", **price)
+    with pytest.raises(DataError, match=r"train\.loc\[0\]: '3 pieces' in column sales is not a number"):
+        weft.fit("forecast", table, horizon=2, run=tmp_path / "run", progress=False)
+
+
+def test_a_column_that_is_not_there_is_said_under_its_argument(tmp_path: Path) -> None:
+    table = long_of("a")[["ds", "y"]].rename(columns={"y": "sales"})
+    with pytest.raises(
+        ConfigError, match=r"^target=: train: no such column 'sale'; .*did you mean 'sales'\?"
+    ):
+        weft.fit("forecast", table, target="sale", horizon=2, run=tmp_path / "run", progress=False)
