@@ -105,7 +105,7 @@ def test_a_ledger_is_checked_as_it_will_be_read(tmp_path: Path) -> None:
     file = tmp_path / "ledger.csv"
     file.write_text(LEDGER)
     without = weft("data", "check", file)
-    assert without.code == 1 and "data.resample: mean (or last; or sum" in without.out
+    assert without.code == 1 and "mean or sum of each period (data.resample, --resample)" in without.out
     how = ("--target", "amount", "--frequency", "D", "--resample", "sum")
     checked = weft("data", "check", file, *how)
     assert checked.code == 0 and "1 error" not in checked.out, checked.out

@@ -211,10 +211,12 @@ def in_order(
     if same.any():
         at = int(same.argmax())
         first, line = sorted((lines[order[at]], lines[order[at + 1]]))
-        why = f"{shown(times[order[at]])} is a duplicate of line {first}{within}; remove one of them, name "
-        why += "every column that tells series apart in data.id (--id), give data.zone if clocks went back, "
-        why += "or combine them: data.frequency: D (or h, MS) with data.resample: mean (or last; or sum, and "
-        why += "data.absent: missing, --absent missing, where a period without a row is not 0)"
+        time = times[order[at]]
+        back = zone is None and times.dtype.kind == "M" and times.tz is None and time.normalize() != time
+        first_way = "name the zone if clocks went back (data.zone, --zone)" if back else "remove one of them"
+        why = f"{shown(time)} is a duplicate of line {first}{within}; {first_way}, name every column that "
+        why += "tells series apart (data.id, --id), or take the mean or sum of each period (data.resample, "
+        why += "--resample)"
         raise DataError(why, path=path, line=line)
     return times[order], order, moved
 
