@@ -115,6 +115,7 @@ class SeriesTable(NamedTuple):
     long: bool
     base: str | None = None  # of the times: a zone, STEPS, or "" as written; None without times
     notes: tuple[str, ...] = ()  # remarks for the user about missing periods
+    inserted: tuple[int, ...] = ()  # missing periods of each series
     assumed: tuple[str, ...] = ()  # how its times and columns were read, where that was a choice
     classes: Mapping[str, Sequence[str]] = {}  # of covariates
 
@@ -227,19 +228,20 @@ def _gathered(
     ends: "SumEnds",
 ) -> SeriesTable:
     """The table with the series of the groups."""
-    series, notes, unsorted = [], list[str](), False
+    series, notes, inserted, unsorted = [], list[str](), list[int](), False
     if which.most and (count := len(groups := list(groups))) > which.most:
         raise DataError(f"expected at most {which.most} series, got {count:,}; send fewer", path=path)
     for group in groups:
-        one, note, moved = _series(path, group, kinds, header, which, ends)
+        one, note, count, moved = _series(path, group, kinds, header, which, ends)
         series.append(one)
+        inserted.append(count)
         unsorted = unsorted or moved
         notes += [note] if note else []
     if which.frequency is None and table.base is not None:
         _check_alike(path, series)
     if unsorted and not which.own:
         caution(f"{name_of(path)}: the rows were sorted by time")
-    return table._replace(series=series, notes=tuple(notes))
+    return table._replace(series=series, notes=tuple(notes), inserted=tuple(inserted))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -510,8 +512,8 @@ def _series(
     header: list[str],
     which: Columns,
     sums: SumEnds,
-) -> tuple[TimeSeries, str, bool]:
-    """A series, a note about its missing periods, and whether its rows were sorted."""
+) -> tuple[TimeSeries, str, int, bool]:
+    """A series, a note about its missing periods, their number, and whether its rows were sorted."""
     name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
@@ -519,7 +521,7 @@ def _series(
     table[:, fixed] = _static(path, name, rows, table[:, fixed], which.static)
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
-    frequency, note, moved = "", "", False
+    frequency, note, missing, moved = "", "", np.array([], int), False
     called = f"{path}: series {name!r}" if name else f"{path}"
     if times is None:
         times = np.arange(len(rows))
@@ -549,7 +551,7 @@ def _series(
     found = np.flatnonzero(np.isfinite(values).any(1))
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
-    return TimeSeries(name, *parts, frequency), note, moved
+    return TimeSeries(name, *parts, frequency), note, int((missing < end).sum()), moved
 
 
 def _ends_of(

@@ -439,7 +439,7 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
             why = f"expected at least {LEAST} rows to train on, got {longest}; give more"
             findings.append(Finding(str(file), 0, "file", why if longest < LEAST else error.why))
         usual = float(np.median([len(series.times) for series in table.series]))
-        for series in table.series:
+        for series, inserted in zip(table.series, table.inserted, strict=True):
             if len(series.times) < usual / SHORT:
                 what = (
                     f"series {series.name!r} has {plural(len(series.times), 'row')}, {usual:,.0f} are usual; "
@@ -447,20 +447,19 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
                 what += "training leaves out what is shorter than lookback and horizon"
                 findings.append(Finding(str(file), 0, "short", what))
             called = f"{file} {series.name}".strip()
-            lines[called] = len(series.times)
-            missing = np.isnan(series.values).sum(0)
-            constant = (series.values == series.values[:1]).all(0)
+            lines[called] = rows = len(series.times) - inserted
             for column, name in enumerate(table.columns):
-                values, holes = series.values[:, column], int(missing[column])
+                values = series.values[np.isfinite(series.values[:, column]), column]
+                holes = rows - len(values)
                 what = f"column {name}" + (f" of series {series.name!r}" if series.name else "")
-                if holes == len(values):
+                if not len(values):
                     findings.append(Finding(str(file), 0, "empty", f"{what} has no value"))
                 elif holes:
-                    said = f"{what}: {holes:,} of {len(values):,} values are missing; they add no loss"
+                    said = f"{what}: {holes:,} of {rows:,} values are missing; they add no loss"
                     findings.append(Finding(str(file), 0, "empty", said))
                 elif said := _coded(values):
                     findings.append(Finding(str(file), 0, "code", f"{what}: {said}"))
-                elif constant[column]:
+                elif (values == values[0]).all():
                     findings.append(Finding(str(file), 0, "same", f"{what} never changes"))
         findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
     return Report(
