@@ -1,4 +1,4 @@
-"""Writes docs/claims.md from the published results: python experiments/verdicts.py
+"""Writes docs/claims.md, and the claims in docs/course/votes.md: python experiments/verdicts.py
 
 The words come from the docstrings of the scripts, the numbers from docs/pictures/claims. Read next: study.py.
 """
@@ -10,11 +10,13 @@ from typing import Any
 
 from study import NOT_SHOWN, ROOT, judged, probability, published, result, table
 
-PAGE = ROOT / "docs" / "claims.md"
+PAGE, VOTES = ROOT / "docs" / "claims.md", ROOT / "docs" / "course" / "votes.md"
 HEAD = """# Fourteen claims, measured
 
 Papers and lectures make these claims about sequence models. A short script tests each of them on one CPU core, in
 seconds or in a few minutes. Vote first, alone or with a class; then run the script, or read what it found.
+A part of a claim that can be proved is called a **theorem**. In claim 11, "most early" means that the true words in the
+first half of the training lead to a better model than in the second half.
 
 ## Vote before you run
 
@@ -55,8 +57,8 @@ than plain ones; 16 layers and 300 updates were chosen after that, and with fewe
 contradicted. Claim 8's loss to reach was changed after its second try. Holm's correction and the number of tries do not
 cover such choices.
 
-If a part allows a small loss, that number replaces zero and is stated. A part that can be proved is called a
-**theorem**; its script only checks that the code agrees. A claim is true only if all its parts are. So it is
+If a part allows a small loss, that number replaces zero and is stated. Of a theorem the script only checks that the
+code agrees. A claim is true only if all its parts are. So it is
 contradicted if one part is; if none is, it is not shown at this scale if one part is not; then undecided if one part
 is; and else it holds. In the pictures, bands and bars are 95 % intervals of the mean over seeds, and small dots are
 single seeds.
@@ -108,6 +110,17 @@ def vote(number: int, claim: str, one: dict[str, Any]) -> str:
 """
 
 
+def votes(claims: str, before: str) -> str:
+    """The page of votes: its words as they were, and the claims of the other page with their verdicts alone."""
+    found = re.findall(r"<summary><b>Claim (\d+)\.</b> (.+)</summary>\n\n\*\*(.+?)\*\*", claims)
+    blocks = [
+        f"<details>\n<summary><b>Claim {number}.</b> {claim}</summary>\n\n"
+        f"**{verdict}.** [What was measured](../claims.md#claim-{number})\n\n</details>\n"
+        for number, claim, verdict in found
+    ]
+    return before.partition("<details>")[0] + "\n".join(blocks)
+
+
 def tally(one: dict[str, Any]) -> str:
     """How many parts have each verdict."""
     verdicts = [part["verdict"] for part in one["parts"]]
@@ -148,4 +161,5 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
+    VOTES.write_text(votes(page(), VOTES.read_text("utf-8")), "utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {page().count('## Claim')} claims")

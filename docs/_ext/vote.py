@@ -3,12 +3,10 @@
 The first paragraph is the claim or the question; a question's options are a list. The rest is the verdict or
 the answer, in a `<details>`, which opens after the vote, and by hand where scripts are off.
 A page writes a claim as a `<details>` itself, which every viewer of Markdown shows; it becomes the directive.
-`{claims}` places all claims of docs/claims.md, with their verdicts alone.
 Read next: live.py; ../_static/live/vote.js, which asks for the vote and counts a class.
 """
 
 import re
-from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -89,22 +87,9 @@ def close_vote(self: HTML5Translator, vote: Vote) -> None:
 
 _PLAIN = re.compile(
     r"<details>\n<summary><b>(?P<title>.+?)\.</b> (?P<claim>.+)</summary>\n\n"
-    r"(?P<rest>\*\*(?P<verdict>.+?)\*\*[^`]*?)\n\n</details>"
+    r"(?P<rest>\*\*(?P<verdict>.+?)\.?\*\*[^`]*?)\n\n</details>"
 )
 """A claim and its verdict in plain Markdown."""
-CLAIMS = Path(__file__).resolve().parents[1] / "claims.md"
-
-
-def claims() -> list[str]:
-    """Every claim of the page of measurements, as a directive."""
-    found = []
-    for one in _PLAIN.finditer(CLAIMS.read_text("utf-8")):
-        anchor = one["title"].lower().replace(" ", "-")
-        said = f"**{one['verdict']}.** [What was measured](../claims.md#{anchor})"
-        found.append(
-            f"```{{vote}} {one['verdict'].lower()}\n:title: {one['title']}\n{one['claim']}\n\n{said}\n```"
-        )
-    return found
 
 
 def as_votes(app: Sphinx, page: str, source: list[str]) -> None:
@@ -114,7 +99,7 @@ def as_votes(app: Sphinx, page: str, source: list[str]) -> None:
         head = f"```{{vote}} {one['verdict'].lower()}\n:title: {one['title']}\n{one['claim']}"
         return f"{head}\n\n{one['rest']}\n```"
 
-    source[0] = _PLAIN.sub(directive, source[0]).replace("```{claims}\n```", "\n\n".join(claims()))
+    source[0] = _PLAIN.sub(directive, source[0])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

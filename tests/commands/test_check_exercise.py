@@ -66,6 +66,14 @@ def test_a_wrong_answer_gets_one_sentence(tmp_path: Path, code: str, sentence: s
     assert answer.err == f"weft: {file}: {sentence}\n"
 
 
+def test_the_course_shows_what_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "answer.py"
+    file.write_text("lstm = 60200\nelman = 60200", "utf-8")
+    printed = weft("check", "lstm-parameters").out + weft("check", "lstm-parameters", file).err
+    page = (Path(__file__).resolve().parents[2] / "docs" / "course" / "lecturer.md").read_text("utf-8")
+    assert all(line.replace(f"{tmp_path}/", "") in page for line in printed.splitlines())
+
+
 def test_an_unknown_exercise_and_files_that_are_none(tmp_path: Path) -> None:
     assert "did you mean 'lstm-parameters'?" in weft("check", "lstm-parameter").err
     assert "cannot be read" in weft("check", "lstm-parameters", tmp_path / "none.py").err
@@ -74,3 +82,33 @@ def test_an_unknown_exercise_and_files_that_are_none(tmp_path: Path) -> None:
         file.write_bytes(content)
         answer = weft("check", "lstm-parameters", file)
         assert (answer.code, "expected a Python file or a notebook" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("x = = 1", "redak 1: neispravna sintaksa; ispravite to i provjerite ponovno"),
+        ("raise RuntimeError('x\\ny')", "redak 1: RuntimeError: x\\ny; ispravite to i provjerite ponovno"),
+        (
+            "lstm = 60200",
+            "lstm-parameters: `lstm` je 60 200, a to nije točno: LSTM ima četvera vrata, "
+            "svaka sa svojim W, U i b",
+        ),
+        (None, "ne može se pročitati: datoteka ili mapa ne postoji; navedite datoteku .py ili .ipynb"),
+    ],
+)
+def test_every_sentence_is_in_the_language(tmp_path: Path, code: str | None, sentence: str) -> None:
+    file = tmp_path / "answer.py"
+    if code:
+        file.write_text(code, "utf-8")
+    assert weft("check", "lstm-parameters", file, "--language", "hr").err == f"weft: {file}: {sentence}\n"
+
+
+@pytest.mark.parametrize("language", ["hr", "HR", "hr_HR.UTF-8", "hr-HR"])
+def test_a_language_may_be_written_as_a_locale(language: str) -> None:
+    said = "nijedan zadatak s provjerom ne zove se 'lstm'; mislite li na 'lstm-parameters'?"
+    assert said in weft("check", "lstm", "--language", language).err
+
+
+def test_a_language_that_the_course_lacks_is_refused() -> None:
+    assert "'hrvatski' is not one of 'en', 'es'" in weft("check", "--language", "hrvatski").err

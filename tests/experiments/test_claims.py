@@ -208,6 +208,9 @@ def test_the_page_says_what_was_found(study: ModuleType) -> None:
     import verdicts
 
     assert verdicts.PAGE.read_text("utf-8") == verdicts.page(), "run python experiments/verdicts.py"
+    votes = verdicts.VOTES.read_text("utf-8")
+    assert votes.count("<details>") == 14
+    assert votes == verdicts.votes(verdicts.page(), votes), "run python experiments/verdicts.py"
 
 
 def test_the_page_shows_complete_results() -> None:

@@ -20,7 +20,15 @@ from weft.testing.translations import LANGUAGES
 CHECKS = Path(exercises.__file__).parent
 DATA = {"the hen sees the dog", "the cat hears", "the {0} {1} the {2}"}
 DATA |= {"one to many", "many to one", "not good", "not bad"}
-"""Strings of the checks that no student reads."""
+DATA |= {"Language of the hints; or set COURSE_LANGUAGE (LANG is not read)."}
+"""Strings of the checks that no student reads, and the help of the command, which is English."""
+
+SAYING = [
+    f"{name}.py" for name in ("exercise_answers", "exercises_recurrent", "exercises_attention", "exercises")
+]
+SAYING += ["../commands/check.py"]
+OTHERS = {"No such file or directory", "Is a directory", "Permission denied", "invalid syntax"}
+"""Messages of Python and the operating system."""
 
 RIGHT = {
     "tokens-perplexity": [
@@ -255,9 +263,9 @@ def test_the_table_is_large() -> None:
 
 def said() -> set[str]:
     """Every sentence of the checks, with {0}, {1}, … for what they fill in."""
-    found = {"Define {0}", *(one.asks for one in EXERCISES.values())}
-    for name in ("exercise_answers", "exercises_recurrent", "exercises_attention"):
-        tree = ast.parse((CHECKS / f"{name}.py").read_text("utf-8"))
+    found = {"Define {0}", *OTHERS, *(one.asks for one in EXERCISES.values())}
+    for file in SAYING:
+        tree = ast.parse((CHECKS / file).read_text("utf-8"))
         quoted = {
             id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
         }
@@ -302,7 +310,7 @@ def test_a_hint_is_in_the_language_as_a_whole(language: str) -> None:
 
 def test_a_hint_in_croatian() -> None:
     with pytest.raises(
-        AssertionError, match=r"^`lstm` je 241,600, a to nije točno: PyTorch čuva dva vektora pomaka"
+        AssertionError, match=r"^`lstm` je 241 600, a to nije točno: PyTorch čuva dva vektora pomaka"
     ):
         check_exercise("lstm-parameters", {"lstm": 241_600, "elman": 60_200}, language="hr")
     with pytest.raises(ConfigError, match="expected en, es, hr, pl, ru, got 'de'"):

@@ -1,6 +1,7 @@
 """weft check: is this answer to an exercise of the course right?"""
 
 import json
+import re
 import traceback
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,15 @@ from weft.wording import columns, folded
 CODE = "<answer>"
 
 
+class CourseLanguage(click.Choice[str]):
+    """A language of the course, also written as a locale: HR, hr_HR.UTF-8."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Its two letters."""
+        short = re.split(r"[-_.@]", value)[0].lower()
+        return super().convert(short if short in LANGUAGES else value, param, ctx)
+
+
 @click.command()
 @click.argument("exercise", required=False)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -22,8 +32,8 @@ CODE = "<answer>"
     envvar="COURSE_LANGUAGE",
     default="en",
     show_default=True,
-    type=click.Choice(LANGUAGES),
-    help="Language of the hints; or set COURSE_LANGUAGE.",
+    type=CourseLanguage(LANGUAGES),
+    help="Language of the hints; or set COURSE_LANGUAGE (LANG is not read).",
 )
 def command(exercise: str | None, file: Path | None, language: str) -> None:
     """Check an answer to an exercise of the course.
@@ -49,11 +59,14 @@ def command(exercise: str | None, file: Path | None, language: str) -> None:
             )
             click.echo("\n".join(f"{name if not n else '':<{width}}  {line}" for n, line in enumerate(lines)))
         return
-    asked = exercise_of(exercise)
+    asked = exercise_of(exercise, language)
     if file is None:
         click.echo(translated(f"Define {asked.asks}", language))
         return
-    names = _run(_code(file, exercise), file)
+    try:
+        names = _run(_code(file, exercise), file)
+    except DataError as mistake:
+        raise DataError(translated(str(mistake), language)) from None
     try:
         check_exercise(exercise, names, language=language)
     except AssertionError as wrong:
@@ -91,13 +104,13 @@ def _run(code: str, file: Path) -> dict[str, Any]:
     try:
         exec(compile(code, CODE, "exec"), names)  # the student's own file, as python FILE would run it
     except SyntaxError as mistake:
-        raise DataError(f"{file}: line {mistake.lineno}: {mistake.msg}; correct it and check again") from None
+        where = f"{file}: line {mistake.lineno}"
+        raise DataError(f"{where}: {mistake.msg}; correct it and check again") from None
     except (Exception, SystemExit) as mistake:  # noqa: BLE001 - the student's code may raise anything
         lines = [
             frame.lineno for frame in traceback.extract_tb(mistake.__traceback__) if frame.filename == CODE
         ]
-        where = f"line {lines[-1]}: " if lines else ""
-        raise DataError(
-            f"{file}: {where}{type(mistake).__name__}: {mistake}; correct it and check again"
-        ) from None
+        where = f"{file}: line {lines[-1]}" if lines else str(file)
+        what = f"{type(mistake).__name__}: {mistake}"
+        raise DataError(f"{where}: {what}; correct it and check again") from None
     return names

@@ -45,7 +45,7 @@ def check_exercise(name: str, given: Mapping[str, Any], *, language: str = "en")
         >>> check_exercise("bptt-number", {"steps": 135})
         ✓ bptt-number
     """
-    exercise = exercise_of(name)
+    exercise = exercise_of(name, language)
     try:
         exercise.check(Answers(given))
     except AssertionError as wrong:
@@ -54,10 +54,10 @@ def check_exercise(name: str, given: Mapping[str, Any], *, language: str = "en")
     print(f"✓ {name}")
 
 
-def exercise_of(name: str) -> Exercise:
-    """The exercise of that name."""
+def exercise_of(name: str, language: str = "en") -> Exercise:
+    """The exercise of that name; if there is none, that is said in the language."""
     if name not in EXERCISES:
         near = close_name(name, EXERCISES)
         hint = f"did you mean {near!r}?" if near else "weft check lists them"
-        raise ConfigError(f"no exercise with a check is named {name!r}; {hint}")
+        raise ConfigError(translated(f"no exercise with a check is named {name!r}; {hint}", language))
     return EXERCISES[name]

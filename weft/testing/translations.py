@@ -14,6 +14,8 @@ from weft.errors import ConfigError
 LANGUAGES = ("en", "es", "hr", "pl", "ru")
 _HERE = Path(__file__).resolve().parent
 _MESSAGE = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)', re.MULTILINE)
+_LARGE = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+"""A number with English commas, which are decimal points elsewhere."""
 _HOLE = re.compile(r"\\\{\d\\\}")
 
 
@@ -22,6 +24,8 @@ def translated(text: str, language: str) -> str:
     for pattern, said in _sentences(language):
         if found := pattern.fullmatch(text):
             return said.format(*(translated(one, language) for one in found.groups()))
+    if language != "en" and _LARGE.fullmatch(text):
+        return text.replace(",", " ")
     return text
 
 
@@ -42,4 +46,6 @@ def _sentences(language: str) -> list[tuple[re.Pattern[str], str]]:
         for found in _MESSAGE.findall(path.read_text("utf-8"))
     ]
     pairs.sort(key=lambda pair: -len(pair[0]))
-    return [(re.compile(_HOLE.sub("(.+)", re.escape(said))), other) for said, other in pairs if said]
+    return [
+        (re.compile(_HOLE.sub("(.+)", re.escape(said)), re.DOTALL), other) for said, other in pairs if said
+    ]
