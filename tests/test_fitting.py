@@ -5,7 +5,8 @@ import shutil
 import signal
 import sys
 import types
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -475,9 +476,41 @@ def test_a_table_of_series_is_sorted_by_time(forecaster: Path) -> None:
     model: Any = weft.load(forecaster)
     table = long_of("a")
     right = model.predict(table)
-    with pytest.warns(DataWarning, match="the rows were sorted by time") as said:
+    with pytest.warns(DataWarning, match="^input: the rows were sorted by time$") as said:
         assert model.predict(table[::-1]).equals(right)
-    assert said[0].filename == __file__
+    assert [one.filename for one in said] == [__file__]
+
+
+def test_what_is_said_of_series_is_in_the_words_of_python(
+    forecaster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weft.fit("forecast", long_of("a")[["ds", "y"]], horizon=2, model="ridge", run=tmp_path / "run")
+    said = "train: times 'ds'; to forecast 'y'; time=, id= and target= name others"
+    assert capsys.readouterr().out.startswith(f"{said}\n")
+    with pytest.warns(DataWarning, match="windows are in the training part of the run"):
+        assert str(weft.load(forecaster).evaluate(long_of("a"))).startswith("data, all windows, ")
+    days = pd.DataFrame({"ds": ["01/02/2024", "03/02/2024", "02/02/2024"], "y": 1.0})
+    with pytest.raises(DataError, match="say which with dates=: day or month"):
+        weft.fit("forecast", days, horizon=1, run=tmp_path / "none")
+
+
+def test_a_sort_is_said_once_for_a_table_and_call(tmp_path: Path) -> None:
+    both = pd.concat([long_of("a"), long_of("b")])[::-1]
+
+    def said(call: Callable[[], Any]) -> tuple[Any, list[str]]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            result = call()
+        return result, [str(one.message) for one in found if "sorted" in str(one.message)]
+
+    def fit() -> Any:
+        return weft.fit("forecast", both, horizon=2, model="ridge", run=tmp_path / "run", progress=False)
+
+    model, first = said(fit)
+    assert first == ["train: the rows were sorted by time"]
+    assert said(lambda: weft.check(both, "forecast"))[1] == ["data: the rows were sorted by time"]
+    assert said(lambda: model.evaluate(both))[1] == ["data: the rows were sorted by time"]
+    assert said(model.evaluate)[1] == []
 
 
 def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> None:
@@ -519,3 +552,18 @@ def forecaster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("forecasts") / "run"
     weft.fit("forecast", long_of("a"), horizon=2, model="ridge", run=path, progress=False)
     return path
+
+
+@pytest.mark.parametrize("price", [{}, {"price": 1.5}])
+def test_a_column_of_sales_that_are_texts_is_named(price: dict[str, float], tmp_path: Path) -> None:
+    table = long_of("a")[["ds"]].assign(shop="harbour", sales="3 pieces", **price)
+    with pytest.raises(DataError, match=r"train\.loc\[0\]: '3 pieces' in column sales is not a number"):
+        weft.fit("forecast", table, horizon=2, run=tmp_path / "run", progress=False)
+
+
+def test_a_column_that_is_not_there_is_said_under_its_argument(tmp_path: Path) -> None:
+    table = long_of("a")[["ds", "y"]].rename(columns={"y": "sales"})
+    with pytest.raises(
+        ConfigError, match=r"^target=: train: no such column 'sale'; .*did you mean 'sales'\?"
+    ):
+        weft.fit("forecast", table, target="sale", horizon=2, run=tmp_path / "run", progress=False)

@@ -159,8 +159,8 @@ def _sentence(trouble: Exception, plugins: Sequence[str]) -> str:
 
 @contextmanager
 def _data_warnings() -> Iterator[None]:
-    """Print the first warning of each kind about data as one line."""
-    said: set[tuple[str, int]] = set()
+    """Print each warning about data once, as one line."""
+    said: set[str] = set()
     usual = warnings.showwarning
 
     def show(
@@ -173,9 +173,9 @@ def _data_warnings() -> Iterator[None]:
     ) -> None:
         if not issubclass(category, DataWarning):
             usual(message, category, filename, lineno, file, line)
-        elif (filename, lineno) not in said:
-            said.add((filename, lineno))
-            print(f"weft: {message}", file=sys.stderr)
+        elif (text := str(message)) not in said:
+            said.add(text)
+            print(f"weft: {text}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)

@@ -8,11 +8,12 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.wording import visible
 
@@ -178,8 +179,23 @@ def within(section: str) -> Iterator[None]:
         raise ConfigError(f"{section}: {str(error).removeprefix(f'{section}.')}") from error
 
 
+class Cautions(NamedTuple):
+    """What a call from Python warns of: in its words, and once."""
+
+    words: Callable[[str], str]
+    said: set[str]
+
+
+cautions: ContextVar[Cautions | None] = ContextVar("cautions", default=None)
+
+
 def caution(text: str) -> None:
     """Give a DataWarning at the line of the program that called Weft; commands print its text."""
+    if call := cautions.get():
+        text = call.words(text)
+        if text in call.said:
+            return
+        call.said.add(text)
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(("weft.", "contextlib")):
         frame, level = frame.f_back, level + 1

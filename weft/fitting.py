@@ -8,7 +8,7 @@ in RUN/data. Read next: tasks/init.py, the options of each task; run/training.py
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from numbers import Integral, Number
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -93,7 +93,7 @@ def fit(
     changes, held = [*_overrides(sections)], list[GivenData]()
     with named(held):
         if init:
-            recipe = _new_recipe(init, path, given, options, changes, held, print if progress else None)
+            recipe = _new_recipe(init, path, given, options, changes, held, progress)
         elif more := [*given, *options]:
             raise ConfigError(f"{more[0]}: the recipe {task} says this already; change it by data={{...}}")
         else:
@@ -205,7 +205,7 @@ def _new_recipe(
     options: Mapping[str, Any],
     changes: Sequence[str],
     held: list[GivenData],
-    say: Callable[[str], None] | None,
+    progress: bool,
 ) -> Table:
     """The recipe that `weft init` writes for data that is kept in RUN/data."""
     known = {one.name.replace("-", "_"): one for one in init.options}
@@ -242,11 +242,16 @@ def _new_recipe(
     file = run / DATA / f"{init.folder}.yaml"
     if (run / "recipe.yaml").is_file():  # a resumed run keeps its recipe
         return read_recipe(file, changes)
+
+    def say(text: str) -> None:
+        if progress:
+            print(in_python(text, held))
+
     with TemporaryDirectory() as folder:
-        screen = usual_screen if say else Reporter
-        made = new_recipe(init, given, Path(folder), say=say or (lambda text: None), screen=screen)
+        screen = usual_screen if progress else Reporter
+        made = new_recipe(init, given, Path(folder), say=say, screen=screen)
         recipe = read_recipe(_written(file, made.recipe.encode()), changes)
-        if made.run and take_over(made.run, run, recipe, plugins=init.plugin()[1:]) and say:
+        if made.run and take_over(made.run, run, recipe, plugins=init.plugin()[1:]):
             say("the model of the trial is that of the recipe, so it is not trained again")
     return recipe
 

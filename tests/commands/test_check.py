@@ -105,7 +105,7 @@ def test_a_ledger_is_checked_as_it_will_be_read(tmp_path: Path) -> None:
     file = tmp_path / "ledger.csv"
     file.write_text(LEDGER)
     without = weft("data", "check", file)
-    assert without.code == 1 and "data.resample: mean (or last; or sum" in without.out
+    assert without.code == 1 and "mean or sum of each period (data.resample, --resample)" in without.out
     how = ("--target", "amount", "--frequency", "D", "--resample", "sum")
     checked = weft("data", "check", file, *how)
     assert checked.code == 0 and "1 error" not in checked.out, checked.out
@@ -159,3 +159,16 @@ def test_files_with_nothing_to_train_on_are_not_ready(
 ) -> None:
     (tmp_path / name).write_text(text)
     assert weft("data", "check", tmp_path / name, "--task", task).code == 1
+
+
+def test_periods_that_the_reader_inserts_are_no_rows_of_the_file(tmp_path: Path) -> None:
+    days = [n for n in range(1, 31) if n not in (7, 8, 20)]
+    cells = ["" if n == 12 else str(n % 5) for n in days]
+    rows = [f"2024-01-{day:02d},{cell}" for day, cell in zip(days, cells, strict=True)]
+    (tmp_path / "x.csv").write_text("\n".join(["day,load", *rows]) + "\n")
+    answer = weft("data", "check", tmp_path / "x.csv").out
+    assert "x.csv: 27 rows" in answer and "column load: 1 of 27 values are missing" in answer
+    assert "inserted 3 missing periods" in answer
+    (tmp_path / "x.csv").write_text("day,load\n" + "".join(f"{row.partition(',')[0]},7\n" for row in rows))
+    answer = weft("data", "check", tmp_path / "x.csv").out
+    assert "values are missing" not in answer and "column load never changes" in answer

@@ -90,7 +90,7 @@ def test_a_time_that_is_left_out_becomes_a_hole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ("2024-01-02,1\n2024-01-02,2\n", r"x\.csv:3: 2024-01-02 is a duplicate .*--absent missing"),
+        ("2024-01-02,1\n2024-01-02,2\n", r"x\.csv:3: 2024-01-02 is a duplicate .*remove one .*--resample"),
         ("2024-01-02,inf\n", r"x\.csv:2: inf in column y is infinite"),
         ("2024-01-02,one\n", r"x\.csv:2: .*'one' in column y is"),
         ("soon,1\n", r"x\.csv:2: .*'soon' is"),

@@ -1,6 +1,7 @@
 """One base of times for a run: offsets, zones, summer time, steps, and times as other programs write them."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -255,7 +256,7 @@ def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
 def test_rows_in_any_order_are_sorted(tmp_path: Path, form: str, order: list[int]) -> None:
     """Weeks, of which one is missing: it stays missing."""
     weeks = pd.DatetimeIndex(["2024-01-01", "2024-01-08", "2024-01-22", "2024-01-29", "2024-02-05"])
-    with pytest.warns(DataWarning, match=r"^the rows were sorted by time$"):
+    with pytest.warns(DataWarning, match=r"x\.csv: the rows were sorted by time$"):
         found = read(tmp_path, [weeks[n].strftime(form) for n in order], [n + 1 for n in order])
     np.testing.assert_array_equal(found.series[0].values[:, 0], [1, 2, np.nan, 3, 4, 5])
     assert found.series[0].frequency == "7D"
@@ -277,8 +278,16 @@ def test_two_columns_name_a_series(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("\n".join(["date,store,item,sales", *rows]) + "\n")
     found = read_series(tmp_path / "x.csv", Columns(id=("store", "item"), targets=("sales",)))
     assert [one.name for one in found.series] == ["1/3", "1/5", "2/3", "2/5"]
-    with pytest.raises(DataError, match=r"x\.csv:3: 2024-01-01 is a duplicate .*'1'; .*name every column"):
+    with pytest.raises(
+        DataError, match=r"x\.csv:3: 2024-01-01 is a duplicate .*'1'; .*name every column"
+    ) as said:
         read_series(tmp_path / "x.csv", Columns(id=("store",), targets=("sales",)))
+    _, _, ways = str(said.value).partition("; ")
+    assert len(re.split(", (?![-])|, or ", ways)) == 3 and "zone" not in ways
+    with pytest.raises(
+        DataError, match=r"name the zone if clocks went back \(data\.zone, --zone\), name every"
+    ):
+        read(tmp_path, ["2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 02:00"])
 
 
 def test_a_future_is_read_in_the_base_of_its_past(tmp_path: Path) -> None:

@@ -166,8 +166,8 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
         return rising[0]
     line, match = found[0]
     raise DataError(
-        f"{match[0][:40]!r} may begin with the day or the month; say which: data.dates: day "
-        "or month (--dates for weft init)",
+        f"{match[0][:40]!r} may begin with the day or the month; say which with --dates "
+        "(data.dates): day or month",
         path=path,
         line=line,
     )

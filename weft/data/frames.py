@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError, DataError, saying_what_to_install
+from weft.errors import Cautions, ConfigError, DataError, cautions, saying_what_to_install
 from weft.wording import kind_of
 
 
@@ -132,6 +132,9 @@ def in_python(text: str, given: Sequence[GivenData] = ()) -> str:
         text = re.sub(rf"(?<![\w/]){re.escape(one.path.name)}\b", one.name, text)
         text = re.sub(r"\bline (\d+)\b", lambda found, one=one: one.row(int(found[1])), text)  # type: ignore[misc]
         text = text.replace(" (1, 2, ... without a header)", "").replace(", or in the first line", "")
+    if given:  # no recipe names the data
+        text = re.sub(r"\(data\.[a-z_]+, (--[a-z-]+)\)", r"(\1)", text)
+        text = re.sub(r"(--[a-z-]+) \(data\.[a-z_]+\)", r"\1", text)
     text = re.sub(r"`?weft data check`?", "weft.check", text)
     clauses = text.split("; ")
     for number, clause in enumerate(clauses):
@@ -158,7 +161,9 @@ def given_as_file(data: Any, folder: Path, name: str, columns: Sequence[str] = (
 
 @contextmanager
 def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
-    """Errors inside say what Python's user gave, see `in_python`."""
+    """Errors and warnings inside say what Python's user gave, see `in_python`; each warning comes once."""
+    outer = cautions.get() or Cautions(str, set())
+    token = cautions.set(outer._replace(words=lambda text: outer.words(in_python(text, given))))
     try:
         with saying_what_to_install():
             yield
@@ -167,6 +172,8 @@ def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
         if said == str(error):
             raise
         raise (DataError if isinstance(error, DataError) else ConfigError)(said) from None
+    finally:
+        cautions.reset(token)
 
 
 def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, bytes]:

@@ -23,7 +23,7 @@ from weft.data.series import (
     time_column,
 )
 from weft.data.times import in_order, shown
-from weft.errors import DataError
+from weft.errors import DataError, caution
 
 
 class Future(NamedTuple):
@@ -47,17 +47,20 @@ def read_future(path: str | Path, which: Columns, long: bool) -> Future:
     column = column_times(path, rows, place, which) if place >= 0 and rows else None
     how = ["last" if name in which.categories else "mean" for name in which.known]
     found: dict[str, dict[Any, np.ndarray]] = {}
+    unsorted = False
     for name, at in groups_of(rows, ids).items():
         numbers = numbers_of(path, [rows[n] for n in at], known, header)
         if column is None:
             found[name] = dict(enumerate(numbers))
             continue
         lines, again = [rows[n][0] for n in at], which.resample is not None
-        times, order = in_order(path, name, lines, column.times[at], zone=which.zone, again=again)
-        numbers = numbers[order]
+        times, order, moved = in_order(path, name, lines, column.times[at], zone=which.zone, again=again)
+        numbers, unsorted = numbers[order], unsorted or moved
         if which.resample is not None and which.frequency is not None:
             times, numbers = resampled(times, numbers, which.frequency, how)
         found[name] = dict(zip(times.tolist(), numbers, strict=True))
+    if unsorted:
+        caution(f"{path}: the rows were sorted by time")
     return Future(found, column is None, column.notes if column else ())
 
 

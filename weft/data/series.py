@@ -18,10 +18,11 @@ from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
+from weft.data.held import name_of
 from weft.data.periods import Group
 from weft.data.tables import NAMED, TableFile, is_number
 from weft.data.times import TimeColumn, are_times, in_order, read_times, shown
-from weft.errors import ConfigError, DataError, library
+from weft.errors import ConfigError, DataError, caution, library
 from weft.wording import close_name, plural
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Columns(NamedTuple):
     trained: Sequence[str] = ()  # columns that the run forecasts in a wide table; if empty, all
     inferred: bool = False  # whether the frequency is that of a training table, which no one has named
     most: int = 0  # maximum number of series; 0 for any number
+    own: bool = False  # whether the file is what a run trains on, of which nothing is said here
     absent: str | None = None
     """Periods without a row when rows are aggregated: "zero", "missing" or None, zero for sums.
 
@@ -113,6 +115,7 @@ class SeriesTable(NamedTuple):
     long: bool
     base: str | None = None  # of the times: a zone, STEPS, or "" as written; None without times
     notes: tuple[str, ...] = ()  # remarks for the user about missing periods
+    inserted: tuple[int, ...] = ()  # missing periods of each series
     assumed: tuple[str, ...] = ()  # how its times and columns were read, where that was a choice
     classes: Mapping[str, Sequence[str]] = {}  # of covariates
 
@@ -225,16 +228,20 @@ def _gathered(
     ends: "SumEnds",
 ) -> SeriesTable:
     """The table with the series of the groups."""
-    series, notes = [], list[str]()
+    series, notes, inserted, unsorted = [], list[str](), list[int](), False
     if which.most and (count := len(groups := list(groups))) > which.most:
         raise DataError(f"expected at most {which.most} series, got {count:,}; send fewer", path=path)
     for group in groups:
-        one, note = _series(path, group, kinds, header, which, ends)
+        one, note, count, moved = _series(path, group, kinds, header, which, ends)
         series.append(one)
+        inserted.append(count)
+        unsorted = unsorted or moved
         notes += [note] if note else []
     if which.frequency is None and table.base is not None:
         _check_alike(path, series)
-    return table._replace(series=series, notes=tuple(notes))
+    if unsorted and not which.own:
+        caution(f"{name_of(path)}: the rows were sorted by time")
+    return table._replace(series=series, notes=tuple(notes), inserted=tuple(inserted))
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -476,7 +483,7 @@ def _check_roles(path: Path, columns: Sequence[str], which: Columns) -> None:
     if which.id and len(columns) != 1:
         raise ConfigError(
             f"{path}: expected one column of values beside the series' names ({', '.join(which.id)}), got "
-            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
+            f"{', '.join(columns)[:200]}; name it with --target (data.targets)"
         )
     names = [*columns, *which.ahead, *which.past]
     if other := [name for name in which.categories if name not in names[len(columns) :]]:
@@ -505,8 +512,8 @@ def _series(
     header: list[str],
     which: Columns,
     sums: SumEnds,
-) -> tuple[TimeSeries, str]:
-    """A series, and a note about its missing periods."""
+) -> tuple[TimeSeries, str, int, bool]:
+    """A series, a note about its missing periods, their number, and whether its rows were sorted."""
     name, rows, times = group
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
@@ -514,7 +521,7 @@ def _series(
     table[:, fixed] = _static(path, name, rows, table[:, fixed], which.static)
     measured = np.isfinite(table[:, : ends[0]]).any(1)
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
-    frequency, note = "", ""
+    frequency, note, missing, moved = "", "", np.array([], int), False
     called = f"{path}: series {name!r}" if name else f"{path}"
     if times is None:
         times = np.arange(len(rows))
@@ -522,7 +529,8 @@ def _series(
         how = [which.resample or ""] * int(ends[0])
         how += ["last" if one in which.categories else "mean" for one in (*which.ahead, *which.past)]
         lines = [line for line, _ in rows]
-        times, order = in_order(path, name, lines, times, zone=which.zone, again=which.resample is not None)
+        again = which.resample is not None
+        times, order, moved = in_order(path, name, lines, times, zone=which.zone, again=again)
         table = table[order]
         if which.resample is not None and which.frequency is not None:
             end, cut, begin = (_like(one, times, which.zone) for one in sums[:3])
@@ -543,7 +551,7 @@ def _series(
     found = np.flatnonzero(np.isfinite(values).any(1))
     end = int(found[-1]) + 1 if len(found) else len(values)
     parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
-    return TimeSeries(name, *parts, frequency), note
+    return TimeSeries(name, *parts, frequency), note, int((missing < end).sum()), moved
 
 
 def _ends_of(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.data.dialect import Order, begin_of, iso
-from weft.errors import ConfigError, DataError, caution
+from weft.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,13 +197,13 @@ def count_times(texts: Sequence[str]) -> bool:
 
 def in_order(
     path: Path, name: str, lines: Sequence[int], times: Any, *, zone: str | None, again: bool
-) -> tuple[Any, np.ndarray]:
-    """The times [T] of one series in order, and the place of each of them in the table; a sort is said."""
+) -> tuple[Any, np.ndarray, bool]:
+    """The times [T] of one series in order, the place of each of them in the table, and whether one moved."""
     if zone is not None and times.dtype.kind == "M" and times.tz is None:
         times = _local(path, lines, times, zone)
     order = np.argsort(np.asarray(times), kind="stable")
     if again or len(times) < 2:
-        return times[order], order
+        return times[order], order, False
     within = f" in series {name!r}" if name else ""
     if moved := bool((order[1:] < order[:-1]).any()):
         _check_months(path, lines, times, within)
@@ -211,14 +211,14 @@ def in_order(
     if same.any():
         at = int(same.argmax())
         first, line = sorted((lines[order[at]], lines[order[at + 1]]))
-        why = f"{shown(times[order[at]])} is a duplicate of line {first}{within}; remove one of them, name "
-        why += "every column that tells series apart in data.id (--id), give data.zone if clocks went back, "
-        why += "or combine them: data.frequency: D (or h, MS) with data.resample: mean (or last; or sum, and "
-        why += "data.absent: missing, --absent missing, where a period without a row is not 0)"
+        time = times[order[at]]
+        back = zone is None and times.dtype.kind == "M" and times.tz is None and time.normalize() != time
+        first_way = "name the zone if clocks went back (data.zone, --zone)" if back else "remove one of them"
+        why = f"{shown(time)} is a duplicate of line {first}{within}; {first_way}, name every column that "
+        why += "tells series apart (data.id, --id), or take the mean or sum of each period (data.resample, "
+        why += "--resample)"
         raise DataError(why, path=path, line=line)
-    if moved:
-        caution("the rows were sorted by time")
-    return times[order], order
+    return times[order], order, moved
 
 
 def _check_months(path: Path, lines: Sequence[int], times: Any, within: str) -> None:

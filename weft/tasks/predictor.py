@@ -14,6 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +33,7 @@ from typing import (
 
 import torch
 
-from weft.data.frames import given_as_file, located
+from weft.data.frames import GivenData, given_as_file, in_python, located
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, ShapeError, caution, library
@@ -490,6 +491,8 @@ class Predictor(ABC, Generic[In]):
         run, data = self._run("evaluate"), located(data) if self.file_columns else data
         with TemporaryDirectory() as folder, given_as_file(data, Path(folder), "data", self.cells) as file:
             found = run.evaluate(split=split, data=file)
+            if file is not None and not isinstance(data, str | Path):
+                found = replace(found, title=in_python(found.title, [GivenData("data", data, file)]))  # type: ignore[type-var]
         for line in found.cautions():
             caution(line)
         return found

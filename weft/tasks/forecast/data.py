@@ -14,13 +14,14 @@ import numpy as np
 
 from weft.data import calendar, periods
 from weft.data.future import read_future, with_future
-from weft.data.guess import VALUE, columns_of, series_of
+from weft.data.guess import VALUE, ColumnStatistics, columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
+from weft.data.series import columns_of as places_of
 from weft.data.times import UNKNOWN
 from weft.data.transforms import PowerTransform, TransformName
 from weft.data.windows import Scale, SeriesWindows, TrainedScales
-from weft.errors import CheckpointError, ConfigError, DataError
+from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.setting_types import AtLeastOne, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import SPLITS, Split
@@ -139,7 +140,7 @@ class SeriesData:
         if about and "fill" not in about:
             which = which._replace(absent="older")
         which = which._replace(classes=about.get("classes", {}))
-        table = read_series(path, which._replace(most=most))
+        table = read_series(path, which._replace(most=most, own=file is None))
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
@@ -320,6 +321,8 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     every = columns_of(path)
     columns = [one for one in every if one.name not in said]
     found = series_of(columns, ledger=which.resample is not None)
+    if not which.targets and (wrong := _wrong_values(columns)):
+        which = which._replace(targets=(wrong,))  # which the reader refuses
     if found is None:
         return which, ""
     unnamed = any(not one.name and one.filled for one in every)  # such as pandas' row numbers
@@ -347,6 +350,12 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
 
 
+def _wrong_values(columns: Sequence[ColumnStatistics]) -> str:
+    """The column that is named like values and holds texts, unless another one named so holds numbers."""
+    called = [one for one in columns if VALUE.fullmatch(one.name) and one.filled and not one.times]
+    return "" if any(one.numbers for one in called) or not called else called[0].name
+
+
 ROLES = ("time", "id", "known", "past", "static", "category")
 FORMS = ("dates", "zone", "frequency", "resample", "absent")
 """Options that name columns of a table, and that say how it is read."""
@@ -361,6 +370,9 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
     columns: dict[str, Any] = {
         name: [part for one in some for part in parts(file, one)] for name, some in lists.items()
     }
+    for name, some in columns.items():
+        with within(f"--{name}"):
+            places_of(file, read_rows(file)[0] if some else (), some)
     forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
     categories = columns.pop("category")
     others = (*columns["known"], *columns["past"], *columns["static"])
@@ -427,7 +439,7 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
             why = f"expected at least {LEAST} rows to train on, got {longest}; give more"
             findings.append(Finding(str(file), 0, "file", why if longest < LEAST else error.why))
         usual = float(np.median([len(series.times) for series in table.series]))
-        for series in table.series:
+        for series, inserted in zip(table.series, table.inserted, strict=True):
             if len(series.times) < usual / SHORT:
                 what = (
                     f"series {series.name!r} has {plural(len(series.times), 'row')}, {usual:,.0f} are usual; "
@@ -435,20 +447,19 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
                 what += "training leaves out what is shorter than lookback and horizon"
                 findings.append(Finding(str(file), 0, "short", what))
             called = f"{file} {series.name}".strip()
-            lines[called] = len(series.times)
-            missing = np.isnan(series.values).sum(0)
-            constant = (series.values == series.values[:1]).all(0)
+            lines[called] = rows = len(series.times) - inserted
             for column, name in enumerate(table.columns):
-                values, holes = series.values[:, column], int(missing[column])
+                values = series.values[np.isfinite(series.values[:, column]), column]
+                holes = rows - len(values)
                 what = f"column {name}" + (f" of series {series.name!r}" if series.name else "")
-                if holes == len(values):
+                if not len(values):
                     findings.append(Finding(str(file), 0, "empty", f"{what} has no value"))
                 elif holes:
-                    said = f"{what}: {holes:,} of {len(values):,} values are missing; they add no loss"
+                    said = f"{what}: {holes:,} of {rows:,} values are missing; they add no loss"
                     findings.append(Finding(str(file), 0, "empty", said))
                 elif said := _coded(values):
                     findings.append(Finding(str(file), 0, "code", f"{what}: {said}"))
-                elif constant[column]:
+                elif (values == values[0]).all():
                     findings.append(Finding(str(file), 0, "same", f"{what} never changes"))
         findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
     return Report(
