@@ -28,6 +28,7 @@ from weft.metrics.bylength import by_length
 from weft.metrics.cider import cider_d
 from weft.metrics.scored import of_lines, report, scored
 from weft.metrics.tokenizers import installed, tokenizer_of
+from weft.words import writing
 
 
 class Language(NamedTuple):
@@ -59,7 +60,7 @@ LANGUAGES = {
         ["กดปุ่มบันทึก", "รหัสผ่านสั้นเกินไป"],
     ),
     "ko": Language(
-        "ko-mecab" if installed("ko-mecab") else "13a",
+        "ko-mecab" if installed("ko-mecab") else "char",
         ["나는 오늘 아침에 공원에서 홍차를 마셨다.", "그들은 내일 아침에 기차로 서울에 간다."],
         ["나는 오늘 아침에 공원에서 녹차를 마셨다.", "그들은 내일 아침에 비행기로 서울에 간다."],
         ["저장 단추를 누르십시오.", "비밀번호가 너무 짧습니다."],
@@ -146,7 +147,7 @@ def test_captions_are_cut_into_signs_where_words_have_no_spaces(language: Langua
     assert 20 < bleu_n(language.near, references)[3].value < 100
     assert 50 < rouge_l(language.near, references).value < 100
     assert cider_d(language.near, references).value > 1
-    spaced = language.tokenizer not in ("zh", "char", "ja-mecab")
+    spaced = writing(language.references) in ("spaced", "korean")
     assert ("tok:words" if spaced else "tok:characters") in rouge_l(language.near, references).score.signature
 
 
@@ -219,9 +220,9 @@ def test_japanese_without_mecab_counts_characters_and_says_so(monkeypatch: pytes
     lines = report(found)
     assert len([line for line in lines if "MeCab" in line]) == 1 and lines[-1].startswith("  note: ")
     ko = LANGUAGES["ko"]
-    assert tokenizer_of(ko.references) == "13a"  # has spaces
+    assert tokenizer_of(ko.references) == "char"
     said = scored(Bleu(), ko.near, ko.references).note
-    assert "Korean and are counted in parts between spaces" in said and "sacrebleu[ko]" in said
+    assert "Korean and are counted in characters" in said and "sacrebleu[ko]" in said
     with pytest.raises(ConfigError, match=r"meteor: tokenize: ko-mecab needs MeCab.*sacrebleu\[ko\]"):
         Meteor(tokenize="ko-mecab")
 

@@ -27,7 +27,7 @@ def tokenizer_of(references: Sequence[str]) -> str:
     """The tokeniser that suits references: what sacrebleu recommends for their language, as far as installed.
 
     Chinese is cut by "zh", Japanese by "ja-mecab", other scripts without spaces between words by "char", all
-    others by "13a". Without MeCab, Japanese is cut by "char", and Korean, which has spaces, by "13a".
+    others by "13a". Without MeCab, Japanese and Korean are cut by "char".
     """
     match writing(references):
         case "chinese":
@@ -35,7 +35,7 @@ def tokenizer_of(references: Sequence[str]) -> str:
         case "japanese":
             return "ja-mecab" if installed("ja-mecab") else "char"
         case "korean":
-            return "ko-mecab" if installed("ko-mecab") else "13a"
+            return "ko-mecab" if installed("ko-mecab") else "char"
         case "unspaced":
             return "char"
         case "spaced":
@@ -75,13 +75,11 @@ class WordMetric(Metric, ABC):
 
     def note(self, references: Sequence[str]) -> str:
         kind = writing(references) if self.tokenize == "auto" else "spaced"
-        extra, unit = {"japanese": ("ja", "characters"), "korean": ("ko", "parts between spaces")}.get(
-            kind, ("", "")
-        )
+        extra = {"japanese": "ja", "korean": "ko"}.get(kind, "")
         if not extra or installed(f"{extra}-mecab"):
             return ""
         return (
-            f"the references are {kind.capitalize()} and are counted in {unit}, because MeCab is not "
+            f"the references are {kind.capitalize()} and are counted in characters, because MeCab is not "
             f"installed; `pip install 'sacrebleu[{extra}]'` counts words, as most papers do"
         )
 

@@ -117,6 +117,7 @@ class DropIn(DropInModule, nn.RNNBase):
         read = read_input(self, input, hx, unpack=not own)
         if own:
             output, state = super().forward(input, hx)
+            output = output.clone() if isinstance(output, Tensor) and output.requires_grad else output
         else:
             y, finals = self._layers(read)
             if y.requires_grad and not self.bidirectional:
@@ -146,7 +147,14 @@ class DropIn(DropInModule, nn.RNNBase):
         x = input.data if packed else input
         if x.device.type != "cpu" or self.proj_size or not inspectable(x):
             return True
-        return packed and not torch.is_grad_enabled()
+        return not torch.is_grad_enabled() if packed else self._small(x)
+
+    def _small(self, x: Tensor) -> bool:
+        """Whether a layer is trained that is so small that calling compiled code costs what it saves."""
+        rows = 1 if x.dim() == 2 else x.shape[0 if self.batch_first else 1]
+        small = self.mode == "LSTM" and self.hidden_size <= 128 and rows <= 16
+        usual = forced("cells") == "auto" and not torch.is_autocast_enabled("cpu") and not traced()
+        return small and usual and torch.is_grad_enabled() and x.dtype == torch.float32
 
     def _layers(self, read: RecurrentInput) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
