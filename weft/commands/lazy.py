@@ -87,7 +87,7 @@ def _checking(
             except (click.NoSuchOption, click.BadOptionUsage) as mistake:
                 begun = [new for old, new in earlier.items() if old.startswith(mistake.option_name)]
                 if begun and isinstance(mistake, click.NoSuchOption):
-                    mistake.possibilities = begun
+                    mistake = click.NoSuchOption(mistake.option_name, possibilities=begun)
                 context.fail(f"{mistake.format_message().rstrip('.')}{_wanted(context, mistake)}")
             given = found[2]  # every parameter, as often as it was given
             for one in given:
