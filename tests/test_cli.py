@@ -93,6 +93,11 @@ def test_an_unknown_option_is_one_sentence(capsys) -> None:
     assert said.startswith("weft: No such option") and said.count("\n") == 1
 
 
+def test_a_shortened_earlier_option_is_told_todays_name(capsys) -> None:
+    code, said = call(["compare", "--out", "x"], capsys)
+    assert code == 2 and "Did you mean '--folder'?" in said
+
+
 def test_no_arguments_show_the_help(capsys) -> None:
     with pytest.raises(SystemExit) as leave:
         cli.main([])

@@ -524,6 +524,33 @@ def test_a_picture_has_a_few_series_and_those_asked_for(forecaster: Path) -> Non
         model.plot(table, series="z")
 
 
+def test_a_picture_of_a_file_of_series_and_no_name_for_the_picture(forecaster: Path, tmp_path: Path) -> None:
+    model: Any = weft.load(forecaster)
+    long_of("a").to_csv(tmp_path / "sales.csv", index=False)
+    for path in (tmp_path / "sales.csv", str(tmp_path / "sales.csv")):
+        assert [axes.get_title() for axes in model.plot(path).axes] == ["a"]
+    with pytest.raises(ConfigError, match=r"^plot returns a figure; call \.savefig\('forecast\.png'\)$"):
+        model.plot("forecast.png")
+    with pytest.raises(ConfigError, match=r"call \.savefig\('b\.svg'\)"):
+        model.plot(long_of("a"), file="b.svg")
+    with pytest.raises(TypeError, match="got colour= too"):
+        model.plot(long_of("a"), colour="red")
+    with pytest.raises(DataError, match=r"none\.csv: no such file"):
+        model.plot("none.csv")
+
+
+def test_a_saved_forecaster_asks_for_a_table(forecaster: Path, tmp_path: Path) -> None:
+    weft.load(forecaster).save(tmp_path / "saved")
+    recipe = tmp_path / "saved" / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(str(forecaster), str(tmp_path / "moved")))
+    saved: Any = weft.load(tmp_path / "saved")
+    with pytest.raises(
+        DataError, match=r"a saved forecaster has no data of its own; give a table, predict\(f"
+    ):
+        saved.predict()
+    assert len(saved.predict(long_of("a"))) == 2
+
+
 def test_messages_about_series_name_the_row(forecaster: Path) -> None:
     model: Any = weft.load(forecaster)
     table = long_of("a").astype({"y": object}).set_index(pd.Index([f"r{n}" for n in range(80)]))

@@ -267,6 +267,13 @@ def test_tables_for_a_paper_hold_what_was_measured() -> None:
     assert max(map(len, shown.split("\n"))) <= 80
 
 
+def test_the_heads_name_the_data_that_were_scored() -> None:
+    run = run_of("a", GOOD)._replace(about="texts of train.csv", tested="test.csv, 100 texts")
+    head = "classify, texts of train.csv; scores of test.csv, 100 texts"
+    assert summary([run], "t").splitlines()[1] == head
+    assert markdown([run], "t").splitlines()[2].startswith(f"Task {head}. ")
+
+
 def test_the_summary_says_why_there_are_no_scores() -> None:
     runs = [run_of("a", GOOD), run_of("b", BAD)]
     why = "the recipe names no test set (data.test)"

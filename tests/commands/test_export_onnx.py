@@ -112,6 +112,7 @@ def test_an_output_is_named_after_run_and_format(
 
 def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    assert "did you mean 'web'" in refused(weft("export", trained, "--to", "html", "--output", out))
     assert "did you mean 'onnx'" in refused(weft("export", trained, "--to", "onxx", "--output", out))
     assert "--to FORMAT" in refused(weft("export", trained))
     assert "no recipe.yaml" in refused(weft("export", tmp_path, "--to", "onnx", "--output", out))

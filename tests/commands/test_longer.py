@@ -109,6 +109,8 @@ def test_an_overfitted_classifier_is_told_so(tmp_path: Path) -> None:
     said = longer.advice("why", tmp_path, "classify", TrainingSettings(max_epochs=4))
     assert "has risen since update 10 (0.6, at the end 0.9)" in said and "weft init classify" in said
     assert "too few" not in said and "max_epochs" not in said
+    said = longer.advice("why", tmp_path, "forecast", TrainingSettings(max_epochs=4))
+    assert said.endswith("or another model: weft init forecast with --model ridge or network.")
     assert "weft init" not in longer.advice("why", tmp_path, "translate", TrainingSettings(max_epochs=4))
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from tests.commands.shell import weft
 from weft.data.audio import SPOKEN, read_spoken
 from weft.data.captions import CAPTIONED, read_captions
-from weft.data.listed import columns_note
+from weft.data.listed import FileFinder, columns_note
 from weft.errors import DataError, DataWarning
 from weft.tasks.pictures.data import check_captions
 from weft.tasks.speech.data import check_recordings
@@ -163,6 +163,22 @@ def test_two_files_of_one_name_are_not_guessed(tmp_path: Path) -> None:
         read_captions(tmp_path / "z.csv")
     (tmp_path / "x.csv").write_text("image,caption\na.png,dark\n")
     assert read_captions(tmp_path / "x.csv")[0].path == tmp_path / "x" / "a.png"
+
+
+def test_files_are_looked_for_in_a_bounded_number_of_visible_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b/c", ".hidden"):
+        (tmp_path / name).mkdir(parents=True)
+    pictures(tmp_path / "b" / "c")
+    pictures(tmp_path / ".hidden")
+
+    def found() -> Path | None:
+        return FileFinder(tmp_path / "list.tsv", [tmp_path, tmp_path / "none"], CAPTIONED).find("a.png")
+
+    assert found() == tmp_path / "b" / "c" / "a.png"
+    monkeypatch.setattr("weft.data.listed.MOST_FOLDERS", 2)
+    assert found() is None
 
 
 def test_a_folder_of_kaldi_and_annotations_of_coco_are_checked(tmp_path: Path) -> None:

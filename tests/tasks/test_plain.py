@@ -40,6 +40,10 @@ def test_a_task_on_pairs_is_one_short_file(home: Path) -> None:
     model = library.load("run", plugins=["mine"])
     assert model.predict(["a cat\ta dog"])[0] == asked.lines[0]
     scores = weft("evaluate", "run", "--split", "valid", *PLUGIN, code=0).out
+    shown = refused(weft("inspect", "run", "a cat", *PLUGIN))
+    assert "expected no input, as PairTask shows only its training, got one; leave it out" in shown
+    missing = refused(weft("evaluate", "run", *PLUGIN))
+    assert "data.test: the recipe names no test examples; give some with --data FILE, or score" in missing
     assert "valid.tsv, 40 examples" in scores and "most frequent answer 0.5000" in scores
 
 

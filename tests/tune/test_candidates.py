@@ -15,6 +15,7 @@ from weft.metrics.intervals import FEWEST
 from weft.metrics.scored import ScoreWithBaselines, of_rows
 from weft.store import weights
 from weft.tasks.classify.init import ClassifyInit
+from weft.tasks.forecast.init import TRIAL as FORECAST_TRIAL
 from weft.tasks.forecast.init import ForecastInit
 from weft.tasks.init import ModelCandidate, NewRecipe, Trial
 from weft.tasks.language.init import LanguageInit
@@ -203,3 +204,6 @@ def test_sizes_without_a_trial_are_named() -> None:
     assert trial.refusal(NewRecipe("", (), 20, 3000)) == ""
     assert "fewer than 20 texts" in trial.refusal(NewRecipe("", (), 19, 3000))
     assert "more than 3,000 words" in trial.refusal(NewRecipe("", (), 20, 3001))
+    few = FORECAST_TRIAL.refusal(NewRecipe("", (), 139, 3000))
+    assert "fewer than 140 training horizons (rows to train on, divided by --horizon), no models" in few
+    assert few.endswith("the recipe is for network; try --model ridge too")

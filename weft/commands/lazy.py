@@ -85,6 +85,9 @@ def _checking(
             try:
                 found = parse([today(word) for word in args])
             except (click.NoSuchOption, click.BadOptionUsage) as mistake:
+                name = mistake.option_name
+                if begun := [new for old, new in earlier.items() if old.startswith(name)]:
+                    context.fail(f"No such option {name!r}. Did you mean {begun[0]!r}?")
                 context.fail(f"{mistake.format_message().rstrip('.')}{_wanted(context, mistake)}")
             given = found[2]  # every parameter, as often as it was given
             for one in given:

@@ -59,7 +59,8 @@ def advice(why: str, run: Path, name: str, settings: "TrainingSettings", plugins
         return f"hint: {why}; it was solved without updates, so only other settings or more data can help"
     if cause := ended_early(seen):
         init: Any = rooms.get(weft.tasks, Init, name)  # None for a task of a plugin
-        others = f", or another model: weft init {name} compares some" if init and init.trial else ""
+        models = " or ".join(one.name for one in init.trial.candidates) if init and init.trial else ""
+        others = models and f", or another model: weft init {name} with --model {models}"
         cure = f"Try more data, more dropout or a smaller model{others}."
         return f"hint: {why}; {cause}, so more updates would not help.\n{cure}"
     command, count = longer(run, settings, last, plugins), plural(last, "update")

@@ -5,6 +5,7 @@ Read next: tables.py, which reads tables; captions.py, audio.py and images.py, w
 """
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,9 @@ SPLITS |= {
 }  # restval: Karpathy's, for training
 
 LONGEST_NAME = 255
+
+MOST_FOLDERS = 20_000
+"""Most folders below that of a list in which its files are looked for, as it may lie in a home folder."""
 
 BESIDE = (".txt", ".lab", ".caption")
 """Endings of files with the text of the file beside them."""
@@ -130,14 +134,16 @@ class FileFinder:
 
     @cached_property
     def _inside(self) -> Mapping[str, list[Path]]:
-        """All files in the folders by their names, and by those without an ending."""
+        """The files below the folders by their names, and by those without an ending."""
         found: dict[str, list[Path]] = {}
-        for folder in dict.fromkeys(self._where):
-            for file in sorted(folder.rglob("*")) if folder.is_dir() else ():
-                clip = self._form.folders and file.is_dir()
-                if (clip or file.suffix.lower() in self._form.endings) and file.name[0] != ".":
-                    for name in {file.name, file.stem}:
-                        found.setdefault(name, []).append(file)
+        for top in dict.fromkeys(self._where):
+            for place, folders, files in islice(os.walk(top), MOST_FOLDERS):
+                folders[:] = [name for name in folders if name[0] != "."]
+                shown = [PurePath(name) for name in files if name[0] != "."]
+                known = [one.name for one in shown if one.suffix.lower() in self._form.endings]
+                for each in [*known, *folders] if self._form.folders else known:
+                    for name in {each, PurePath(each).stem}:
+                        found.setdefault(name, []).append(Path(place, each))
         return found
 
 

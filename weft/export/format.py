@@ -66,6 +66,8 @@ def export_run(
     run: Path, to: str, output: Path | None, int8: bool | None, *, plugins: Collection[str] = ()
 ) -> Sequence[str]:
     """Export a run to a new directory or, for formats that are one file, a new file."""
+    if to == "html":
+        raise ConfigError("unknown format 'html'; did you mean 'web', a page for browsers?")
     form: Format = rooms.find(formats, Format, to)()
     if output is None:
         name = run.resolve().name

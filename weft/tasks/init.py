@@ -71,6 +71,7 @@ class Trial(NamedTuple):
         fewest: training examples that a trial needs, to prove anything.
         most: words or values that it reads in a short time.
         unit, part: what these two count, such as "text" and "word".
+        meant: what a unit is, where its name does not say it.
     """
 
     candidates: Sequence[ModelCandidate]
@@ -79,6 +80,7 @@ class Trial(NamedTuple):
     unit: str
     most: int
     part: str
+    meant: str = ""
 
     def options(self, *others: ModelCandidate) -> tuple[Option, Option]:
         """Those of the command line; `others` are models that are only written if asked for."""
@@ -92,12 +94,15 @@ class Trial(NamedTuple):
     def refusal(self, new: "NewRecipe") -> str:
         """Why no trial is made; empty if one is."""
         if new.examples < self.fewest:
-            bound = f"fewer than {plural(self.fewest, self.unit)}"
+            bound = f"fewer than {plural(self.fewest, self.unit)}{self.meant and f' ({self.meant})'}"
         elif new.parts > self.most:
             bound = f"more than {plural(self.most, self.part)}"
         else:
             return ""
-        return f"with {bound}, no models are tried: the recipe is for {self.untried}; --model names another"
+        others = " or ".join(one.name for one in self.candidates if one.name != self.untried)
+        return (
+            f"with {bound}, no models are tried: the recipe is for {self.untried}; try --model {others} too"
+        )
 
 
 Train = Path | Sequence[Path]

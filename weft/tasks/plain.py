@@ -17,6 +17,7 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.lines import read_lines
+from weft.errors import MissingSplitError
 from weft.metrics.metric import Metric
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
@@ -213,6 +214,8 @@ class PlainPipeline(Pipeline):
         """The score of the answers to a file, beside that of the baseline."""
         task, form = self.task, self.task.form
         path = data or getattr(task.data, split)
+        if path is None:
+            raise MissingSplitError.of(split, "examples", "FILE")
         inputs, true = zip(*task.examples(path), strict=True)
         given = (ParsedInput(Place(str(path), n), one) for n, one in enumerate(inputs, 1))
         found = predicted(self.predictor(model), given, PlainAnswer).checked()

@@ -9,6 +9,7 @@ import html
 import importlib
 import json
 import os
+import re
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -70,6 +71,8 @@ UNSAVED = (
     *("trackio", "trackers.json"),
 )
 """What of a run only its training needs."""
+
+_PICTURE = re.compile(r"\S+\.(png|svg|pdf)", re.IGNORECASE)
 
 USED_IN_PYTHON = "predict", "predict_all", "evaluate", "labels", "recipe", "plot", "inspect", "save"
 """What users of Python need of every Predictor."""
@@ -517,7 +520,7 @@ class Predictor(ABC, Generic[In]):
         """
         return (self._run("recipe").path / "recipe.yaml").read_text("utf-8")
 
-    def plot(self, raw: Any = None) -> "Figure":
+    def plot(self, raw: Any = None, **wrong: Any) -> "Figure":
         """The picture of an answer or of scores; or the curves of the training.
 
         Args:
@@ -525,11 +528,17 @@ class Predictor(ABC, Generic[In]):
                 `evaluate` takes them, for their scores, such as a confusion matrix; None for the curves.
 
         Raises:
-            ConfigError: answers of this task have no picture, or `weft.load` did not make this predictor.
+            ConfigError: answers of this task have no picture, a file to write was named, or `weft.load` did
+                not make this predictor.
 
         Example:
             model.plot(frame).savefig("forecast.png")
         """
+        for one in (raw, *wrong.values()):
+            if isinstance(one, str | Path) and _PICTURE.fullmatch(str(one)) and not os.path.isfile(one):
+                raise ConfigError(f"plot returns a figure; call .savefig({str(one)!r})")
+        if wrong:
+            raise TypeError(f"plot: expected one input, got {next(iter(wrong))}= too; leave it out")
         library("matplotlib", "pictures", "plot")
         from weft.figures.picture import for_notebook
 

@@ -587,8 +587,16 @@ class Pipeline(ABC):
         Args:
             model: trained, in evaluation mode.
             settings: of the class `task.inspection_settings`.
+
+        Raises:
+            ConfigError: an input was given, but the task does not show one.
         """
-        return Inspection(text="" if settings.text is None else settings.input(), answer="")
+        if settings.text is not None:
+            name = type(self.task).__name__
+            raise ConfigError(
+                f"inspect: expected no input, as {name} shows only its training, got one; leave it out"
+            )
+        return Inspection(text="", answer="")
 
     def model_export(self, model: nn.Module) -> ModelExport | None:
         """The model as graphs that other programs run; None if the task has none.

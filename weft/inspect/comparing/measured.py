@@ -106,6 +106,11 @@ class RunFacts(NamedTuple):
     example: str = ""  # input of the gradient reach
     variant: str = ""  # runs of one variant differ only in their seed
 
+    @property
+    def subject(self) -> str:
+        """The task, its data, and those of the scores."""
+        return f"{self.task}, {self.about}" + (f"; scores of {self.tested}" if self.scores else "")
+
 
 def measure_run(
     opened: LoadedRun, name: str, kept: Path, text: str | None, test: Path | None = None

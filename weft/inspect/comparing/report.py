@@ -106,7 +106,7 @@ def page(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as a self-contained HTML file; `budget` says what each variant could use."""
     tables = [*_tables(runs, budget, "Blue: best in its column. "), *_last_validation(runs)]
     sections = [*tables, *charts(runs), _signatures(runs)]
-    facts = [("task", f"{runs[0].task}, {runs[0].about}"), ("runs", str(len(runs))), ("Weft", __version__)]
+    facts = [("task", runs[0].subject), ("runs", str(len(runs))), ("Weft", __version__)]
     return document(PageHead(title, facts), sections)
 
 
@@ -118,7 +118,7 @@ def budgets(runs: Sequence[RunFacts], budget: str) -> str:
 def markdown(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
     """The report as Markdown: the tables, and the last values of the curves."""
     (_, scores), *rest = [*_tables(runs, budget, ""), *_last_values(runs), _signatures(runs)]
-    about = f"Task {runs[0].task}, {runs[0].about}. Bold: best in its column."
+    about = f"Task {runs[0].subject}. Bold: best in its column."
     lines = [f"# {title}", "", about, "", *_lines(scores)]
     for name, blocks in rest:
         lines += [f"## {name}", "", *_lines(blocks)]

@@ -98,7 +98,7 @@ def latex(runs: Sequence[RunFacts], title: str, budget: str = "") -> str:
 def summary(runs: Sequence[RunFacts], title: str, budget: str = "", width: int = 80) -> str:
     """What the terminal shows: scores, what was spent, verdicts; no line is longer than `width`."""
     groups = gathered(runs)
-    lines = [*textwrap.wrap(title, width), *textwrap.wrap(f"{runs[0].task}, {runs[0].about}", width)]
+    lines = [*textwrap.wrap(title, width), *textwrap.wrap(runs[0].subject, width)]
     for one in columns(groups):
         if not one.scored and one.name not in SPENT:
             continue

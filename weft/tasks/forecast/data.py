@@ -132,6 +132,9 @@ class SeriesData:
         if file is None and self.generated is not None:
             return waves(self.seed)
         path = file if file is not None else self.folder / str(self.file)
+        if file is None and not path.exists():
+            why = "no such file, and a saved forecaster has no data of its own; give a table, predict(frame)"
+            raise DataError(f"{why}, or weft predict RUN FILE", path=path)
         which = self.columns
         if self.generated is None:
             base = about.get("base", UNKNOWN) if about else None

@@ -28,6 +28,7 @@ TRIAL = Trial(
     fewest=140,  # 20 to validate on: with half of them, ridge won a draw on sunspots and lost the test
     most=200_000,
     part="training window",
+    meant="rows to train on, divided by --horizon",
 )
 
 LONGEST_SEASON = 1440

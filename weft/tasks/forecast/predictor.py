@@ -209,14 +209,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
-        """The values of one series, oldest first; or a table: the text of a CSV, a DataFrame or a Series.
+        """The values of one series, oldest first; or a table: a path, the text of a CSV, a DataFrame.
 
         Raises:
             DataError: the table cannot be read, or a series is too short.
         """
         forecaster = self.forecaster
         raw = self._timed(raw)
-        if is_frame(raw):
+        if is_frame(raw) or isinstance(raw, Path):
             with TemporaryDirectory() as folder, given_as_file(raw, Path(folder), str(place)) as file:
                 asked = SeriesInput(
                     forecaster.chosen(forecaster.data.table(file, forecaster.about), self._only)
@@ -253,11 +253,14 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
             caution(text)
         return data
 
-    def plot(self, raw: Any = None, *, series: str | int | Sequence[str | int] = ()) -> "Figure":
+    def plot(
+        self, raw: Any = None, *, series: str | int | Sequence[str | int] = (), **wrong: Any
+    ) -> "Figure":
         """The forecasts of the first series of a table, or of those with these names; see Predictor.plot."""
         other = copy.copy(self)
         other._only = [*map(str, [series] if isinstance(series, str | int) else series)]
-        return predictor.Predictor.plot(other, self._series(raw))
+        is_file = isinstance(raw, str) and "\n" not in raw
+        return predictor.Predictor.plot(other, Path(raw) if is_file else self._series(raw), **wrong)
 
     def evaluate(self, data: Any = None, *, split: Literal["test", "valid"] = "test") -> "pd.DataFrame":
         return super().evaluate(self._timed(data), split=split)
