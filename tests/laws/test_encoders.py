@@ -198,3 +198,11 @@ def test_settings_change_nothing_of_padding_and_of_what_is_seen(make: Make) -> N
         ],
         make,
     )
+
+
+@cases(ENCODERS)
+def test_a_run_keeps_each_weight_once(make: Make) -> None:
+    """A second name for a part would be missing in every run that was saved before."""
+    encoder = make(3)
+    own = {*dict(encoder.named_parameters()), *dict(encoder.named_buffers())}
+    assert set(encoder.state_dict()) <= own

@@ -87,7 +87,7 @@ class TransformerEncoder(Encoder):
         rotated = heads.rotated(size, num_heads)
         self.distance = distance_of(positions, rotated, num_heads, both_ways=True, base=position_base)
         self.window, self.global_every = window, global_every
-        self.near = self.distance  # of blocks with a window
+        self.near: nn.Module | None = None  # of blocks with a window; None: as the others
         if window is not None and window_base is not None:
             self.near = distance_of(positions, rotated, num_heads, both_ways=True, base=window_base)
         # compiled code has the usual blocks only
@@ -123,7 +123,8 @@ class TransformerEncoder(Encoder):
         far = near = seen, self.distance(places, places, x)
         if self.window is not None:
             inside = apart(places, places, x).abs()[:, None] <= self.window  # [1, 1, S, S]
-            near = inside if seen is None else seen & inside, self.near(places, places, x)
+            distance = self.near or self.distance
+            near = inside if seen is None else seen & inside, distance(places, places, x)
         for number, block in enumerate(self.blocks):
             x = recomputed(block.encode, x, *(near if number % self.global_every else far))
         x = self.last_norm(x)
