@@ -23,7 +23,7 @@ def strict(folder: Path, *programs: Path) -> str:
     pytest.importorskip("mypy", reason="mypy is not installed: make setup-dev")
     settings = folder / "mypy.ini"
     settings.write_text(
-        "[mypy]\nfollow_imports = silent\n[mypy-sklearn.*,mypy-pandas.*]\nignore_missing_imports = true\n"
+        "[mypy]\nfollow_imports = silent\n[mypy-sklearn.*,pandas.*]\nignore_missing_imports = true\n"
     )
     words = ["--strict", "--config-file", str(settings), "--cache-dir", str(folder / "cache")]
     done = subprocess.run(
