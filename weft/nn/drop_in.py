@@ -117,7 +117,8 @@ class DropIn(DropInModule, nn.RNNBase):
         read = read_input(self, input, hx, unpack=not own)
         if own:
             output, state = super().forward(input, hx)
-            output = output.clone() if isinstance(output, Tensor) and output.requires_grad else output
+            if isinstance(output, Tensor) and output.is_cpu and output.requires_grad:
+                output = output.clone()  # callers may change it in place
         else:
             y, finals = self._layers(read)
             if y.requires_grad and not self.bidirectional:
