@@ -3,7 +3,8 @@
 docs/course/slides/NAME.md is the deck of a chapter, docs/_locale/LANGUAGE/slides/NAME.md the same deck in
 another language; docs/contributing-docs.md has the rules. Each becomes one HTML file for reveal.js. Diagrams,
 outputs, live parts, questions and exercises come from the chapter; ?showNotes=true shows the notes.
-Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: notebooks.py, which reads the pages.
+Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: slides.html, what each file is made
+of; notebooks.py, which reads the pages.
 """
 
 import re
@@ -14,6 +15,7 @@ from html import escape
 from importlib.util import find_spec
 from os.path import relpath
 from pathlib import Path
+from string import Template
 
 import nbformat
 from languages import LOCALE, catalog, messages
@@ -30,68 +32,6 @@ SLIDES = range(9, 16)
 """How many a deck may have after its title."""
 HEADING, POINT, LONGER = 9, 14, 4
 """Words at most; a translation may have some more."""
-
-STYLE = """
-.reveal { font-family: system-ui, sans-serif; font-size: 38px; line-height: 1.35; color: #1c2733; }
-.reveal .slides { text-align: left; } .reveal h1 { font-size: 2em; margin: 4em 0 0; line-height: 1.2; }
-.reveal h2 { font-size: 1.25em; line-height: 1.2; margin: 0 0 0.5em; }
-.reveal .slides section { height: 100%; flex-direction: column; box-sizing: border-box; padding: 0; }
-.reveal .slides section .fragment { transition: opacity 0.2s; }
-.body { flex: 1; min-height: 0; display: flex; flex-direction: column; justify-content: center; }
-.body { gap: 0.4em; padding-bottom: 1.5em; }
-.beside { display: grid; grid-template-columns: 2fr 3fr; gap: 0 1em; align-content: center; padding: 0; }
-.beside .text { font-size: 0.9em; }
-.beside .text { grid-column: 1; } .beside .picture { grid-column: 2; grid-row: 1 / span 9; height: 540px; }
-.picture { position: relative; flex: 1; min-height: 300px; }
-.picture > svg, .picture > img { position: absolute; width: 100%; height: 100%; object-fit: contain; }
-.reveal p, .reveal ul, .reveal ol { margin: 0 0 0.5em; } .reveal li { margin-bottom: 0.4em; }
-.reveal ul { padding-left: 1em; } .reveal ol { padding-left: 1.5em; }
-.reveal .body > .text > div.formula, .reveal .fragment > div.formula { margin: 0.3em 0; }
-.reveal pre { font-size: 0.66em; line-height: 1.4; background: #f4f6f8; padding: 0.6em; margin: 0 0 0.5em; }
-.reveal blockquote { border-left: 6px solid #d55e00; margin: 0 0 0.5em; padding: 0.2em 0.8em; }
-.reveal table { border-collapse: collapse; margin: 0 auto 0.5em; font-size: 0.9em; }
-.reveal td, .reveal th { padding: 0.25em 0.8em; border-bottom: 1px solid #c8d0d8; text-align: left; }
-.reveal .frames { display: grid; grid-template-columns: 3fr 2fr; gap: 1em; font-size: 0.62em; }
-.reveal .frames svg { width: 100%; height: auto; } .reveal-print .picture { height: 400px; }
-@media screen {  /* Arrows and the number stand in a strip of their own, below the slides. */
-  .reveal { height: calc(100% - 56px); }
-  .reveal .controls { position: fixed; bottom: 0; right: 8px; font-size: 10px; }
-  .reveal .slide-number { position: fixed; bottom: 14px; right: 128px; color: #5a6672; background: none;
-    font-size: 18px; }
-}
-@media screen and (max-width: 1024px) { .reveal.show-notes { max-height: calc(70vh - 56px); } }
-@media screen and (max-width: 600px) { .reveal.show-notes { max-height: calc(60vh - 56px); } }
-"""
-
-PAGE = """<!doctype html>
-<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width">
-<link rel="stylesheet" href="reveal.css"><link rel="stylesheet" href="katex/katex.min.css">
-<style>{style}</style></head><body><div class="reveal"><div class="slides">
-{sections}
-</div></div><script src="reveal.js"></script><script src="katex.min.js"></script><script>
-const macros = {{"\\\\R": "\\\\mathbb{{R}}", "\\\\softmax": "\\\\operatorname{{softmax}}"}};
-for (const place of document.querySelectorAll(".formula"))
-  katex.render(place.textContent, place, {{displayMode: place.tagName === "DIV", throwOnError: false,
-    macros}});
-// One picture that is not wide stands beside the text; a slide that is too full gets smaller letters.
-function fit({{currentSlide: slide}}) {{
-  const body = slide.querySelector(".body"), pictures = slide.querySelectorAll(".picture > *");
-  if (pictures.length === 1 && body.querySelector(".text")) {{
-    const {{width, height}} = pictures[0].viewBox?.baseVal ??
-      {{width: pictures[0].naturalWidth, height: pictures[0].naturalHeight}};
-    body.classList.toggle("beside", width < 1.8 * height);
-  }}
-  for (let size = 37; size > 18 && (slide.scrollHeight > 656 || slide.scrollWidth > 1280); size--)
-    slide.style.fontSize = `${{size}}px`;
-}}
-Reveal.on("ready", fit);
-Reveal.on("slidechanged", fit);
-addEventListener("load", () => Reveal.initialize({{hash: true, fragmentInURL: true, center: false,
-  width: 1280, height: 656, display: "flex", transition: "none", slideNumber: "c/t",
-  scrollActivationWidth: null}}));  // its view for phones moves the letters of diagrams
-</script></body></html>
-"""
 
 
 class Chapter:
@@ -304,6 +244,7 @@ def write(out: Path, language: str = "en") -> list[Path]:
     katex = find_spec("sphinxcontrib.katex")
     assert katex and katex.origin
     shutil.copy(Path(katex.origin).parent / "katex.min.js", out)
+    form = Template((HERE / "slides.html").read_text("utf-8"))
     made, listed, wrong = list[Path](), "", list[str]()
     for name in CHAPTER.findall((DOCS / "course/index.md").read_text("utf-8")):
         try:
@@ -312,8 +253,8 @@ def write(out: Path, language: str = "en") -> list[Path]:
             wrong.append(str(error))
             continue
         title = re.sub("<.*?>", "", sections[0].partition("</h1>")[0])
-        page = PAGE.format(title=title, language=language, style=STYLE, sections="\n".join(sections))
         made.append(out / f"{name}.html")
+        page = form.substitute(title=title, language=language, sections="\n".join(sections))
         made[-1].write_text(page, "utf-8")
         listed += f'<li><a href="{name}.html">{title}</a></li>'
     (out / "index.html").write_text(f'<!doctype html><meta charset="utf-8"><ol>{listed}</ol>', "utf-8")
