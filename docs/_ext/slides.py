@@ -26,6 +26,9 @@ from notebooks import DOCS, Block, Page, blocks, inline, options, text_of
 HERE = Path(__file__).parent
 CHAPTER = re.compile(r"^\| \d+ \| \[.+?\]\(([\w-]+)\.md\)", re.MULTILINE)
 FORMULA = re.compile(r"\$\$\n?(.+?)\n?\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
+SOLUTION = re.compile(
+    r"^```\{solution-start\} (\S+)\n.*?^```\n(.*?)^```\{solution-end\}", re.MULTILINE | re.DOTALL
+)
 FRAMES = {"lstm": ((1,), (0, 2), (4,), (3,), (5,))}
 """For a diagram with steps, the lines of the chapter's block of six formulas that each step shows."""
 SLIDES = range(9, 16)
@@ -45,6 +48,8 @@ class Chapter:
             same = self.parts.setdefault(block.kind, {})
             label = options(block.lines)[0].get("label", block.argument)
             same[str(len(same) + 1) if block.kind in ("question", "code-cell") else label] = block
+        for label, text in SOLUTION.findall(self.text):
+            self.parts.setdefault("solution", {})[label] = Block("solution", label, [text])
 
     def part(self, kind: str, name: str) -> Block:
         """A block of the chapter by its name, number or label."""
@@ -89,9 +94,9 @@ def slides(name: str, language: str = "en") -> list[str]:
         wrong.append("slide 0: expected '# Title' and a sentence below it")
     if len(rest) not in SLIDES:
         wrong.append(f"expected {SLIDES[0]} to {SLIDES[-1]} slides after the title, got {len(rest)}")
-    for number in chapter.parts.get("question", ()):
-        if f"```{{question}} {number}\n" not in "".join(rest):
-            wrong.append(f"expected every question of the chapter, got none with the number {number}")
+    for asked in chapter.parts.get("question", ()):
+        if f"```{{question}} {asked}\n" not in "".join(rest):
+            wrong.append(f"expected every question of the chapter, got none with the number {asked}")
     for number, text in enumerate(rest, 1):
         try:
             found.append(_slide(text, chapter))
