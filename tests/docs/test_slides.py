@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from tests.docs.tools import tool
+from tests.serve.browser import Browser, found
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DECKS = sorted((DOCS / "course/slides").glob("*.md"))
@@ -46,6 +47,18 @@ WRONG = {
     "---\n## Nine\n> Wrong.\n\nNote: N\n": ("", "expected 9 to 15 slides after the title, got 8"),
     "# Title": ("Title", "expected '# Title' and a sentence below it"),
 }
+
+OUTSIDE = """Array.from({length: Reveal.getTotalSlides()}, (_, k) => {
+  Reveal.slide(k, 0, 99);
+  const slide = Reveal.getCurrentSlide(), arrows = document.querySelector(".controls .navigate-right");
+  const inside = [...slide.querySelectorAll("h1, h2, p, li, td, pre, svg, img, .formula")].filter(
+    one => !one.closest("aside")).map(one => one.getBoundingClientRect());
+  const top = Math.min(arrows.getBoundingClientRect().top, Reveal.getRevealElement().offsetHeight);
+  return Math.max(...inside.map(one => one.bottom)) > top + 1 ||
+    Math.max(...inside.map(one => one.right)) > innerWidth ||
+    parseInt(getComputedStyle(slide).fontSize) < 24 || slide.querySelector(".katex-error") ? k : 0;
+}).filter(Boolean)"""
+"""The slides that reach below their place or beside it, or have tiny letters or a wrong formula."""
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +130,24 @@ def test_decks_of_a_language_have_the_slides_blocks_and_formulas_of_the_english_
         if (folder / english.name).exists():
             assert structure(folder / english.name) == structure(english), (language, english.stem)
             assert slides.slides(english.stem, language)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "es", "hr", "pl", "ru"])
+def test_nothing_lies_under_the_arrows_or_beside_the_slide(
+    slides: ModuleType, language: str, tmp_path: Path
+) -> None:
+    if found() is None:
+        pytest.skip("no Chromium on this machine: apt install chromium")
+    chromium = Browser(tmp_path / "chromium")
+    try:
+        for path in slides.write(tmp_path / "slides", language):
+            chromium.screen(1280, 720)
+            chromium.open(path.as_uri())
+            chromium.wait("window.Reveal && Reveal.isReady()")
+            assert chromium.run(OUTSIDE) == [], path.name
+    finally:
+        chromium.close()
 
 
 def test_the_lstm_is_drawn_in_six_frames_with_its_equations(slides: ModuleType) -> None:
