@@ -1,7 +1,6 @@
 """Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU. Gates depend only on x.
 
 native   gates and state in one pass of compiled code, float32 on the CPU
-triton   the same in one kernel, on a GPU, only if asked for                     triton/light.py
 torch    gates for all steps at once, then one operation per step (`recurrence`), or a scan on a GPU (`scan`);
          SRU with peepholes runs step by step
 steps    the plain loop, only if forced
@@ -299,14 +298,6 @@ def light(
     given = kind, z, c, past, peep, mask
     if asked == "narrow" and not traced():
         raise refused(kind, asked, "it multiplies no matrices")
-    if asked == "triton" and not traced():
-        from weft.nn.kernels import triton  # if asked for
-
-        if reason := triton.why_not(z.device):
-            raise refused(kind, asked, reason)
-        from weft.nn.kernels.triton.light import run
-
-        return run(*given, stepwise(kind, mask))
     if compiles("light", *given[1:-1], name=kind):
         return _native(*given)
     return by_torch(*given, loop=asked == "steps" and not traced())
