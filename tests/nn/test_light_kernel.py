@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads, weighed
+from tests.nn.ways import needs, on_threads, second_derivatives, weighed
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
@@ -64,16 +64,15 @@ def test_law_7_a_layer_is_the_loop(kind: str, way: str, threads: int) -> None:
 @each_way
 @pytest.mark.parametrize("kind", GATES)
 def test_a_second_derivative_is_that_of_the_loop(kind: str, way: str) -> None:
-    found = []
+    given, found = given_to(kind, 3, 3, 5, torch.float32), []
+
+    def run(*leaves: Tensor) -> tuple[Tensor, ...]:
+        return light(kind.split()[0], **dict(zip(given, leaves, strict=True)), mask=holes(3, 3))
+
     for each in (way, "steps"):
-        given = {
-            name: t.detach().requires_grad_() for name, t in given_to(kind, 3, 3, 5, torch.float32).items()
-        }
         with choice.use(cells=each):  # type: ignore[arg-type]
-            outs = light(kind.split()[0], **given, mask=holes(3, 3))
-        grads = torch.autograd.grad(sum((o * o).sum() for o in outs), list(given.values()), create_graph=True)
-        found.append(torch.autograd.grad(sum((g * g).sum() for g in grads), list(given.values())))
-    close(*found, 1e-4)  # of second order
+            found.append(second_derivatives(run, given.values()))
+    close(*found, 1e-4)
 
 
 @each_way
