@@ -10,7 +10,6 @@ times as long as one operation per step. Ways are ordered by the work that they 
 Read next: ../cells/mingru.py; ../../native/light.cpp.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -187,11 +186,6 @@ def _peeping(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tenso
     return r * new + (1 - r) * past, (new,)
 
 
-def stepwise(kind: str, mask: Tensor | None) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The plain twin as a function of z, c, past and peep."""
-    return lambda *given: by_torch(kind, *given, mask, loop=True)
-
-
 class _Light(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
@@ -223,7 +217,7 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            twin = stepwise(ctx.kind, ctx.mask)
+            twin = lambda *given: by_torch(ctx.kind, *given, ctx.mask, loop=True)  # noqa: E731
             return None, None, None, *twin_gradients(twin, (z, c, past, peep), (dy, dc))
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
