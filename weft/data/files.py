@@ -23,7 +23,6 @@ _PART = 2**20
 _SMALL = 2**9  # bytes of zstandard at a time; four may expand to 128 KiB, and larger pieces were no faster
 
 MOST_TIMES = 300
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError)
 
 FREE_BYTES = 64 * 2**20
 """A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
