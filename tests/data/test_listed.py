@@ -3,6 +3,7 @@
 import csv
 import json
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +211,17 @@ def test_a_column_of_several_is_asked_for_and_named_with_the_list(tmp_path: Path
         assert read_folders(tmp_path / f"{name}#Smiling")[0].label == "1"
     with pytest.raises(DataError, match="expected a column 'Old', got image_id, Male, Smiling"):
         read_folders(tmp_path / "attr.csv#Old")
+
+
+def test_columns_as_lists_are_columns_and_odd_records_are_refused(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    path = tmp_path / "x.json"
+    path.write_text('{"image": ["a.png", "b c.png"], "label": ["dog", "cat"]}')
+    assert [one.label for one in read_folders(path)] == ["dog", "cat"]
+    for annotations in ("[1]", '[{"result": 5}]', '[{"result": [{"value": 5}]}]', "[]"):
+        path.write_text(f'[{{"data": {{"image": "a.png"}}, "annotations": {annotations}}}]')
+        with suppress(DataError):
+            assert read_folders(path) == []
 
 
 def test_a_folder_with_too_many_folders_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ _PART = 2**20
 _SMALL = 2**9  # bytes of zstandard at a time; four may expand to 128 KiB, and larger pieces were no faster
 
 MOST_TIMES = 300
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError)
 
 FREE_BYTES = 64 * 2**20
 """A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
@@ -152,14 +153,7 @@ def _zstandard(path: Path) -> Iterator[bytes]:
 def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
     try:
         yield from parts
-    except (
-        EOFError,
-        zlib.error,
-        lzma.LZMAError,
-        gzip.BadGzipFile,
-        zipfile.BadZipFile,
-        RuntimeError,
-    ) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again", path=path
         ) from error

@@ -344,9 +344,7 @@ def _class_form(
     path: Path, lines: Sequence[str], finder: FileFinder, asked: str
 ) -> Callable[[str], list[str]]:
     """What makes a file's name and its class of a line, which may have further numbers, or only the file."""
-    if (
-        len(lines) > 2 and lines[0].strip().isdecimal()
-    ):  # CelebA: a count, and a line with the names of columns
+    if len(lines) > 2 and lines[0].strip().isdecimal():  # CelebA: a count, and the names of columns
         names = lines[1].split()
         if asked not in names:
             what = f"expected a column with the classes, got {', '.join(names)[:200]}"
@@ -435,8 +433,9 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
         return _of_files(path, found, form)
     if isinstance(found, dict) and all(PurePath(name).suffix.lower() in form.endings for name in found):
         return _named(found.items())
-    if form.classes and isinstance(found, dict) and all(map(_texts_only, found.values())):  # Food-101
-        return _named((name, label) for label, names in found.items() for name in names)
+    by_class = form.classes and isinstance(found, dict) and not form.names(list(found))
+    if by_class and all(isinstance(one, list) and all(map(_is_text, one)) for one in found.values()):
+        return _named((name, label) for label, names in found.items() for name in names)  # Food-101
     inside = (
         next((found[one] for one in ("data", "labels") if one in found), None)
         if isinstance(found, dict)
@@ -449,7 +448,7 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
     if not all(isinstance(one, dict) for one in inside):
         return None
     for key, reader in (("conversations", _answered), ("annotations", _annotated)):
-        if all(isinstance(one.get(key), list) for one in inside):
+        if all(_are_records(one.get(key)) for one in inside):
             return _named(reader(one, form) for one in inside)
     if inside is found:
         return None
@@ -457,8 +456,12 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
     return _named([next((one[key] for key in some if key in one), "") for some in keys] for one in inside)
 
 
-def _texts_only(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
 def _answered(record: Mapping[str, Any], form: ListForm) -> tuple[str, list[str]]:
@@ -468,11 +471,15 @@ def _answered(record: Mapping[str, Any], form: ListForm) -> tuple[str, list[str]
 
 
 def _annotated(record: Mapping[str, Any], form: ListForm) -> tuple[str, list[str]]:
-    """The file of a record of Label Studio, and its choices or texts."""
-    data = record.get("data", {})
-    results = [one["value"] for each in record["annotations"] for one in each.get("result", ())]
-    told = [text for one in results for text in one.get("choices", one.get("text", ()))]
-    return next((str(data[one]) for one in (form.file, *FILES) if one in data), ""), told
+    """The file of a record of Label Studio, and its choices or texts; none if it is not labelled yet."""
+    data, told = record.get("data"), []
+    for results in (one.get("result") for one in record["annotations"]):
+        values = [one.get("value") for one in results] if _are_records(results) else []
+        for value in values if _are_records(values) else []:
+            texts = value.get("choices", value.get("text"))
+            told += texts if isinstance(texts, list) else []
+    named = [str(data[one]) for one in (form.file, *FILES) if isinstance(data, dict) and one in data]
+    return next(iter(named), ""), told
 
 
 def _named(rows: Iterable[Sequence[Any]]) -> Iterator[ListedText | Finding]:
