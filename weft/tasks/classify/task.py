@@ -63,7 +63,6 @@ from weft.tasks.labels.base import (
     CalibrationSettings,
     ClassWeights,
     LabelBatch,
-    LabelSettings,
     SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
@@ -77,6 +76,7 @@ from weft.tasks.reused import ReusedEncoder
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
+    EnsembleSettings,
     EvaluationSettings,
     Implied,
     InspectionSettings,
@@ -84,6 +84,7 @@ from weft.tasks.task import (
     Pipeline,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
     named_rows,
     silent,
@@ -99,17 +100,12 @@ UNLIMITED = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierSettings(LabelSettings):
+class ClassifierSettings(EnsembleSettings, ScoredSettings):
     """What the user asks of classes.
-
-    Args:
-        ensemble: runs that decide along.
 
     Raises:
         ConfigError: an ensemble is to be drawn.
     """
-
-    ensemble: Sequence[OtherRun] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,14 +116,8 @@ class ClassifierSettings(LabelSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierEvaluationSettings(CalibrationSettings):
-    """What the user asks of the scores of classes.
-
-    Args:
-        ensemble: runs that decide along.
-    """
-
-    ensemble: Sequence[OtherRun] = ()
+class ClassifierEvaluationSettings(EnsembleSettings, CalibrationSettings):
+    """What the user asks of the scores of classes."""
 
 
 class ClassifyTraining(SolvedTraining):

@@ -35,6 +35,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     RunOpener,
+    ScoredSettings,
     Split,
     Task,
     Training,
@@ -43,19 +44,6 @@ from weft.wording import close_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelSettings(PredictionSettings):
-    """What the user asks of labels.
-
-    Args:
-        scores: write the probabilities too.
-        plot: folder for pictures of the answers, which the command draws.
-    """
-
-    scores: bool = False
-    plot: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +176,7 @@ class TextLabelTask(LabelTask[D, M]):
     """
 
     reads_runs = True
-    prediction_settings: ClassVar[type[PredictionSettings]] = LabelSettings
+    prediction_settings: ClassVar[type[PredictionSettings]] = ScoredSettings
     evaluation_settings: ClassVar[type[EvaluationSettings]] = CalibrationSettings
 
     def __init__(self, *, data: D, model: M, runs: RunOpener) -> None:
