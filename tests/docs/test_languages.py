@@ -49,6 +49,7 @@ def test_a_translation_keeps_formulas_code_and_links(name: str) -> None:
     with (LOCALE / name).open("rb") as file:
         found = [one for one in read_po(file, abort_invalid=True) if one.id]
     assert found
+    assert (LOCALE / name).read_text("utf-8").count("\nmsgid ") == len(found) + 1, f"{name}: a text twice"
     for one in found:
         assert one.string, f"{name}: nothing for {one.id!r}"
         assert marks(one.string) == marks(one.id), f"{name}: {one.id!r}"
