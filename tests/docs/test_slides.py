@@ -173,7 +173,7 @@ def test_a_slide_has_points_by_key_formulas_pictures_and_notes(slides: ModuleTyp
     assert '<aside class="notes"><p>Why? <span class="formula">c</span></p>' in one
     assert "ulazna vrata" in two and "<pre>outputs (2, 7, 5)" in three
     assert 'src="data:image/png' in live and "0.478" in live.partition("notes")[2]
-    assert question.count("<li>") == 3 and '<div class="fragment"><p><strong>A</strong>' in question
+    assert question.count("<li>") == 3 and '<div class="fragment"><p><strong>A</strong>. Čuvati (' in question
     assert "<code>left(bias, steps)</code>" in exercise and "0.167" in exercise.partition("notes")[2]
 
 
