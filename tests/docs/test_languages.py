@@ -146,15 +146,6 @@ def test_the_words_are_those_of_the_lectures(name: str) -> None:
             assert not found, f"{name}: {right}, not {found[0]}: {text}"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_decks_have_the_words_of_the_lectures_and_a_decimal_point(language: str) -> None:
-    wrong = yaml.safe_load((LOCALE / "words.yaml").read_text("utf-8"))[language] | {"0.5": r"\d,\d"}
-    for path in (LOCALE / language / "slides").glob("*.md"):
-        text = re.sub(r"\([^()]*\)", "", CODE.sub("", MATH.sub("", path.read_text("utf-8"))))
-        for right, pattern in wrong.items():
-            assert not (found := re.search(pattern, text, re.IGNORECASE)), (path.name, right, found)
-
-
 @pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
 def test_a_translation_is_one_paragraph(name: str) -> None:
     """Sphinx shows the English text in place of a list, such as "1. start"."""
