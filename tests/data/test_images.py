@@ -78,29 +78,6 @@ def test_a_clip_that_is_none_is_named(tmp_path, array, said):
         images.read_clip(tmp_path / "b.npy", frames=9)
 
 
-def test_the_three_forms_of_captions_say_the_same(tmp_path):
-    for name in ("a.png", "b.png"):
-        save(tmp_path / name)
-    (tmp_path / "c.tsv").write_text("image\tcaption\na.png\tone\nb.png\ttwo\na.png\tthree\n")
-    records = [{"image": "a.png", "captions": ["one", "three"]}, {"image": "b.png", "caption": "two"}]
-    (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    coco = {
-        "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}],
-        "annotations": [
-            {"image_id": number, "caption": caption}
-            for number, caption in ((7, "one"), (8, "two"), (7, "three"))
-        ],
-    }
-    (tmp_path / "c.json").write_text(json.dumps(coco))
-    for form in ("tsv", "jsonl", "json"):
-        found = captions.read_captions(tmp_path / f"c.{form}")
-        assert [(one.path.name, one.captions) for one in found] == [
-            ("a.png", ["one", "three"]),
-            ("b.png", ["two"]),
-        ]
-    assert [one.number for one in captions.read_captions(tmp_path / "c.json")] == [7, 8]
-
-
 def test_records_may_say_their_split_and_language(tmp_path):
     save(tmp_path / "a.png")
     save(tmp_path / "b.png")

@@ -114,13 +114,7 @@ class ListedText(NamedTuple):
 
 
 class FileFinder:
-    """Finds the files that a list names: as it names them, or by their own names in its folder.
-
-    Args:
-        source: the list.
-        where: folders of the files.
-        form: of the list.
-    """
+    """Finds the files that a list (`source`) names, as it names them or by their own names in its folders."""
 
     def __init__(self, source: Path, where: Sequence[Path], form: ListForm) -> None:
         self._source, self._where, self._form = source, where, form
@@ -271,11 +265,7 @@ def listed_pictures(
 def named_files(
     source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
 ) -> Iterator[tuple[ListedText, Path]]:
-    """The rows of a list and the files that they name, whose texts may be missing; a stream has lines.
-
-    Args:
-        where: folders of the files; by default that of the list.
-    """
+    """The rows of a list and the files that they name, whose texts may be missing; a stream has lines."""
     if not isinstance(source, Path):
         for number, line in enumerate(read_lines(source), 1):
             if name := line.split("\t")[0].strip():
