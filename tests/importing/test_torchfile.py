@@ -137,7 +137,11 @@ def tensor(sizes: bytes, strides: bytes, offset: int = 0, **storage: Any) -> byt
 
 FOUR = torch.arange(4.0).numpy().tobytes()
 SQUARE = tensor(b"K\x02K\x02\x86", b"K\x02K\x01\x86")
+TOWER = b"})" + b"".join(b"q" + bytes([n]) + b"h" + bytes([n]) + b"\x86" for n in range(100)) + b"K\x01s"
 HOSTILE = {
+    "a key that takes 2 ** 100 steps to hash": b"\x80\x02" + TOWER + b".",
+    "two gigabytes of zeros": b"\x80\x02c__builtin__\nbytearray\nJ\xff\xff\xff\x7f\x85R.",
+    "a tensor of four gigabytes": b"\x80\x02ctorch\nFloatTensor\nJ\x00\x00\x00\x40\x85R.",
     "beyond its storage": tensor(b"K\x05\x85", b"K\x01\x85"),
     "beyond by an offset": tensor(b"K\x04\x85", b"K\x01\x85", offset=1),
     "many times its storage": tensor(b"K\xff\x85", b"K\x00\x85"),

@@ -5,8 +5,8 @@ Read next: ../tasks/predictor.py, what an answer can show.
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -45,10 +45,10 @@ class AnswerPictures:
             if path is not None:
                 self._predictor.check_figures(alignments=path is self._alignments)
         if self._plot is not None:
-            with refusing(self._plot):
+            with files.refusals(self._plot):
                 self._plot.mkdir(parents=True, exist_ok=True)
         if self._alignments is not None:
-            with refusing(self._alignments):
+            with files.refusals(self._alignments):
                 if self._alignments.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 self._file = self._stack.enter_context(files.replacing(self._alignments))
@@ -58,7 +58,7 @@ class AnswerPictures:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with nullcontext() if self._alignments is None else refusing(self._alignments):
+        with nullcontext() if self._alignments is None else files.refusals(self._alignments):
             self._stack.__exit__(kind, error, trace)
 
     def _draw_overview(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -72,7 +72,7 @@ class AnswerPictures:
         """Draw and align one answer, if figures or alignments were requested."""
         self._seen += 1
         if self._file is not None and self._alignments is not None:
-            with refusing(self._alignments):
+            with files.refusals(self._alignments):
                 self._file.write(f"{answer.alignment()}\n".encode())
         if self._plot is None or self.drawn >= self._limit:
             return
@@ -92,18 +92,5 @@ class AnswerPictures:
             if ".svg" in pictures and path.exists() and not path.with_suffix(".svg").exists():
                 # An earlier one of Weft has an .svg beside it; this may be one of the pictures that are read.
                 raise DataError("is a picture that Weft has not drawn; choose another directory", path=path)
-            with refusing(path):
+            with files.refusals(path):
                 files.replace(path, content)
-
-
-@contextmanager
-def refusing(path: Path) -> Iterator[None]:
-    """Turn an OSError in the block into a DataError that names the path."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            f"cannot be written ({error.strerror or os.strerror(error.errno or 0)}); "
-            "free some space or choose another place",
-            path=path,
-        ) from error

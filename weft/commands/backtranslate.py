@@ -183,7 +183,7 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         "files": named_files({**how, "texts": tuple(mono)}),
     }
     known = out / "back.json"
-    try:
+    with files.refusals(out, "choose another --folder"):
         if not known.exists() and out.exists() and any(one.name[0] != "." for one in out.iterdir()):
             raise ConfigError(f"{out}: is not empty and has no translated pairs; choose another --folder")
         out.mkdir(parents=True, exist_ok=True)
@@ -193,9 +193,6 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         if changed := ", ".join(sorted(name for name in then if then[name] != about.get(name))):
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")
         files.replace(known, files.to_json(about))
-    except OSError as error:
-        why = f"cannot be written ({error.strerror or error}); choose another --folder"
-        raise DataError(why, path=out) from error
     names = ", ".join(str(path) for path, _ in stats)
     text = (
         f"The sources were written by the run `{about['model']}` ({opened.task.about()}): "

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from weft.commands import outputs
 from weft.commands.options import given_one
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
@@ -138,15 +137,13 @@ def answer(opened: "LoadedRun", part: Chunk, settings: "PredictionSettings", fil
 def write(parts: Path, part: Chunk, answers: Iterable[str], wrong: Iterable[str], remarks: str = "") -> None:
     """Write the answers to a chunk atomically, after the reasons for missing answers and the remarks."""
     place = parts / part.name
-    try:
+    with files.refusals(place, files.AGAIN):
         reasons = "".join(f"{one}\n" for one in wrong)
         if reasons:
             files.replace(place.with_suffix(WRONG), reasons.encode("utf-8", "replace"))
         if remarks:
             files.replace(place.with_suffix(REMARKS), remarks.encode())
         files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
-    except OSError as error:
-        raise outputs.unwritable(place, error) from error
 
 
 def join(file: Path, output: Path) -> JoinedOutput:
@@ -158,21 +155,18 @@ def join(file: Path, output: Path) -> JoinedOutput:
     from weft.tasks.predictor import Remarks
 
     parts, lines, wrong, remarks = parts_of(output), 0, list[str](), Remarks()
-    try:
-        with files.replacing(output) as joined:
-            for part in chunks(file):
-                place = parts / part.name
-                if not place.exists():
-                    raise DataError("is missing; run the same command again to resume", path=place)
-                with open(place, "rb") as one:
-                    shutil.copyfileobj(one, joined)
-                lines += len(part.lines)
-                with contextlib.suppress(FileNotFoundError):
-                    wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
-                with contextlib.suppress(FileNotFoundError):
-                    remarks.add(place.with_suffix(REMARKS).read_text("utf-8"))
-    except OSError as error:
-        raise outputs.unwritable(output, error) from error
+    with files.refusals(output, files.AGAIN), files.replacing(output) as joined:
+        for part in chunks(file):
+            place = parts / part.name
+            if not place.exists():
+                raise DataError("is missing; run the same command again to resume", path=place)
+            with open(place, "rb") as one:
+                shutil.copyfileobj(one, joined)
+            lines += len(part.lines)
+            with contextlib.suppress(FileNotFoundError):
+                wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
+            with contextlib.suppress(FileNotFoundError):
+                remarks.add(place.with_suffix(REMARKS).read_text("utf-8"))
     remove_parts(output)
     return JoinedOutput(lines, wrong, remarks.lines(), remarks.named)
 

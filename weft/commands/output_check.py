@@ -67,7 +67,7 @@ def check_outputs(*more: Path) -> None:
     named = [path for path, _ in paths.written]
     written = [*paths.written, *((path, OutputPath()) for path in more if path not in named)]
     for number, (path, kind) in enumerate(written):
-        try:
+        with files.refusals(path, "choose another place"):
             if kind.folder:
                 _check_folder(path, paths.read)
             elif is_regular(path):
@@ -76,9 +76,6 @@ def check_outputs(*more: Path) -> None:
                 _check_kept(path, kind, paths.read)
                 if path in named:
                     _check_place(path)
-        except OSError as error:
-            why = f"cannot be written ({error.strerror}); choose another place"
-            raise DataError(why, path=path) from error
 
 
 def is_regular(path: Path) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from weft.commands.output_check import is_regular
-from weft.errors import DataError
 from weft.store import files
 from weft.wording import plural
 
@@ -38,29 +37,14 @@ def write(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically, see `write`; a device or a pipe, such as /dev/stdout, is written to."""
-    try:
+    with files.refusals(path):
         if is_regular(path):
             files.replace(path, content)
         else:  # a rename would put a file in its place
             path.write_bytes(content)
-    except OSError as error:
-        raise DataError(
-            f"cannot be written ({error.strerror or error}); free some space or choose another place",
-            path=path,
-        ) from error
-
-
-def unwritable(path: Path, error: OSError) -> DataError:
-    """The error where a command that resumes cannot write a file."""
-    why = error.strerror or error
-    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)
 
 
 def folder_for(path: Path) -> None:
     """Create a directory if it does not exist."""
-    try:
+    with files.refusals(path, "choose another directory", "created"):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"cannot be created ({error.strerror or error}); choose another directory", path=path
-        ) from error

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.commands import outputs
 from weft.commands.asked import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
@@ -143,7 +142,7 @@ def begin(corpus: Path, teacher: Teacher) -> None:
         raise ConfigError(
             f"{corpus}: expected a directory for the texts, got a file; choose another --corpus"
         )
-    try:
+    with files.refusals(corpus, files.AGAIN):
         known = teacher_of(corpus)
         if (
             known is None
@@ -152,8 +151,6 @@ def begin(corpus: Path, teacher: Teacher) -> None:
         ):
             raise ConfigError(f"{corpus}: is not empty and no corpus of distill; choose another --corpus")
         corpus.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise outputs.unwritable(corpus, error) from error
     if known is not None:
         names = [name for name in Teacher.__struct_fields__ if name != "files"]
         differs = [name for name in names if getattr(known, name) != getattr(teacher, name)]
@@ -171,12 +168,10 @@ def begin(corpus: Path, teacher: Teacher) -> None:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file of a corpus, atomically; one with this content stays as it is."""
-    try:
+    with files.refusals(path, files.AGAIN):
         if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(exist_ok=True)
             files.replace(path, content)
-    except OSError as error:
-        raise outputs.unwritable(path, error) from error
 
 
 def _same(path: Path, lines: Iterable[str]) -> None:

@@ -235,15 +235,9 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
         raise DataError(
             f"the word {wrong!r} is empty or contains white space, which no reader accepts", path=path
         )
-    try:
-        with files.replacing(path) as file:
-            for some in _bytes(path, words, vectors.astype("<f4")):
-                file.write(some)
-    except OSError as error:
-        raise DataError(
-            f"cannot be written ({error.strerror or error}); free some space or choose another place",
-            path=path,
-        ) from error
+    with files.refusals(path), files.replacing(path) as file:
+        for some in _bytes(path, words, vectors.astype("<f4")):
+            file.write(some)
 
 
 def _bytes(path: Path, words: Sequence[str], vectors: np.ndarray) -> Iterator[bytes]:

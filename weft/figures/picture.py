@@ -15,7 +15,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
 from weft.figures.fonts import BROWSER, readable
 from weft.store import files
 
@@ -39,11 +39,9 @@ def save(figure: Figure, path: str | Path) -> None:
         raise ConfigError(
             f"{path}: pictures are written as .png, .svg or .pdf, not {suffix or 'without a suffix'}"
         )
-    try:
+    with files.refusals(path, "choose another place"):
         path.parent.mkdir(parents=True, exist_ok=True)
         files.replace(path, data)
-    except OSError as error:
-        raise DataError(f"cannot be written ({error.strerror}); choose another place", path=path) from error
 
 
 def png(figure: Figure) -> bytes:

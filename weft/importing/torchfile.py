@@ -5,6 +5,11 @@ a stranger's code. Here its opcodes only build tensors, dicts, lists, tuples, se
 calls that such a file needs are known by name and done here. An object of a library that translation toolkits
 keep in their checkpoints becomes a `Record`, its attributes without its class; any other call is refused.
 Settings are a dict or records of omegaconf, whose values are nodes and whose choices are enums: `settings`.
+
+`torch.load(weights_only=True)` runs no code either, but its memory and time have no bound: a file of 387
+bytes makes it allocate 2 GiB (a call of bytearray), or hash a key of nested tuples forever, which Ctrl-C
+does not stop. With `mmap`, compressed tensors become other numbers, silently. Before PyTorch 2.10 a file
+could also corrupt its memory (CVE-2026-24747).
 Read next: pickled.py, the opcodes; checkpoint.py, which uses this.
 """
 

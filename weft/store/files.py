@@ -15,8 +15,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from weft.errors import DataError
+
 WRITING = ".writing-"
 REMOVING = ".removing-"
+
+ELSEWHERE = "free some space or choose another place"
+AGAIN = "free some space and run the same command again"
+"""What to do where a file cannot be written."""
+
+
+@contextmanager
+def refusals(path: Path, remedy: str = ELSEWHERE, what: str = "written") -> Iterator[None]:
+    """Turn an OSError in the block into a DataError that names the path and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot be {what} ({error.strerror or error}); {remedy}", path=path) from error
 
 
 def write(path: Path, data: bytes) -> None:

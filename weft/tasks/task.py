@@ -161,6 +161,17 @@ class RequestSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EnsembleSettings(RequestSettings):
+    """What the user asks of several runs together.
+
+    Args:
+        ensemble: further runs to average with.
+    """
+
+    ensemble: Sequence[OtherRun] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictionSettings(RequestSettings):
     """What the user asks of predictions.
 
@@ -173,6 +184,19 @@ class PredictionSettings(RequestSettings):
     def searched(self) -> dict[str, object]:
         rows = {} if self.batch_rows is None else {"batch_rows": self.batch_rows}
         return rows | super().searched()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredSettings(PredictionSettings):
+    """What the user asks of answers with a score and a picture.
+
+    Args:
+        scores: write the scores too, such as probabilities, quantiles or cosines.
+        plot: folder for pictures of the answers, which the command draws.
+    """
+
+    scores: bool = False
+    plot: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,9 @@
-"""fairseq's checkpoints: settings of every kind, and bad input, of which nothing remains."""
+"""fairseq's checkpoints: settings of every kind, and bad input, of which nothing remains.
+
+The zip files of the folder fairseq hold tiny models that fairseq 0.12.2 trained on help texts that Weft
+ships, and its own outputs. It needs Python 3.10, which Weft does not support, so the script that made them
+is in the history only: git log -- tests/importing/kits/fairseq/make.py
+"""
 
 import json
 import zipfile

@@ -1,6 +1,8 @@
 """Checkpoints of OpenNMT-py 2.3.0 and 3.5.1, and of its successor Eole 0.6.4, give their own outputs.
 
-The checkpoints, log-probabilities and outputs are written by opennmt/make.py and eole/make.py.
+Eole's are written by eole/make.py. OpenNMT-py wrote its own in the same way: weights rounded to bfloat16
+before its outputs were taken, no state of the optimiser, tables of sinusoids cut to 64 positions. It is
+archived, so the script is in the history only: git log -- tests/importing/kits/opennmt/make.py
 """
 
 import json

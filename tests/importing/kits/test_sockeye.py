@@ -1,7 +1,8 @@
 """Runs from Sockeye 3 say and write what Sockeye says and writes, and train on.
 
-sockeye/models.zip was made by Sockeye itself (sockeye/make.py): tiny models, BPE codes, eight sentences,
-Sockeye's log-probabilities and its greedy translations.
+sockeye/models.zip was made by Sockeye 3.1.34: tiny models, BPE codes, eight sentences of the help texts that
+Weft ships, Sockeye's log-probabilities and its translations. Sockeye is archived, so the script that made
+them is in the history only: git log -- tests/importing/kits/sockeye/make.py
 """
 
 import json

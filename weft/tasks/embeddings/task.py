@@ -41,6 +41,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
     Task,
     Training,
@@ -100,18 +101,14 @@ VALIDATION = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeighbourSettings(PredictionSettings):
+class NeighbourSettings(ScoredSettings):
     """What the user asks of the words near a word.
 
     Args:
         nbest: number of near words.
-        scores: write their cosines too.
-        plot: folder for pictures, which the command draws.
     """
 
     nbest: AtLeastOne = NEAREST
-    scores: bool = False
-    plot: Path | None = None
 
 
 class EmbeddingsTraining(Training):

@@ -48,6 +48,7 @@ from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, export_for
 from weft.tasks.inspection import Inspection
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.task import (
+    EnsembleSettings,
     EvaluationSettings,
     InspectionSettings,
     OtherRun,
@@ -55,6 +56,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
     Task,
     Training,
@@ -65,34 +67,26 @@ PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForecastSettings(PredictionSettings):
+class ForecastSettings(EnsembleSettings, ScoredSettings):
     """What the user asks of forecasts.
 
     Args:
-        scores: write the quantiles too.
-        plot: folder for pictures with bands, which the command draws.
-        ensemble: further runs to average with.
         future: table of the covariates that are known in advance.
         series: names of the series to forecast; all if empty.
     """
 
-    scores: bool = False
-    plot: Path | None = None
-    ensemble: Sequence[OtherRun] = ()
     future: Path | None = None
     series: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForecastEvaluationSettings(EvaluationSettings):
+class ForecastEvaluationSettings(EnsembleSettings, EvaluationSettings):
     """What the user asks of the scores of forecasts.
 
     Args:
-        ensemble: further runs to average with.
         series: name of the series that is drawn; None takes one in the middle.
     """
 
-    ensemble: Sequence[OtherRun] = ()
     series: str | None = None
 
 

@@ -36,7 +36,7 @@ from weft.tasks.images.predictor import (
     inspect_picture,
 )
 from weft.tasks.inspection import Inspection
-from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask, probabilities_of
+from weft.tasks.labels.base import LabelBatch, LabelTask, probabilities_of
 from weft.tasks.pictures.data import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
@@ -47,6 +47,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
     Training,
 )
@@ -112,7 +113,7 @@ class ImagesPipeline(Pipeline):
     def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ImageClassifier:
         """The trained model; `predict(file or array)` returns a class."""
         assert isinstance(model, Labeller)
-        scores = LabelSettings.of(settings).scores
+        scores = ScoredSettings.of(settings).scores
         read = partial(self.task.data.one, clip=len(self.shape) == 4)
         return ImageClassifier(model, self.names, self.shape, read, scores=scores)
 
@@ -146,7 +147,7 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     """Trains a classifier of pictures or clips."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
-    prediction_settings: ClassVar = LabelSettings
+    prediction_settings: ClassVar = ScoredSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     suffixes: ClassVar[Sequence[str]] = ("/",)
     note: ClassVar[str] = (

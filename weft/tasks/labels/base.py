@@ -35,6 +35,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     RunOpener,
+    ScoredSettings,
     Split,
     Task,
     Training,
@@ -43,19 +44,6 @@ from weft.wording import close_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelSettings(PredictionSettings):
-    """What the user asks of labels.
-
-    Args:
-        scores: write the probabilities too.
-        plot: folder for pictures of the answers, which the command draws.
-    """
-
-    scores: bool = False
-    plot: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,11 +158,14 @@ class SolvedTraining(Training):
     def designs(self) -> tuple[Design, Design]:
         """The training texts, and the validation texts that choose the penalty."""
 
-    def solve(self, model: Labeller) -> None:
-        """Fill a linear model with its best weights."""
-        found = solve(model, *self.designs(), self.penalty, self.penalties)
-        self.penalty = found.penalty
-        self.progress(f"the linear model is solved: {found}", 0, 0)
+    def solve(self, model: Labeller, *others: Labeller) -> Labeller:
+        """Fill linear models with their best weights; the one that the validation texts prefer."""
+        models, designs = (model, *others), self.designs()
+        found = [solve(one, *designs, self.penalty, self.penalties) for one in models]
+        best = min(range(len(found)), key=lambda number: found[number].loss)
+        self.penalty = found[best].penalty
+        self.progress(f"the linear model is solved: {found[best]}", 0, 0)
+        return models[best]
 
 
 class TextLabelTask(LabelTask[D, M]):
@@ -185,7 +176,7 @@ class TextLabelTask(LabelTask[D, M]):
     """
 
     reads_runs = True
-    prediction_settings: ClassVar[type[PredictionSettings]] = LabelSettings
+    prediction_settings: ClassVar[type[PredictionSettings]] = ScoredSettings
     evaluation_settings: ClassVar[type[EvaluationSettings]] = CalibrationSettings
 
     def __init__(self, *, data: D, model: M, runs: RunOpener) -> None:

@@ -10,7 +10,6 @@ Read next: predictor.py; ../../search/step.py.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -35,7 +34,7 @@ from weft.setting_types import Probability, Whole
 from weft.tasks.language.data import ProseBatch
 from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams
 from weft.tasks.seq2seq.encoding import pad
-from weft.tasks.task import PredictionSettings
+from weft.tasks.task import ScoredSettings
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan
 
@@ -95,17 +94,10 @@ class LanguageDecoding(SearchSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProseSettings(PredictionSettings):
-    """What the user asks of continuations.
-
-    Args:
-        scores: write the length-normalised log-probability of each continuation too.
-        plot: folder for pictures, which the command draws.
-    """
+class ProseSettings(ScoredSettings):
+    """What the user asks of continuations; scores are log-probabilities per token."""
 
     asks: ClassVar[Mapping[str, Offer]] = options(LanguageDecoding)
-    scores: bool = False
-    plot: Path | None = None
 
 
 NONE = -1

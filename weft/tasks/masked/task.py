@@ -42,6 +42,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Training,
     named_rows,
 )
@@ -49,18 +50,14 @@ from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapSettings(PredictionSettings):
+class GapSettings(ScoredSettings):
     """What the user asks of the pieces for a gap.
 
     Args:
         nbest: number of pieces of each gap.
-        scores: write their probabilities too.
-        plot: folder for pictures of the answers, which the command draws.
     """
 
     nbest: AtLeastOne = 1
-    scores: bool = False
-    plot: Path | None = None
 
 
 class MaskedTraining(Training):

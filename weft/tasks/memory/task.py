@@ -27,7 +27,7 @@ from weft.nn.pools import Pool, Summary
 from weft.setting_types import Size, check_fields
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
-from weft.tasks.labels.base import LabelBatch, LabelSettings, LabelTask
+from weft.tasks.labels.base import LabelBatch, LabelTask
 from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
 from weft.tasks.memory.problems import NUM_SIGNS
@@ -38,6 +38,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
     Training,
 )
@@ -113,7 +114,7 @@ class MemoryPipeline(Pipeline):
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
         assert isinstance(model, Labeller)
         asked = self.task.prediction_settings.of(settings)
-        if not isinstance(asked, LabelSettings):
+        if not isinstance(asked, ScoredSettings):
             return Rememberer(model, self.task.data)
         return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
@@ -144,7 +145,7 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
 
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
     evaluation: ClassVar = MemoryEvaluation
-    prediction_settings: ClassVar = LabelSettings
+    prediction_settings: ClassVar = ScoredSettings
     samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (

@@ -4,14 +4,14 @@ The settings of the search are in search/offered.py; `search` has those that the
 Read next: translator.py; ../../search/offered.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from weft.search.offered import Decoding as Decoding
 from weft.search.offered import Offer, options
-from weft.tasks.task import EvaluationSettings, OtherRun, PredictionSettings, RequestSettings
+from weft.tasks.task import EnsembleSettings, EvaluationSettings, ScoredSettings
 
 Keeps = Literal["nothing", "texts", "parts"]
 """What answers keep of their sources: texts without letters as they are; or also parts of other texts."""
@@ -23,29 +23,17 @@ _SEARCHED_OF_TEXTS = {**_SEARCHED, **{name: _OF_TEXTS[name] for name in ("glossa
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodingSettings(RequestSettings):
-    """What the user may change of a search.
-
-    Args:
-        ensemble: further runs to average with.
-    """
+class DecodingSettings(EnsembleSettings):
+    """What the user may change of a search."""
 
     asks: ClassVar[Mapping[str, Offer]] = _SEARCHED
-    ensemble: Sequence[OtherRun] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationSettings(DecodingSettings, PredictionSettings):
-    """What the user asks of the sequences that a model writes.
-
-    Args:
-        scores: write the length-normalised log-probability of each sequence too.
-        plot: folder for pictures, which the command draws.
-    """
+class GenerationSettings(DecodingSettings, ScoredSettings):
+    """What the user asks of the sequences that a model writes; scores are log-probabilities per token."""
 
     asks: ClassVar[Mapping[str, Offer]] = _DRAWN
-    scores: bool = False
-    plot: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

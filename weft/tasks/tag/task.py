@@ -52,7 +52,6 @@ from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import (
     ClassWeights,
     LabelBatch,
-    LabelSettings,
     SolvedTraining,
     TextLabelPipeline,
     TextLabelTask,
@@ -83,6 +82,7 @@ from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
     Progress,
+    ScoredSettings,
     Split,
 )
 from weft.text.loading import load_vocabulary
@@ -227,7 +227,7 @@ class TagModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagSettings(LabelSettings):
+class TagSettings(ScoredSettings):
     """What the user asks of tags.
 
     Args:
