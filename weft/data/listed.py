@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple
 
 from weft.data import archive
+from weft.data.guess import has_header
 from weft.data.held import folder_of
 from weft.data.lines import each_line, read_lines
 from weft.data.report import Finding, placed
@@ -613,11 +614,11 @@ def columns(
     table: TableFile, form: ListForm, finder: FileFinder, language: str = "", asked: str = ""
 ) -> ListColumns:
     """The columns of a table by their names, else by what is in them; no text if that is not clear."""
-    rows = [row.cells for row in islice(table.rows(), FEW) if isinstance(row, Row)]
+    rows = [row.cells for row in islice(table.rows(), HEAD) if isinstance(row, Row)]
     file = next((n for one in (form.file, *FILES) if (n := table.find(one)) is not None), None)
     header = file is not None
     if file is None and (file := finder.place(rows)) is not None:
-        header = finder.place([[rows[0][file]]]) is None
+        header = finder.place([[rows[0][file]]]) is None and has_header(rows[0], rows[1:])
     file = file or 0
     split, every = table.find("split") if header else None, range(len(table.first))
     if not header:
