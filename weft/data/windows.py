@@ -104,7 +104,7 @@ class SeriesWindows:
         self.positive = positive
         self.gaps = 0
         every_end = [_ends(series, split) for series in table.series]
-        beside = [np.concatenate([one.values, one.past], 1) if channels else one.past for one in table.series]
+        beside = [seen_beside(series, channels) for series in table.series]
         read = (*(table.columns if channels else ()), *table.past)
         scales = trained or _fitted(table, every_end, beside, read, targets, season, transform)
         self.known_scale, self.channels, self.fill, self.transform = scales[2:]
@@ -122,10 +122,8 @@ class SeriesWindows:
                 level = self.transform.of(values, called)
                 if trained is None:
                     scale = _scale(level[: ends[0], None], [name])
-                elif called in order:
-                    scale = Scale(*(side[order[called], None] for side in trained.series))
                 else:
-                    scale = _scale_before(level)
+                    scale = _known(order.get(called), trained) or _scale_before(level)
                 scale = Scale(*(np.broadcast_to(side, len(values) + 1) for side in scale))
                 whole, times, ahead = filled(level, np.nan, self.fill), series.times, known
                 if gaps:
@@ -134,9 +132,8 @@ class SeriesWindows:
                 one = WindowedSeries(called, values, level, whole, scale, ahead, covered, seen, times, ends)
                 self._series.append(one)
         self.names = [one.name for one in self._series]
-        if positive and (below := [one for one in self._series if (one.values < 0).any()]):
-            least = f"{np.nanmin(below[0].values):g} in {below[0].name}"
-            raise ConfigError(f"positive: expected no value below 0, got {least}; leave it out")
+        if positive:
+            _check_positive(self._series)
         self.new = [name for name in self.names if trained and name not in order]
         self.scale = Scale(*np.array([[side[-1] for side in one.scale] for one in self._series]).T)
         order = order or {name: number for number, name in enumerate(self.names)}
@@ -258,6 +255,18 @@ def _long_enough(
     return kept, left_out
 
 
+def _known(place: int | None, trained: TrainedScales) -> Scale | None:
+    """The scale of a series in the training of a run, by its place there; None if it is new."""
+    return None if place is None else Scale(*(side[place, None] for side in trained.series))
+
+
+def _check_positive(series: Sequence[WindowedSeries]) -> None:
+    for one in series:
+        if (one.values < 0).any():
+            least = f"{np.nanmin(one.values):g} in {one.name}"
+            raise ConfigError(f"positive: expected no value below 0, got {least}; leave it out")
+
+
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
     """The scale of training columns [T, F]; a constant column is divided by 1."""
     for column, name in zip(train.T, names, strict=True):
@@ -318,6 +327,11 @@ def one_hot(columns: np.ndarray, names: Sequence[str], classes: Mapping[str, Seq
         for column, name in zip(columns.T, names, strict=True)
     ]
     return np.concatenate([columns[:, :0], *parts], 1)
+
+
+def seen_beside(series: TimeSeries, channels: bool) -> np.ndarray:
+    """[T, C] the extra channels of a series: its past covariates, and all its columns if `channels`."""
+    return np.concatenate([series.values, series.past], 1) if channels else series.past
 
 
 def _fill_of(parts: Sequence[np.ndarray], season: int) -> int:
