@@ -208,3 +208,19 @@ def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "images.zip").write_bytes(kept[:40])
     with pytest.raises(DataError, match=r"images\.zip: .*damaged"):
         captions.read_captions(path, split="train")
+
+
+@pytest.mark.parametrize(("frames", "chosen"), [(5, [0, 5, 10, 14, 19]), (None, [0, 4, 7, 10, 13, 16, 19])])
+def test_a_video_is_opened_once_and_its_pictures_are_evenly_spaced(tmp_path, monkeypatch, frames, chosen):
+    av = pytest.importorskip("av")
+    with av.open(str(tmp_path / "a.mp4"), "w") as file:
+        stream = file.add_stream("mpeg4", rate=25, width=32, height=32, pix_fmt="yuv420p")
+        for number in range(20):
+            grey = np.full((32, 32, 3), 12 * number, np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(grey)))
+        file.mux(stream.encode())
+    opened, open_video = [], av.open
+    monkeypatch.setattr(av, "open", lambda name: opened.append(name) or open_video(name))
+    found = images.read_clip(tmp_path / "a.mp4", frames=frames)
+    assert len(opened) == 1
+    np.testing.assert_allclose(found.mean((1, 2, 3)) / 12, chosen, atol=0.5)
