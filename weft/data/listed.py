@@ -593,12 +593,9 @@ def lists_files(path: Path, form: ListForm) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes, which come again when it is read
         rows = list(islice(listed(path, form), HEAD))
-    return bool(rows) and all(isinstance(row, ListedText) and _is_of(row, form) for row in rows)
-
-
-def _is_of(row: ListedText, form: ListForm) -> bool:
-    file = row.path or Path(row.file)
-    return file.suffix.lower() in form.endings or (form.folders and file.is_dir())
+    files = [row.path or Path(row.file) for row in rows if isinstance(row, ListedText)]
+    known = [one for one in files if one.suffix.lower() in form.endings or (form.folders and one.is_dir())]
+    return 0 < len(rows) == len(known)
 
 
 class ListColumns(NamedTuple):
