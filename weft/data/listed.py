@@ -176,6 +176,13 @@ def list_of(path: Path) -> Path:
     return path.with_name(name) if mark and not path.exists() else path
 
 
+def column_of(path: Path) -> tuple[Path, str]:
+    """A list and the column that x.csv#COLUMN names; none if it names none, or a sheet."""
+    file = list_of(path)
+    column = "" if kind_of(path) in WORKBOOKS else path.name[len(file.name) + 1 :]
+    return (file, column) if column else (path, "")
+
+
 def folders_for(path: Path) -> list[Path]:
     """Where the files of a list are: its folder, images.zip in it, and those above a folder of lists."""
     above = [path.parent]
@@ -203,9 +210,7 @@ def listed(
         language: which text to take of records with texts in several languages.
         textless: whether rows may have a file alone.
     """
-    file = list_of(path)
-    asked = "" if kind_of(path) in WORKBOOKS else path.name[len(file.name) + 1 :]
-    path = file if asked else path
+    path, asked = column_of(path)
     where = [path, *(where or folders_for(path))] if path.is_dir() else where or folders_for(path)
     path = _in_folder(path)
     finder = FileFinder(path, where, form)
@@ -635,12 +640,13 @@ def columns(
 
 def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
-    path = _in_folder(path)
+    path, asked = column_of(_in_folder(path))
     finder = FileFinder(path, folders_for(path), form)
-    if path.is_dir() or _of_json(path, form) or _manifest(path, form) or _line_form(path, form, finder):
+    other = path.is_dir() or _of_json(path, form) or _manifest(path, form)
+    if other or _line_form(path, form, finder, asked):
         return ()
     table = TableFile(path)
-    file, text, _, header = columns(table, form, finder)
+    file, text, _, header = columns(table, form, finder, asked=asked)
     shown = [repr(table.names()[n]) if header else str(n + 1) for n in (file, text) if n is not None]
     return (f"{path}: columns {' and '.join(shown)} are read as {form.file} and {form.text}",)
 
