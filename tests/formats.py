@@ -771,7 +771,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             labels=("1", "-1"),
         ),
         "`.csv#COLUMN`": classified(
-            "x.csv#kind", "image,age,kind\n1.jpg,7,dog\n2.jpg,8,cat\n", ("1.jpg", "2.jpg"), known=False
+            "x.csv#kind", "image,age,kind\n1.jpg,7,dog\n2.jpg,8,cat\n", ("1.jpg", "2.jpg")
         ),
         "`image_class_labels.txt` with `images.txt`": classified(
             "image_class_labels.txt",

@@ -163,13 +163,6 @@ def test_samples_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -
         read_sound(tmp_path / "x.wav")
 
 
-def test_a_small_file_that_unpacks_to_hours_is_refused(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "x.flac", np.zeros(18_000_000, np.int16), 8000)
-    assert (tmp_path / "x.flac").stat().st_size < 200_000
-    with pytest.raises(DataError, match="more than 300 times its size"):
-        read_sound(tmp_path / "x.flac")
-
-
 @pytest.mark.parametrize("rate", [500, 2_000_000])
 def test_a_rate_that_no_recording_has_is_refused(tmp_path: Path, rate: int) -> None:
     path = write(tmp_path / "x.wav", bytes(200), rate=rate)

@@ -78,29 +78,6 @@ def test_a_clip_that_is_none_is_named(tmp_path, array, said):
         images.read_clip(tmp_path / "b.npy", frames=9)
 
 
-def test_the_three_forms_of_captions_say_the_same(tmp_path):
-    for name in ("a.png", "b.png"):
-        save(tmp_path / name)
-    (tmp_path / "c.tsv").write_text("image\tcaption\na.png\tone\nb.png\ttwo\na.png\tthree\n")
-    records = [{"image": "a.png", "captions": ["one", "three"]}, {"image": "b.png", "caption": "two"}]
-    (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    coco = {
-        "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}],
-        "annotations": [
-            {"image_id": number, "caption": caption}
-            for number, caption in ((7, "one"), (8, "two"), (7, "three"))
-        ],
-    }
-    (tmp_path / "c.json").write_text(json.dumps(coco))
-    for form in ("tsv", "jsonl", "json"):
-        found = captions.read_captions(tmp_path / f"c.{form}")
-        assert [(one.path.name, one.captions) for one in found] == [
-            ("a.png", ["one", "three"]),
-            ("b.png", ["two"]),
-        ]
-    assert [one.number for one in captions.read_captions(tmp_path / "c.json")] == [7, 8]
-
-
 def test_records_may_say_their_split_and_language(tmp_path):
     save(tmp_path / "a.png")
     save(tmp_path / "b.png")
@@ -231,3 +208,19 @@ def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "images.zip").write_bytes(kept[:40])
     with pytest.raises(DataError, match=r"images\.zip: .*damaged"):
         captions.read_captions(path, split="train")
+
+
+@pytest.mark.parametrize(("frames", "chosen"), [(5, [0, 5, 10, 14, 19]), (None, [0, 4, 7, 10, 13, 16, 19])])
+def test_a_video_is_opened_once_and_its_pictures_are_evenly_spaced(tmp_path, monkeypatch, frames, chosen):
+    av = pytest.importorskip("av")
+    with av.open(str(tmp_path / "a.mp4"), "w") as file:
+        stream = file.add_stream("mpeg4", rate=25, width=32, height=32, pix_fmt="yuv420p")
+        for number in range(20):
+            grey = np.full((32, 32, 3), 12 * number, np.uint8)
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(grey)))
+        file.mux(stream.encode())
+    opened, open_video = [], av.open
+    monkeypatch.setattr(av, "open", lambda name: opened.append(name) or open_video(name))
+    found = images.read_clip(tmp_path / "a.mp4", frames=frames)
+    assert len(opened) == 1
+    np.testing.assert_allclose(found.mean((1, 2, 3)) / 12, chosen, atol=0.5)

@@ -198,6 +198,15 @@ def test_a_list_with_parts_serves_for_all_of_them(tmp_path: Path) -> None:
     assert report.lines == {f"{tmp_path}/x.csv ({part})": len(names) for part, names in found.items()}
 
 
+def test_a_first_row_whose_file_is_missing_is_no_header(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    (tmp_path / "x.csv").write_text("b,dog\na,dog\na,cat\na,dog\na,cat\n")
+    with pytest.raises(DataError, match=r"x\.csv:1: no such picture"):
+        read_folders(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_text("id_code,diagnosis\na,dog\na,dog\na,cat\n")
+    assert [one.label for one in read_folders(tmp_path / "x.csv")] == ["dog", "dog", "cat"]
+
+
 def test_a_column_of_several_is_asked_for_and_named_with_the_list(tmp_path: Path) -> None:
     pictures(tmp_path)
     rows = "a.png -1  1\na.png  1 -1\n"

@@ -138,45 +138,48 @@ def each_input(
     return _plain(reading.lines, words=reading.kind == "words")
 
 
-def _plain(lines: Iterable[str | DataError], *, words: bool) -> Iterator[ConlluSentence | DataError]:
-    """A sentence on each line; or a word, and an empty line after each sentence."""
-    held, wrong = list[str](), None  # a sentence with a bad line has one error
-    for number, line in enumerate(chain(lines, [""]), 1):
-        if isinstance(line, DataError) and words:
-            wrong = wrong or line
-        elif isinstance(line, DataError):
-            yield line
-        elif words and line.strip():
-            held.append(line.strip())
-        elif wrong:
-            yield wrong
-            held, wrong = [], None
-        elif found := held or line.split():
-            yield ConlluSentence(found, number - len(held), list(range(len(found))), found, None)
-            held = []
-
-
-def _each(
-    lines: Iterable[str | DataError], column: Column, name: str
-) -> Iterator[ConlluSentence | DataError]:
-    """The sentences of CoNLL-U, of word TAB tag, or of a word on each line."""
-    held: list[str] = []
-    width = 0
-    wrong: DataError | None = None
+def _blocks(lines: Iterable[str | DataError]) -> Iterator[tuple[int, list[str]] | DataError]:
+    """The lines between empty ones, with the number of the first; one error for those with bad lines."""
+    held, wrong = list[str](), None
     for number, line in enumerate(chain(lines, [""]), 1):
         if isinstance(line, DataError):
             wrong = wrong or line
         elif line.strip():
             held.append(line)
         elif held or wrong:
-            try:
-                if wrong:
-                    raise wrong
-                sentence, width = _sentence(held, number - len(held), width, column, name)
-                yield sentence
-            except DataError as error:
-                yield error
+            yield wrong or (number - len(held), held)
             held, wrong = [], None
+
+
+def _plain(lines: Iterable[str | DataError], *, words: bool) -> Iterator[ConlluSentence | DataError]:
+    """A sentence on each line; or a word, and an empty line after each sentence."""
+    for block in _blocks(lines) if words else ():
+        yield block if isinstance(block, DataError) else _untagged([*map(str.strip, block[1])], block[0])
+    for number, line in enumerate(() if words else lines, 1):
+        if isinstance(line, DataError):
+            yield line
+        elif found := line.split():
+            yield _untagged(found, number)
+
+
+def _untagged(words: list[str], number: int) -> ConlluSentence:
+    return ConlluSentence(words, number, list(range(len(words))), words, None)
+
+
+def _each(
+    lines: Iterable[str | DataError], column: Column, name: str
+) -> Iterator[ConlluSentence | DataError]:
+    """The sentences of CoNLL-U, of word TAB tag, or of a word on each line."""
+    width = 0
+    for one in _blocks(lines):
+        if isinstance(one, DataError):
+            yield one
+            continue
+        try:
+            sentence, width = _sentence(one[1], one[0], width, column, name)
+            yield sentence
+        except DataError as error:
+            yield error
 
 
 def _formed(
@@ -191,18 +194,13 @@ def _formed(
         told += "chunk or pos (data.column, --column)"
         yield DataError(told, path=name, line=1)
         return
-    held: list[str] = []
-    wrong: DataError | None = None
-    for number, line in enumerate(chain(lines, [""]), 1):
+    for one in _blocks(lines) if form.width else ():
+        yield one if isinstance(one, DataError) else _columned(one[1], one[0], form, place or 0, name)
+    for number, line in enumerate(() if form.width else lines, 1):
         if isinstance(line, DataError):
-            wrong = wrong or line
-        elif line.strip() and not form.width:
-            yield _joined(line, number, form, name)
+            yield line
         elif line.strip():
-            held.append(line)
-        elif held or wrong:
-            yield wrong or _columned(held, number - len(held), form, place or 0, name)
-            held, wrong = [], None
+            yield _joined(line, number, form, name)
 
 
 def _columned(

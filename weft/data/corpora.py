@@ -4,6 +4,7 @@ libreoffice-help: 33,000 parallel help sentences in six languages, so any of 30 
 without a download. Read next: parallel.py, whose interface a corpus has.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.data.lines import read_lines
@@ -48,16 +49,25 @@ def corpus(name: str, source: str, target: str, split: str) -> ParallelText:
         >>> next(iter(corpus("libreoffice-help", "en", "es", "test"))).target
         'Creación de una biblioteca nueva'
     """
-    folder = _folder(name)
-    if split not in SPLITS:
-        raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
-    known = languages(name)
-    for language in (source, target):
-        if language not in known:
-            raise ConfigError(f"corpus {name} has no language {language!r}; choose two of {', '.join(known)}")
+    checked(name, [source, target], split)
     if source == target:
         raise ConfigError(f"corpus {name}: source and target are both {source!r}; choose two languages")
-    return ParallelText(folder / f"{split}.tsv.xz", source, target, complete=True, name=f"{name}/{split}")
+    return ParallelText(
+        _folder(name) / f"{split}.tsv.xz", source, target, complete=True, name=f"{name}/{split}"
+    )
+
+
+def checked(name: str, wanted: Sequence[str], split: str) -> list[str]:
+    """The languages of a corpus, which has the wanted ones and the split."""
+    known, number = languages(name), "two" if wanted[1:] else "one"
+    for language in wanted:
+        if language not in known:
+            raise ConfigError(
+                f"corpus {name} has no language {language!r}; choose {number} of {', '.join(known)}"
+            )
+    if split not in SPLITS:
+        raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
+    return known
 
 
 def _folder(name: str) -> Path:

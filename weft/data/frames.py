@@ -23,6 +23,10 @@ def is_frame(data: Any) -> bool:
     return any(hasattr(data, name) for name in ("to_pandas", "to_csv"))
 
 
+def _of_pandas(data: Any) -> Any:
+    return data.to_pandas() if hasattr(data, "to_pandas") else data
+
+
 def as_csv(data: Any) -> str:
     """A table as CSV; an index of times, or one with names, is a column of it.
 
@@ -38,8 +42,7 @@ def as_csv(data: Any) -> str:
         2024-03-31 01:00:00+01:00,2.5
         <BLANKLINE>
     """
-    if hasattr(data, "to_pandas"):
-        data = data.to_pandas()
+    data = _of_pandas(data)
     table = data if hasattr(data, "columns") else data.to_frame("y" if data.name is None else data.name)
     if type(table.index).__name__ == "PeriodIndex":
         table = table.set_axis(table.index.to_timestamp())
@@ -57,8 +60,7 @@ def zone_of(data: Any) -> str | None:
         >>> zone_of(pd.DataFrame({"ds": pd.date_range("2024-03-31", periods=2, tz="Europe/Zagreb")}))
         'Europe/Zagreb'
     """
-    if hasattr(data, "to_pandas"):
-        data = data.to_pandas()
+    data = _of_pandas(data)
     if not is_frame(data):
         return None
     columns = [*data.dtypes] if hasattr(data, "columns") else []
@@ -74,7 +76,7 @@ def located(data: Any) -> Any:
         return str(Path(cell).absolute()) if isinstance(cell, str | Path) and os.path.isfile(cell) else cell
 
     if is_frame(data):
-        return (data.to_pandas() if hasattr(data, "to_pandas") else data).map(absolute)
+        return _of_pandas(data).map(absolute)
     if not isinstance(data, list):
         return data
     return [tuple(map(absolute, one)) if isinstance(one, tuple | list) else one for one in data]

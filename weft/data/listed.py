@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple
 
 from weft.data import archive
+from weft.data.guess import has_header
 from weft.data.held import folder_of
 from weft.data.lines import each_line, read_lines
 from weft.data.report import Finding, placed
@@ -114,13 +115,7 @@ class ListedText(NamedTuple):
 
 
 class FileFinder:
-    """Finds the files that a list names: as it names them, or by their own names in its folder.
-
-    Args:
-        source: the list.
-        where: folders of the files.
-        form: of the list.
-    """
+    """Finds the files that a list (`source`) names, as it names them or by their own names in its folders."""
 
     def __init__(self, source: Path, where: Sequence[Path], form: ListForm) -> None:
         self._source, self._where, self._form = source, where, form
@@ -181,6 +176,13 @@ def list_of(path: Path) -> Path:
     return path.with_name(name) if mark and not path.exists() else path
 
 
+def column_of(path: Path) -> tuple[Path, str]:
+    """A list and the column that x.csv#COLUMN names; none if it names none, or a sheet."""
+    file = list_of(path)
+    column = "" if kind_of(path) in WORKBOOKS else path.name[len(file.name) + 1 :]
+    return (file, column) if column else (path, "")
+
+
 def folders_for(path: Path) -> list[Path]:
     """Where the files of a list are: its folder, images.zip in it, and those above a folder of lists."""
     above = [path.parent]
@@ -208,9 +210,7 @@ def listed(
         language: which text to take of records with texts in several languages.
         textless: whether rows may have a file alone.
     """
-    file = list_of(path)
-    asked = "" if kind_of(path) in WORKBOOKS else path.name[len(file.name) + 1 :]
-    path = file if asked else path
+    path, asked = column_of(path)
     where = [path, *(where or folders_for(path))] if path.is_dir() else where or folders_for(path)
     path = _in_folder(path)
     finder = FileFinder(path, where, form)
@@ -271,11 +271,7 @@ def listed_pictures(
 def named_files(
     source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
 ) -> Iterator[tuple[ListedText, Path]]:
-    """The rows of a list and the files that they name, whose texts may be missing; a stream has lines.
-
-    Args:
-        where: folders of the files; by default that of the list.
-    """
+    """The rows of a list and the files that they name, whose texts may be missing; a stream has lines."""
     if not isinstance(source, Path):
         for number, line in enumerate(read_lines(source), 1):
             if name := line.split("\t")[0].strip():
@@ -602,12 +598,9 @@ def lists_files(path: Path, form: ListForm) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes, which come again when it is read
         rows = list(islice(listed(path, form), HEAD))
-    return bool(rows) and all(isinstance(row, ListedText) and _is_of(row, form) for row in rows)
-
-
-def _is_of(row: ListedText, form: ListForm) -> bool:
-    file = row.path or Path(row.file)
-    return file.suffix.lower() in form.endings or (form.folders and file.is_dir())
+    files = [row.path or Path(row.file) for row in rows if isinstance(row, ListedText)]
+    known = [one for one in files if one.suffix.lower() in form.endings or (form.folders and one.is_dir())]
+    return 0 < len(rows) == len(known)
 
 
 class ListColumns(NamedTuple):
@@ -623,11 +616,11 @@ def columns(
     table: TableFile, form: ListForm, finder: FileFinder, language: str = "", asked: str = ""
 ) -> ListColumns:
     """The columns of a table by their names, else by what is in them; no text if that is not clear."""
-    rows = [row.cells for row in islice(table.rows(), FEW) if isinstance(row, Row)]
+    rows = [row.cells for row in islice(table.rows(), HEAD) if isinstance(row, Row)]
     file = next((n for one in (form.file, *FILES) if (n := table.find(one)) is not None), None)
     header = file is not None
     if file is None and (file := finder.place(rows)) is not None:
-        header = finder.place([[rows[0][file]]]) is None
+        header = finder.place([[rows[0][file]]]) is None and has_header(rows[0], rows[1:])
     file = file or 0
     split, every = table.find("split") if header else None, range(len(table.first))
     if not header:
@@ -647,12 +640,13 @@ def columns(
 
 def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
-    path = _in_folder(path)
+    path, asked = column_of(_in_folder(path))
     finder = FileFinder(path, folders_for(path), form)
-    if path.is_dir() or _of_json(path, form) or _manifest(path, form) or _line_form(path, form, finder):
+    other = path.is_dir() or _of_json(path, form) or _manifest(path, form)
+    if other or _line_form(path, form, finder, asked):
         return ()
     table = TableFile(path)
-    file, text, _, header = columns(table, form, finder)
+    file, text, _, header = columns(table, form, finder, asked=asked)
     shown = [repr(table.names()[n]) if header else str(n + 1) for n in (file, text) if n is not None]
     return (f"{path}: columns {' and '.join(shown)} are read as {form.file} and {form.text}",)
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from weft.data.corpora import FOLDER, SPLITS, languages
+from weft.data.corpora import FOLDER, checked
 from weft.data.files import file_bytes
 from weft.data.lines import folding, line_findings, prose_lines, raw_lines, read_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, placed
 from weft.data.several import called
 from weft.data.tables import RECORDS, TableFile, kind_of
-from weft.errors import ConfigError, DataError
+from weft.errors import DataError
 
 
 class PlainText:
@@ -105,11 +105,7 @@ def side(name: str, language: str, split: str) -> PlainText:
         >>> next(iter(side("libreoffice-help", "es", "test")))
         'Creación de una biblioteca nueva'
     """
-    known = languages(name)
-    if language not in known:
-        raise ConfigError(f"corpus {name} has no language {language!r}; choose one of {', '.join(known)}")
-    if split not in SPLITS:
-        raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
+    known = checked(name, [language], split)
     return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
 
 

@@ -5,10 +5,12 @@ tiger TAB cat TAB 7.35            also with spaces; WordSim-353, MEN, SimLex-999
 Athens Greece Baghdad Iraq
 """
 
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.lines import read_lines
+from weft.data.tables import is_number
 from weft.errors import DataError
 from weft.wording import plural
 
@@ -45,7 +47,7 @@ def read_questions(path: Path) -> Questions:
             continue
         if line.startswith(":"):
             section = line[1:].strip()
-        elif len(cells) == 3 and _number(cells[2]) and not found.analogies:
+        elif len(cells) == 3 and is_number(cells[2]) and isfinite(float(cells[2])) and not found.analogies:
             found.pairs.append(WordPair(cells[0], cells[1], float(cells[2])))
         elif len(cells) == 4 and not found.pairs:
             found.analogies.append(Analogy((cells[0], cells[1], cells[2], cells[3]), section))
@@ -62,10 +64,3 @@ def read_questions(path: Path) -> Questions:
     if not found.pairs and not found.analogies:
         raise DataError("expected word pairs or analogies, got none", path=path)
     return found
-
-
-def _number(text: str) -> bool:
-    try:
-        return abs(float(text)) < float("inf")
-    except ValueError:
-        return False

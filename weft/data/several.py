@@ -15,7 +15,7 @@ from weft.errors import DataError
 Files = str | list[str]
 """A recipe's training files: one, or a list of files and folders."""
 
-_PART = re.compile(r"(?<![a-z])(train(?:ing)?|valid(?:ation)?|val|dev|test[ab]?)(?![a-z])", re.IGNORECASE)
+PART = re.compile(r"(?<![a-z])(train(?:ing)?|valid(?:ation)?|val|dev|test[ab]?)(?![a-z])", re.IGNORECASE)
 _PARTS = {
     "train": "train",
     "training": "train",
@@ -83,7 +83,7 @@ def parts_by_name(files: Sequence[Path]) -> tuple[list[Path], Path | None, Path 
         >>> parts_by_name([Path("train.tsv"), Path("other.tsv")]) is None
         True
     """
-    found = [_PART.search(file.name) for file in files]
+    found = [PART.search(file.name) for file in files]
     said = [_PARTS.get(one[0].lower(), "valid") if one else "" for one in found]
     held = {part: file for part, file in zip(said, files, strict=True) if part in ("valid", "test")}
     train = [file for part, file in zip(said, files, strict=True) if part in ("", "train")]

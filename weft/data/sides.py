@@ -4,7 +4,6 @@ Read next: check.py, which checks the lines.
 """
 
 import csv
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -18,10 +17,9 @@ from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns
 from weft.data.quoting import drawn, mark_of
 from weft.data.report import Finding, placed
+from weft.data.several import PART
 from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError, DataError
-
-_PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
 
 _TITLES = {"text", "id", "summary", *SIDES, *LABELS, *TIMES}
 
@@ -183,7 +181,7 @@ def side_name(file: str) -> str:
     end = path.suffix[1:]
     if CODE.fullmatch(end) and end != "txt":
         return end
-    return _PART.sub("", path.stem).strip("-_. ") or end
+    return PART.sub("", path.stem).strip("-_. ") or end
 
 
 def _files_as_pair(names: list[str], *files: str) -> AlignedText:

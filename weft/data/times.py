@@ -97,9 +97,9 @@ def read_times(
     if whole and (base == STEPS or (base in _OPEN and numbers is None)):
         said = () if base == STEPS else (f"{path}: times such as {texts[0]} are steps, not dates",)
         return TimeColumn(np.array(list(map(int, texts)), np.int64)[codes], STEPS, said)
-    if zone is not None and all(map(_COUNTED.fullmatch, texts)) and _from_midnight(texts, order, zone):
+    if zone is not None and (counted := _counted(texts, order, zone)) is not None:
         note = f"{path}: times such as {texts[0]} are counted from midnight in {zone}"
-        return TimeColumn(_counted(texts, order, zone)[codes], zone, (note,))
+        return TimeColumn(counted[codes], zone, (note,))
     clocks = numbers or _of_texts(texts, order, bare=base == "")
     if base == STEPS or clocks.shown.isna().any():
         _refuse(path, rows, np.asarray(clocks.shown.isna())[codes], steps=base == STEPS)
@@ -116,28 +116,6 @@ def read_times(
     return TimeColumn(times[codes], chosen, tuple(f"{path}: {one}" for one in (clocks.note, note) if one))
 
 
-def _from_midnight(texts: Sequence[str], order: Order, zone: str) -> bool:
-    """Whether times count on from midnight: past 24:00, or as many as a longer or a shorter day has."""
-    import pandas as pd
-
-    if any(map(_LATE.search, texts)):
-        return True
-    days, into = _days(texts, order)
-    if days.isna().any() or into.nunique() < 2:
-        return False
-    clocks, day = days + pd.TimedeltaIndex(into), pd.Timedelta(days=1)
-    skipped = clocks.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(clocks), bool)).isna()
-    counts = into.groupby(days).size()
-    each = pd.DatetimeIndex(counts.index)
-    midnight, after = (
-        one.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(len(each), bool))
-        for one in (each, each + day)
-    )
-    told, length = counts.to_numpy() * into.drop_duplicates().sort_values().diff().min(), after - midnight
-    odd = each.isin(days[skipped]) | ((told > day) & (length > day))
-    return bool(odd.any() and (told == length)[odd].all())
-
-
 def _days(texts: Sequence[str], order: Order) -> tuple[Any, Any]:
     """The days [T] of counted times, and how far into them they are."""
     import pandas as pd
@@ -147,18 +125,32 @@ def _days(texts: Sequence[str], order: Order) -> tuple[Any, Any]:
     return _of_texts([one[1] for one in found], order).shown, pd.Series(pd.to_timedelta(minutes, unit="min"))
 
 
-def _counted(texts: Sequence[str], order: Order, zone: str) -> "pd.DatetimeIndex":
-    """Times that are counted on from midnight, or are of clocks on a short day that has all of them."""
+def _counted(texts: Sequence[str], order: Order, zone: str) -> "pd.DatetimeIndex | None":
+    """Times that count on from midnight: past 24:00, or as many as a longer or a shorter day has; else None.
+
+    On a short day that has all times of a usual one, they are those of clocks.
+    """
     import pandas as pd
 
+    if not all(map(_COUNTED.fullmatch, texts)):
+        return None
     days, into = _days(texts, order)
+    late, day = any(map(_LATE.search, texts)), pd.Timedelta(days=1)
+    if not late and (days.isna().any() or into.nunique() < 2):
+        return None
+    told = days + pd.TimedeltaIndex(into)
     midnight, clocks, after = (
         time.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(len(days), bool))
-        for time in (days, days + pd.TimedeltaIndex(into), days + pd.Timedelta(days=1))
+        for time in (days, told, days + day)
     )
-    each = into.groupby(days)
+    skipped = told.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(days), bool)).isna()
+    each, length = into.groupby(days), (after - midnight).to_numpy()
     step = into.drop_duplicates().sort_values().diff().min()
-    short = (each.transform("max") - each.transform("min") + step).to_numpy() > (after - midnight).to_numpy()
+    count = (each.transform("size") * step).to_numpy()
+    odd = days.isin(days[skipped]) | ((count > day) & (length > day))
+    if not late and not (odd.any() and (count == length)[odd].all()):
+        return None
+    short = (each.transform("max") - each.transform("min") + step).to_numpy() > length
     return (midnight + pd.TimedeltaIndex(into)).where(~short, clocks)
 
 

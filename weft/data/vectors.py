@@ -21,6 +21,7 @@ import numpy as np
 from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.data.magic import START, kind_of_bytes
+from weft.data.tables import is_number
 from weft.errors import DataError, DataWarning
 from weft.store import files
 from weft.wording import plural
@@ -165,7 +166,8 @@ def _read_text(path: Path) -> Iterator[VectorEntry]:
                 line=number,
             )
         word, *numbers = _spaced(line).rsplit(" ", size)
-        more = [part for part in word.split(" ")[1:] if _is_number(part)] if " " in word else []
+        parts = word.split(" ")[1:] if " " in word else []
+        more = [part for part in parts if is_number(part) and math.isfinite(float(part))]
         if len(numbers) != size or size < 1 or (more and len(more) == word.count(" ")):
             raise DataError(
                 f"expected a word and {size or 'some'} numbers, got {len(numbers) + len(more)}; "
@@ -183,13 +185,6 @@ def _read_text(path: Path) -> Iterator[VectorEntry]:
 def _spaced(line: str) -> str:
     """A line with a space between its cells, and none at its end."""
     return (line.replace("\t", " ") if "\t" in line else line).rstrip(" ")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return bool(cell) and math.isfinite(float(cell))
-    except ValueError:
-        return False
 
 
 def _read_binary(path: Path) -> Iterator[VectorEntry]:

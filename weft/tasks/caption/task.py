@@ -14,7 +14,7 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import CAPTIONED
-from weft.data.listed import lists_files
+from weft.data.listed import column_of, lists_files
 from weft.data.report import Report
 from weft.data.tables import header_of, is_table
 from weft.errors import DataError
@@ -280,7 +280,8 @@ class CaptionTask(Seq2SeqTask):
     @classmethod
     def knows(cls, file: Path) -> bool:
         """A list whose first column names pictures."""
-        cells = header_of(file) if is_table(file) else ()
+        path, column = column_of(file)
+        cells = [CAPTIONED.file, column] if column else header_of(path) if is_table(path) else ()
         labels = CAPTIONED.names(cells) and not CAPTIONED.names_text(cells)  # which may be classes
         return not labels and lists_files(file, CAPTIONED)
 

@@ -370,12 +370,14 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
         raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
     values: dict[str, Any] = {name: given.get(name) or () for name in (*ROLES, "target")}
     lists = {name: [some] if isinstance(some, str) else some for name, some in values.items()}
+    header = read_rows(file)[0] if any(lists.values()) else []
     columns: dict[str, Any] = {
-        name: [part for one in some for part in parts(file, one)] for name, some in lists.items()
+        name: [part for one in some for part in ([one] if one in header else _parts(one))]
+        for name, some in lists.items()
     }
     for name, some in columns.items():
         with within(f"--{name}"):
-            places_of(file, read_rows(file)[0] if some else (), some)
+            places_of(file, header, some)
     forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
     categories = columns.pop("category")
     others = (*columns["known"], *columns["past"], *columns["static"])
@@ -383,10 +385,7 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
     return Columns(targets=columns.pop("target"), categories=categories, **columns, **forms)
 
 
-def parts(file: Path, names: str) -> list[str]:
-    """Column names from a comma-separated list, or a single name if a column is called that."""
-    if names in read_rows(file)[0]:
-        return [names]
+def _parts(names: str) -> list[str]:
     return [one.strip() for one in names.split(",") if one.strip()]
 
 

@@ -16,7 +16,7 @@ from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.images import LABELLED, read_folders
-from weft.data.listed import lists_files
+from weft.data.listed import column_of, lists_files
 from weft.data.report import Report
 from weft.data.tables import header_of, is_table
 from weft.errors import DataError
@@ -205,8 +205,9 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     @classmethod
     def knows(cls, file: Path) -> bool:
         """A list of pictures with a column of classes."""
-        named = is_table(file) and LABELLED.names_text(header_of(file))
-        return named and lists_files(file, LABELLED)
+        path, column = column_of(file)
+        named = is_table(path) and (column or LABELLED.names_text(header_of(path)))
+        return bool(named) and lists_files(file, LABELLED)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -23,7 +23,7 @@ from weft.data.images import (
     read_picture,
     stack,
 )
-from weft.data.listed import ListedText, columns_note, listed_pictures
+from weft.data.listed import ListedText, columns_note, list_of, listed_pictures
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
@@ -282,10 +282,10 @@ def check_classes(files: Sequence[Path]) -> Report:
     trained: set[str] = set()
     every = [part for path in files for part in (parts_in(path).items() or [(None, path)])]
     for part, path in every:
-        name = f"{path} ({part})" if part and path.is_file() else str(path)
+        name = f"{path} ({part})" if part and not path.is_dir() else str(path)
         try:
             found = list(labelled_images(path, part))
-            notes += columns_note(path, LABELLED) if path.is_file() and not lines else ()
+            notes += columns_note(path, LABELLED) if list_of(path).is_file() and not lines else ()
         except DataError as error:
             findings.append(placed(str(path), error))
             continue

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from weft.data import archive
 from weft.data.held import held, name_of
-from weft.data.listed import ListForm, named_files
+from weft.data.listed import ListForm, files_below, named_files
 from weft.data.magic import UNLISTED, kind_of_file
 from weft.errors import DataError
 from weft.store import jsonfile
@@ -63,8 +63,8 @@ def _files(path: Path, form: ListForm) -> list[Path] | None:
     """The files; None if the path is a list of them."""
     zipped = path.suffix.lower() == ".zip" and path.is_file()
     if path.is_dir() or zipped:
-        every = archive.files(path) if zipped else sorted(path.rglob("*"))
-        found = [each for each in every if each.suffix.lower() in form.endings and each.name[0] != "."]
+        every = archive.files(path) if zipped else files_below(path)
+        found = [each for each in every if each.suffix.lower() in form.endings]
         if not found:
             raise DataError("expected a folder with pictures, got none", path=path)
         return found
