@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import os
 import sys
+from itertools import chain
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -92,7 +93,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
-    for name in (*QUIET, "WANDB_MODE", "TRACKIO_SPACE_ID"):
+    for name in (*chain.from_iterable(QUIET.values()), "WANDB_MODE", "TRACKIO_SPACE_ID"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv(name, "x")
         monkeypatch.delenv(name)  # restored after the test even if the code sets it
@@ -184,9 +185,13 @@ def _missing(name: str) -> ModuleType:
     raise ModuleNotFoundError(name, name=name)
 
 
-def test_tensorboard_is_the_default_and_the_older_setting_switches_it_off() -> None:
-    (usual,) = settings(tensorboard=True).trackers
+def test_tensorboard_is_the_default_and_the_older_setting_switches_it_off(tmp_path: Path) -> None:
+    (usual,), others = settings(tensorboard=True).trackers, set(chain.from_iterable(QUIET.values()))
+    before = others & os.environ.keys()
     assert isinstance(usual, Tensorboard)
+    with usual.report(tmp_path, RECIPE, Reporter()) as report:
+        report.started(0, False)
+    assert others & os.environ.keys() == before and not (tmp_path / "trackers.json").exists()
     assert settings(tensorboard=False, track=(Tensorboard(),)).trackers == ()
     assert len(settings(tensorboard=False, track=(Tensorboard(), Mlflow())).trackers) == 1
 

@@ -320,7 +320,7 @@ class TrackerReport(Reporter):
         self._screen = screen
         self._open: TrackerRun | None = None
         self._scores: Mapping[str, float] | None = None
-        for variable, value in QUIET.items():
+        for variable, value in QUIET.get(name, {}).items():
             os.environ.setdefault(variable, value)
         self._module: ModuleType | None = None
         with self._guarded():
@@ -404,13 +404,14 @@ def finite_points(points: Mapping[str, float]) -> dict[str, float]:
 
 
 QUIET = {
-    "MLFLOW_ALLOW_FILE_STORE": "true",  # RUN/mlflow, for which no database is needed
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "WANDB_ERROR_REPORTING": "false",
-    "GRADIO_ANALYTICS_ENABLED": "False",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "mlflow": {
+        "MLFLOW_ALLOW_FILE_STORE": "true",  # RUN/mlflow, for which no database is needed
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    },
+    "wandb": {"WANDB_ERROR_REPORTING": "false"},
+    "trackio": {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1"},
 }
-"""Environment variables of the packages: write locally, send nothing about their use. The user's own win."""
+"""Environment variables of a tracker's packages: write locally, send nothing. The user's own win."""
 
 
 @contextlib.contextmanager
