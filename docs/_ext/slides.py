@@ -196,7 +196,7 @@ def _question(block: Block, page: Page) -> str:
     """A question with its options; the answer comes after the hands."""
     asked, choices, answer = "\n".join(block.lines).split("\n\n", 2)
     listed = markdown(choices, page).replace("<ul>", '<ol type="A">').replace("</ul>", "</ol>")
-    told = markdown(f"**{block.argument}**. {answer}", page)
+    told = markdown(f"**{block.argument}**. {page.translated(answer)}", page)
     return _box("text", f"{markdown(asked, page)}{listed}{_box('fragment', told)}")
 
 
