@@ -52,14 +52,16 @@ WRONG = {
 OUTSIDE = """Array.from({length: Reveal.getTotalSlides()}, (_, k) => {
   Reveal.slide(k, 0, 99);
   const slide = Reveal.getCurrentSlide(), arrows = document.querySelector(".controls .navigate-right");
-  const inside = [...slide.querySelectorAll("h1, h2, p, li, td, pre, svg, img, .formula")].filter(
-    one => !one.closest("aside")).map(one => one.getBoundingClientRect());
+  const places = kinds => [...slide.querySelectorAll(kinds)].filter(one => !one.closest("aside")).map(
+    one => one.getBoundingClientRect());
+  const inside = places("h1, p, li, td, pre, svg, img, .formula"), heading = places("h1, h2")[0];
   const top = Math.min(arrows.getBoundingClientRect().top, Reveal.getRevealElement().offsetHeight);
   return Math.max(...inside.map(one => one.bottom)) > top + 1 ||
+    Math.min(...places(".text, .picture, .frames").map(one => one.top)) < heading.bottom - 1 ||
     Math.max(...inside.map(one => one.right)) > innerWidth ||
     parseInt(getComputedStyle(slide).fontSize) < 24 || slide.querySelector(".katex-error") ? k : 0;
 }).filter(Boolean)"""
-"""The slides that reach below their place or beside it, or have tiny letters or a wrong formula."""
+"""The slides that reach above, below or beside their place, or have tiny letters or a wrong formula."""
 
 
 @pytest.fixture(scope="module")
