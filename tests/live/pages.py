@@ -58,7 +58,9 @@ fs.writeFileSync(given, JSON.stringify(found ?? null, plain));
 def blocks() -> dict[str, str]:
     """The Markdown of every live part in the chapters, by name; all votes together."""
     texts = [
-        path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md")) if path.name != "contributing-docs.md"
+        path.read_text("utf-8")
+        for path in sorted(DOCS.rglob("*.md"))
+        if path.name != "contributing-docs.md" and path.parent.name != "slides"
     ]
     found = {one[2]: one[0] for one in itertools.chain(*map(BLOCK.finditer, texts))}
     votes = VOTE.findall((DOCS / "claims.md").read_text("utf-8"))
