@@ -47,7 +47,7 @@ extensions = [
     "sources",
     "vote",
 ]
-exclude_patterns = ["_executed", "**/README.md"]
+exclude_patterns = ["_executed", "**/README.md", "course/slides", "_locale"]
 templates_path = ["_templates"]
 suppress_warnings = ["myst.header", "ref.python"]
 # Included pages may begin below the first level; some tasks have two classes of one name.

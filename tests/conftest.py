@@ -48,7 +48,7 @@ gc.set_threshold(50_000, 20, 20)
 # No test cuts the power, and waiting for the disk is a tenth of the time of all tests of commands.
 os.fsync = lambda fd: None
 
-# Before Triton's kernels are imported: without a GPU they run in its interpreter.
+# Before flash-linear-attention is imported: without a GPU its kernels run in Triton's interpreter.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 

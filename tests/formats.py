@@ -291,18 +291,30 @@ def captioned(
     return Written(name, run)
 
 
-def classified(name: str, content: str, files: Sequence[str], *, known: bool = True) -> Written:
+def classified(
+    name: str,
+    content: str,
+    files: Sequence[str],
+    *,
+    known: bool = True,
+    labels: tuple[str, str] = ("dog", "cat"),
+    beside: Mapping[str, str] | None = None,
+) -> Written:
     """A list, or folders, of a picture of a dog and one of a cat."""
 
     def run(folder: Path) -> Pair:
         for each in files:
             (folder / each).parent.mkdir(parents=True, exist_ok=True)
             Image.new("L", (2, 2)).save(folder / each)
-        if content:
-            (folder / name).write_text(content)
-            assert ImagesTask.knows(folder / name) == known
-        found = [(one.path.stem, one.label) for one in read_folders(folder / name)]
-        return sorted(found), [("1", "dog"), ("2", "cat")]
+        for other, text in {
+            **(beside or {}),
+            **({name.partition("#")[0]: content} if content else {}),
+        }.items():
+            (folder / other).parent.mkdir(parents=True, exist_ok=True)
+            (folder / other).write_text(text)
+        assert not content or ImagesTask.knows(folder / name) == known
+        found = [(one.path.stem[-1], one.label) for one in read_folders(folder / name)]
+        return sorted(found), [*zip("12", labels, strict=True)]
 
     return Written(name, run)
 
@@ -579,6 +591,20 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "`etc/PROMPTS`": spoken(
             "etc/PROMPTS", "x/mfc/a1 go now\nx/mfc/a2 stop\n", "wav/a1.wav", "wav/a2.wav"
         ),
+        "`.tsv` with `.wrd` or `.ltr`": each(
+            spoken(
+                "train.tsv",
+                "/their/w\na.wav\t80\nb.wav\t80\n",
+                *("w/a.wav", "w/b.wav"),
+                others={"train.wrd": "go now\nstop\n"},
+            ),
+            spoken(
+                "valid.tsv",
+                "/their/w\na.wav\t80\nb.wav\t80\n",
+                *("w/a.wav", "w/b.wav"),
+                others={"valid.ltr": "g o | n o w |\ns t o p |\n"},
+            ),
+        ),
         "`.json`, a transcript for each name": spoken(
             "x.json", '{"a.wav": "go now", "b.wav": "stop"}', "a.wav", "b.wav"
         ),
@@ -709,8 +735,89 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "`.csv` with a column for each class": classified(
             "x.csv", "image,cat,dog\n1,0.0,1.0\n2,1.0,0.0\n", ("x/1.jpg", "x/2.jpg"), known=False
         ),
-        "`FILE LABEL`": classified(
-            "train.txt", "t/1.jpg dog\nt/2.jpg cat\n", ("t/1.jpg", "t/2.jpg"), known=False
+        "`FILE LABEL`": each(
+            classified("train.txt", "t/1.jpg dog\nt/2.jpg cat\n", ("t/1.jpg", "t/2.jpg"), known=False),
+            classified("x.txt", "t/1.jpg,dog\nt/2.jpg,cat\n", ("t/1.jpg", "t/2.jpg"), known=False),
+        ),
+        "`FILE LABEL NUMBER NUMBER`": each(
+            classified(
+                "annotations/list.txt",
+                "#Image CLASS-ID SPECIES\na_1 1 1\nb_2 2 1\n",
+                ("images/a_1.jpg", "images/b_2.jpg"),
+                known=False,
+                labels=("1", "2"),
+            ),
+            classified(
+                "val_annotations.txt",
+                "v_1.JPEG\tdog\t0\t32\nv_2.JPEG\tcat\t5\t9\n",
+                ("images/v_1.JPEG", "images/v_2.JPEG"),
+                known=False,
+            ),
+        ),
+        "`NUMBER TAB LABEL TAB FILE`": classified(
+            "x.lst", "0\tdog\tt/1.jpg\n1\tcat\tt/2.jpg\n", ("t/1.jpg", "t/2.jpg"), known=False
+        ),
+        "`PART,FILE,LABEL`": classified(
+            "x.csv",
+            "TRAIN,gs://t/1.jpg,dog\nTRAIN,gs://t/2.jpg,cat\nTEST,gs://t/3.jpg,cat\n",
+            ("1.jpg", "2.jpg", "3.jpg"),
+            known=False,
+        ),
+        "`list_attr_celeba.txt#COLUMN`": classified(
+            "Anno/list_attr_celeba.txt#Smiling",
+            "2\nMale Smiling Young\n1.jpg -1  1  1\n2.jpg  1 -1 -1\n",
+            ("Img/1.jpg", "Img/2.jpg"),
+            known=False,
+            labels=("1", "-1"),
+        ),
+        "`.csv#COLUMN`": classified(
+            "x.csv#kind", "image,age,kind\n1.jpg,7,dog\n2.jpg,8,cat\n", ("1.jpg", "2.jpg"), known=False
+        ),
+        "`image_class_labels.txt` with `images.txt`": classified(
+            "image_class_labels.txt",
+            "1 7\n2 8\n",
+            ("images/a/1.jpg", "images/b/2.jpg"),
+            known=False,
+            labels=("7", "8"),
+            beside={"images.txt": "1 a/1.jpg\n2 b/2.jpg\n"},
+        ),
+        "files alone": each(
+            classified(
+                "meta/train.txt", "dog/1\ncat/2\n", ("images/dog/1.jpg", "images/cat/2.jpg"), known=False
+            ),
+            classified(
+                "meta/train.json",
+                '{"dog": ["dog/1"], "cat": ["cat/2"]}',
+                ("images/dog/1.jpg", "images/cat/2.jpg"),
+                known=False,
+            ),
+            classified(
+                "train.tsv", "/their\ndog/1.jpg\t80\ncat/2.jpg\t9\n", ("dog/1.jpg", "cat/2.jpg"), known=False
+            ),
+        ),
+        "`.csv` with `label`, `youtube_id`, `time_start`": classified(
+            "x.csv",
+            "label,youtube_id,time_start,time_end,split\ndog,a,0,1,train\ncat,b,1,2,train\n",
+            ("dog/a_000000_000001.png", "cat/b_000001_000002.png"),
+        ),
+        "`.json`, `.csv` with `choice`": each(
+            classified(
+                "x.json",
+                json.dumps(
+                    [
+                        {
+                            "data": {"image": f"/data/upload/{n}.jpg"},
+                            "annotations": [{"result": [{"value": {"choices": [name]}}]}],
+                        }
+                        for n, name in ((1, "dog"), (2, "cat"))
+                    ]
+                ),
+                ("1.jpg", "2.jpg"),
+                known=False,
+            ),
+            classified(
+                "x.csv", "annotation_id,choice,image\n1,dog,/u/1.jpg\n2,cat,/u/2.jpg\n", ("1.jpg", "2.jpg")
+            ),
         ),
         "`.json`, a label for each name": classified(
             "x.json", '{"1.jpg": "dog", "2.jpg": "cat"}', ("1.jpg", "2.jpg"), known=False

@@ -20,7 +20,8 @@ from weft.tasks.running_text.data import ProseData
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.speech.data import SpeechData
 from weft.tasks.tag.data import TagData
-from weft.train.reporting import Reporter, TensorBoard
+from weft.train.reporting import Reporter
+from weft.train.trackers import Tensorboard
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_without_tensorboardx_a_training_warns_once_and_continues(
     told: list[str] = []
     screen = Reporter()
     monkeypatch.setattr(screen, "warned", told.append)
-    report = TensorBoard(tmp_path, screen)
+    report = Tensorboard().report(tmp_path, {}, screen)
     report.started(0, False)
     report.monitored(1, {"a": 1.0})
     report.close()

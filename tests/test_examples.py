@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import importlib.util
 import io
 import random
 from contextlib import redirect_stdout
@@ -13,7 +12,6 @@ import pytest
 import torch
 
 WEFT = Path(__file__).resolve().parents[1] / "weft"
-TRITON = importlib.util.find_spec("triton") is not None
 
 
 def with_examples() -> dict[str, list[str]]:
@@ -21,8 +19,6 @@ def with_examples() -> dict[str, list[str]]:
     rooms: dict[str, list[str]] = {}
     for path in sorted(WEFT.rglob("*.py")):
         place = path.relative_to(WEFT.parent).with_suffix("").parts
-        if "triton" in place and not TRITON:
-            continue  # tests/nn/test_triton_kernel.py says how to get it
         if ">>>" in path.read_text("utf-8"):
             rooms.setdefault(place[1], []).append(".".join(place).removesuffix(".__init__"))
     return rooms

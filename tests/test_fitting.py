@@ -167,14 +167,27 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_a_trained_model_has_curves_and_a_solved_one_none(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a linear model is solved at once: give plot texts and labels"):
+        weft.load(run).plot()
+    trained = weft.fit(
+        "classify",
+        FRAME,
+        run=tmp_path / "run",
+        progress=False,
+        model={"bag": {"solve": False}},
+        training=SHORT,
+    )
+    figure: Any = trained.plot()
+    assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
+
+
 def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None:
     model = weft.load(run)
     assert model.recipe.startswith("task: classify\n")
     model.save(tmp_path / "saved")
     assert not (tmp_path / "saved" / "data").exists()
     assert weft.load(tmp_path / "saved").predict("a fine film") == model.predict("a fine film")
-    figure: Any = model.plot()
-    assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
     with pytest.warns(DataWarning, match="of 60 inputs occurred in training"):
         drawn: Any = model.plot(FRAME)
     assert "60 texts, accuracy" in drawn.axes[0].get_title()  # the confusion matrix
@@ -185,7 +198,7 @@ def test_a_model_shows_saves_and_draws_itself(run: Path, tmp_path: Path) -> None
     with pytest.warns(DataWarning, match="of 60 inputs occurred in training"):
         model.evaluate(FRAME)
     assert "<table" in model._repr_html_() and "accuracy" in model._repr_html_()
-    page = model.inspect("a fine film", view="training")
+    page = model.inspect("a fine film", view="probabilities")
     assert "a fine film" in page.page and "text/html" in page._repr_mimebundle_()
     with pytest.raises(ConfigError, match="expected a view of this run"):
         model.inspect("a fine film", view="search-tree")

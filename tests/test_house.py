@@ -83,7 +83,6 @@ EVERYWHERE = set(ALLOWED) - {"cli", "__main__", "__init__"}
 NUMBERS = EVERYWHERE - GROUND - {"search", "nn", "models", "config"}
 HOMES = {
     "torch": EVERYWHERE - {"text"},
-    "triton": {"nn"},
     "numpy": NUMBERS,
     "tokenizers": {"text", "export"},
     "ctranslate2": {"export"},

@@ -62,7 +62,7 @@ def programs_of_pages(folder: Path) -> list[Path]:
 
 
 def test_a_page_gives_all_of_its_python() -> None:
-    assert "weft.check(train" in examples("python.md") and "model.plot()" in examples("python.md")
+    assert "weft.check(train" in examples("python.md") and "model.plot(test)" in examples("python.md")
     assert "GridSearchCV(Classifier()" in examples("coming-from/scikit-learn.md")
 
 

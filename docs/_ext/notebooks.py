@@ -359,7 +359,9 @@ def read(path: Path) -> nbformat.NotebookNode:
 def write(out: Path, *, site: str = "", homework: bool = False, language: str = "en") -> list[Path]:
     """Writes the notebooks of every page of docs/course; returns their paths."""
     names = [
-        path.relative_to(DOCS).with_suffix("").as_posix() for path in sorted((DOCS / "course").rglob("*.md"))
+        path.relative_to(DOCS).with_suffix("").as_posix()
+        for path in sorted((DOCS / "course").rglob("*.md"))
+        if path.parent.name != "slides"
     ]
     if homework:
         names = [name for name in names if "{exercise}" in (DOCS / f"{name}.md").read_text("utf-8")]

@@ -1,75 +1,63 @@
-"""Slides of every chapter, from the chapter itself: python docs/_ext/slides.py build/slides [LANGUAGE]
+"""Slides of the course, one deck for each chapter: python docs/_ext/slides.py build/slides [LANGUAGE]
 
-Each chapter becomes one HTML file for reveal.js: its aim, its picture (step by step where the diagram has
-steps), the formulas and sentences of each section, live parts, questions for the class, cells with what
-they gave, common mistakes and exercises. What a slide leaves out is in its notes: ?showNotes=true shows them.
-Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: notebooks.py, which reads the pages.
+docs/course/slides/NAME.md is the deck of a chapter, docs/_locale/LANGUAGE/slides/NAME.md the same deck in
+another language; docs/contributing-docs.md has the rules. Each becomes one HTML file for reveal.js. Diagrams,
+outputs, live parts, questions and exercises come from the chapter; ?showNotes=true shows the notes.
+Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: slides.html, what each file is made
+of; notebooks.py, which reads the pages.
 """
 
-import base64
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
 from html import escape
 from importlib.util import find_spec
+from os.path import relpath
 from pathlib import Path
-from typing import Any
+from string import Template
 
 import nbformat
-from languages import catalog, messages
+from languages import LOCALE, catalog, messages
 from markdown_it import MarkdownIt
 from named import drawn, kit
-from notebooks import CODE_CELL, DOCS, Page, blocks, inline, options, text_of
+from notebooks import DOCS, Block, Page, blocks, inline, options, text_of
 
 HERE = Path(__file__).parent
-LEFT_OUT = {"Exercises", "Read on", "The same on the command line"}
+CHAPTER = re.compile(r"^\| \d+ \| \[.+?\]\(([\w-]+)\.md\)", re.MULTILINE)
 FORMULA = re.compile(r"\$\$\n?(.+?)\n?\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
-WHOLE = re.compile(r"\$\$|[|#-]|\d+\. ")
-"""How a formula, a table, a heading and a list begin, which a slide shows whole."""
-LINES = 18
-"""A cell with more lines is no slide."""
-AIM = "After this chapter "
-POINTS = 5
-"""Sentences and formulas on one slide."""
-
-FRAMES = {"lstm": ((), (1,), (0, 2), (4,), (3,), (5,))}
+SOLUTION = re.compile(
+    r"^```\{solution-start\} (\S+)\n.*?^```\n(.*?)^```\{solution-end\}", re.MULTILINE | re.DOTALL
+)
+FRAMES = {"lstm": ((1,), (0, 2), (4,), (3,), (5,))}
 """For a diagram with steps, the lines of the chapter's block of six formulas that each step shows."""
+SLIDES = range(9, 16)
+"""How many a deck may have after its title."""
+HEADING, POINT, LONGER = 9, 14, 4
+"""Words at most; a translation may have some more."""
 
-STYLE = """
-.reveal { font-family: system-ui, sans-serif; font-size: 30px; color: #1c2733; }
-.reveal .slides section .fragment { transition: opacity 0.2s; }
-.reveal .slides { text-align: left; } .reveal h1 { font-size: 2em; } .reveal h2 { font-size: 1.4em; }
-.reveal section > svg, .reveal img { max-height: 432px; max-width: 100%; display: block; margin: 0 auto; }
-.reveal pre { font-size: 0.6em; line-height: 1.35; background: #f4f6f8; padding: 0.6em; }
-.reveal blockquote { border-left: 5px solid #d55e00; margin: 0; padding: 0 1em; }
-.reveal table { border-collapse: collapse; font-size: 0.75em; }
-.reveal td, .reveal th { padding: 0.2em 0.7em; }
-.reveal .frames { display: grid; grid-template-columns: 3fr 2fr; gap: 1em; font-size: 0.8em; }
-.reveal .frames svg { width: 100%; height: auto; }
-"""
 
-PAGE = """<!doctype html>
-<html lang="{language}"><head><meta charset="utf-8"><title>{title}</title>
-<link rel="stylesheet" href="reveal.css"><link rel="stylesheet" href="katex/katex.min.css">
-<style>{style}</style></head><body><div class="reveal"><div class="slides">
-{sections}
-</div></div><script src="reveal.js"></script><script src="katex.min.js"></script><script>
-const macros = {{"\\\\R": "\\\\mathbb{{R}}", "\\\\softmax": "\\\\operatorname{{softmax}}"}};
-for (const place of document.querySelectorAll(".formula"))
-  katex.render(place.textContent, place, {{displayMode: place.tagName === "DIV", throwOnError: false,
-    macros}});
-// A slide that is too large for the screen gets smaller letters.
-function fit({{currentSlide: slide}}) {{
-  for (let size = 29; size > 14 && (slide.scrollHeight > 720 || slide.scrollWidth > 1280); size--)
-    slide.style.fontSize = `${{size}}px`;
-}}
-Reveal.on("ready", fit);
-Reveal.on("slidechanged", fit);
-Reveal.initialize({{hash: true, fragmentInURL: true, center: false, width: 1280, height: 720,
-  scrollActivationWidth: null}});  // on a phone too: its scrolling view moves the letters of diagrams
-</script></body></html>
-"""
+class Chapter:
+    """What a deck shows of its chapter, in a language."""
+
+    def __init__(self, name: str, language: str) -> None:
+        self.page = Page(f"course/{name}", language=language)
+        self.text = self.page.translated(text_of(DOCS / f"{self.page.name}.md"))
+        self.parts: dict[str, dict[str, Block]] = {}
+        for block in blocks(self.text):
+            same = self.parts.setdefault(block.kind, {})
+            label = options(block.lines)[0].get("label", block.argument)
+            same[str(len(same) + 1) if block.kind in ("question", "code-cell") else label] = block
+        for label, text in SOLUTION.findall(self.text):
+            self.parts.setdefault("solution", {})[label] = Block("solution", label, [text])
+
+    def part(self, kind: str, name: str) -> Block:
+        """A block of the chapter by its name, number or label."""
+        same = self.parts.get(kind, {})
+        if name not in same:
+            listed = " or ".join(same) or "none, since the chapter has none"
+            raise ValueError(f"expected a {kind} of the chapter ({listed}), got {name!r}")
+        return same[name]
 
 
 def markdown(text: str, page: Page) -> str:
@@ -82,175 +70,177 @@ def markdown(text: str, page: Page) -> str:
         return f"\x02{len(formulas) - 1}\x03"
 
     text = FORMULA.sub(kept, page.translated(text))
-    html = MarkdownIt("commonmark").enable("table").render(inline(text, page))
+    html = MarkdownIt("commonmark", {"html": False}).enable("table").render(inline(text, page))
     html = re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html, flags=re.DOTALL)  # nobody clicks during a lecture
     return re.sub("\x02(\\d+)\x03", lambda found: formulas[int(found[1])], html)
 
 
+def deck(name: str, language: str) -> Path:
+    """The file of a deck."""
+    return (DOCS / "course" if language == "en" else LOCALE / language) / "slides" / f"{name}.md"
+
+
 def slides(name: str, language: str = "en") -> list[str]:
-    """The sections of a page of docs/course, by its name there."""
-    page = Page(f"course/{name}", language=language)
-    text = page.translated(text_of(DOCS / f"{page.name}.md"))
-    left_out = set(map(page.said, LEFT_OUT))
-    kept = DOCS / "_executed" / f"{page.name}.ipynb"
-    outputs = iter(nbformat.read(kept, as_version=4).cells if kept.exists() else [])
-    first, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
-    title = re.search(r"^# (.+)$", first, re.MULTILINE)
-    assert title
-    formulas = re.findall(r"\\begin\{aligned\}\n(.*?)\\end\{aligned\}", text, re.DOTALL)
-    aligned = (re.split(r"\\\\\n", one.strip()) for one in formulas)
-    lines = next((one for one in aligned if len(one) == 6), [])
-    found = [f"<section><h1>{_line(title[1], page)}</h1>{_aim(first, page)}</section>"]
-    found += _of(first.replace(title[0], ""), "", page, outputs, lines, only=("diagram",))
-    for heading, body in zip(parts[::2], parts[1::2], strict=True):
-        if heading in left_out:
-            for _ in CODE_CELL.findall(body):
-                next(outputs, None)
-        else:
-            found += _of(body, heading, page, outputs, lines)
-    return [*found, *_exercises(text, page)]
+    """The sections of a chapter's deck; each mistake in it is one sentence of the error."""
+    chapter = Chapter(name, language)
+    path = deck(name, language)
+    if not path.exists():
+        raise ValueError(f"{relpath(path, DOCS.parent)}: expected a deck, got no file")
+    first, *rest = re.split(r"^---\n", path.read_text("utf-8"), flags=re.MULTILINE)
+    title, _, aim = first.strip().partition("\n")
+    found = [f"<section><h1>{_line(title[2:], chapter.page)}</h1>{markdown(aim, chapter.page)}</section>"]
+    wrong = []
+    if not title.startswith("# ") or not aim:
+        wrong.append("slide 0: expected '# Title' and a sentence below it")
+    if len(rest) not in SLIDES:
+        wrong.append(f"expected {SLIDES[0]} to {SLIDES[-1]} slides after the title, got {len(rest)}")
+    for asked in chapter.parts.get("question", ()):
+        if f"```{{question}} {asked}\n" not in "".join(rest):
+            wrong.append(f"expected every question of the chapter, got none with the number {asked}")
+    for number, text in enumerate(rest, 1):
+        try:
+            found.append(_slide(text, chapter))
+        except ValueError as error:
+            wrong.append(f"slide {number}, {text.strip().splitlines()[0]!r}: {error}")
+    if wrong:
+        raise ValueError("\n".join(f"{relpath(path, DOCS.parent)}: {one}" for one in wrong))
+    return found
 
 
 def _line(text: str, page: Page) -> str:
     return markdown(text, page).strip().removeprefix("<p>").removesuffix("</p>")
 
 
-def _aim(text: str, page: Page) -> str:
-    aim = next((said for key, said in page.words.items() if key.startswith(AIM)), AIM)
-    return next((markdown(one, page) for one in text.split("\n\n") if one.startswith(aim)), "")
-
-
-def _of(
-    body: str, heading: str, page: Page, outputs: Iterator[Any], lines: list[str], only: tuple[str, ...] = ()
-) -> list[str]:
-    """Slides of a section: some of its sentences and formulas, one for each picture, cell and warning."""
-    title = f"<h2>{_line(heading, page)}</h2>" if heading else ""
-    said, found = [], []
-    for block in blocks(body):
-        if only and block.kind not in only:
-            continue
-        given, inside = options(block.lines)
-        if block.kind == "text":
-            said += _points("\n".join(block.lines), page)
-        elif block.kind == "diagram":
-            found.append(_diagram(block.argument, inside, page, lines))
-        elif block.kind == "figure":
-            found.append(f"<section>{title}{_picture((DOCS / page.name).parent / block.argument)}</section>")
-        elif block.kind == "admonition":
-            found.append(
-                f"<section><h2>{escape(page.said(block.argument))}</h2>{markdown(inside, page)}</section>"
-            )
+def _slide(text: str, chapter: Chapter) -> str:
+    """A slide: its heading, its text and pictures, and its notes."""
+    page, said = chapter.page, chapter.page.said
+    text, *notes = re.split(r"^Note:", text, maxsplit=1, flags=re.MULTILINE)
+    heading = re.match(r"\s*## (.+)\n", text)
+    title, noted, shown = heading[1] if heading else "", bool(notes), ""
+    for block in blocks(text[heading.end() :] if heading else text):
+        if block.kind == "question":
+            title, noted = title or said("A question"), True
+            shown += _question(chapter.part("question", block.argument), page)
+        elif block.kind == "exercise":
+            title, noted = title or f"{said('Exercise')} {block.argument}", True
+            asked = options(chapter.part("exercise", block.argument).lines)[1]
+            shown += _box("text", markdown(asked, page))
+            notes.append(options(chapter.part("solution", block.argument).lines)[1])
         elif block.kind == "live":
-            found.append(_live(block, page))
-        elif block.kind == "question":
-            found.append(_question(block.argument, inside, page))
-        elif block.kind == "code-cell":
-            hidden = "remove-input" in given.get("tags", "")
-            found += _cell("" if hidden else inside, next(outputs, None), title)
-    return [f"<section>{title}{''.join(part)}</section>" for part in _parts(said)] + found
+            given, inside = options(chapter.part("live", block.argument).lines)
+            tried, _, more = inside.partition("\n\n")
+            title = title or said(given["title"])
+            shown += _box("text", markdown(tried, page))
+            shown += _picture((DOCS / f"pictures/live/{block.argument}.png").read_bytes())
+            notes.append(more)
+        else:
+            shown += _shown(block, chapter)
+    if not title or not noted:
+        raise ValueError("expected a heading '## …' and a note 'Note: …', got none")
+    _most("words in the heading", _words(title), HEADING + LONGER * (page.language != "en"))
+    told = markdown("\n\n".join(notes), page)
+    body = _box("body", shown)
+    return f'<section><h2>{_line(title, page)}</h2>{body}<aside class="notes">{told}</aside></section>'
 
 
-def _parts(said: list[str]) -> list[list[str]]:
-    """What stands on each slide; a heading begins one."""
-    parts: list[list[str]] = []
-    for one in said:
-        if not parts or len(parts[-1]) == POINTS or "<h3>" in one:
-            parts.append([])
-        parts[-1].append(one)
-    return parts
+def _shown(block: Block, chapter: Chapter) -> str:
+    """HTML of a block that the deck itself has, or of a picture."""
+    if block.kind == "text":
+        return _written("\n".join(block.lines).strip(), chapter.page)
+    if block.kind == "code":
+        _most("lines of code", len(block.lines), 12)
+        return _box("text", f"<pre>{escape(chr(10).join(block.lines))}</pre>")
+    if block.kind == "diagram":
+        return _box("picture", drawn(chapter.part("diagram", block.argument).argument))
+    if block.kind == "frames" and block.argument in FRAMES:
+        return _frames(block.argument, chapter)
+    if block.kind == "figure" and (path := DOCS / "course" / block.argument).is_file():
+        return _picture(path.read_bytes())
+    if block.kind == "output" and chapter.part("code-cell", block.argument):
+        return _output(int(block.argument), chapter)
+    raise ValueError(
+        "expected a block diagram, frames lstm, figure with the path of a picture, output, live, question or "
+        f"exercise, got {block.kind} {block.argument}"
+    )
 
 
-def _points(text: str, page: Page) -> list[str]:
-    """The first sentence of each paragraph, the others as notes; formulas, lists and tables whole."""
-    found = []
-    for part in re.split(r"\n{2,}", text.strip()):
-        rest = ""
-        if part and not WHOLE.match(part):
-            part, _, rest = re.sub(r"(?<=[.?])\s", "\0", part, count=1).partition("\0")
-        if part:
-            found.append(f'<div class="fragment">{markdown(part, page)}</div>{_notes(rest, page)}')
-    return found
+def _most(what: str, got: int, most: int) -> None:
+    if got > most:
+        raise ValueError(f"expected at most {most} {what}, got {got}")
 
 
-def _notes(text: str, page: Page) -> str:
-    """What the lecturer says and the slide does not show."""
-    return f'<aside class="notes">{markdown(text, page)}</aside>' if text else ""
+def _words(text: str) -> int:
+    """How many words; a formula or code is one."""
+    return len(re.findall(r"\S*\w\S*", re.sub(r"\$[^$]+\$|`[^`]+`", "x", text)))
 
 
-def _live(block: Any, page: Page) -> str:
-    """A live part: what to try on its page, its picture, and what it shows as notes."""
-    given, inside = options(block.lines)
-    tried, _, rest = inside.partition("\n\n")
-    shown = _picture(DOCS / "pictures" / "live" / f"{block.argument}.png")
-    title = escape(page.said(given["title"]))
-    return f"<section><h2>{title}</h2>{markdown(tried, page)}{shown}{_notes(rest, page)}</section>"
+def _written(text: str, page: Page) -> str:
+    """Points that appear one after the other, formulas, a table, a quote."""
+    points = re.findall(r"^- (.+(?:\n  .+)*)", text, re.MULTILINE)
+    _most("points", len(points), 3)
+    for point in points:
+        most = POINT + LONGER * (page.language != "en")
+        _most(f"words in the point {point!r}", _words(point), most)
+    rows = re.findall(r"^\|(.+)\|$", FORMULA.sub("x", text), re.MULTILINE)
+    _most("rows of a table", len(rows) - 2, 6)
+    _most("columns of a table", max((row.count("|") + 1 for row in rows), default=0), 5)
+    html = markdown(text, page).replace("<li>", '<li class="fragment">')
+    return _box("text", html) if html else ""
 
 
-def _question(right: str, inside: str, page: Page) -> str:
+def _box(kind: str, html: str) -> str:
+    return f'<div class="{kind}">{html}</div>'
+
+
+def _question(block: Block, page: Page) -> str:
     """A question with its options; the answer comes after the hands."""
-    asked, choices, answer = inside.split("\n\n", 2)
+    asked, choices, answer = "\n".join(block.lines).split("\n\n", 2)
     listed = markdown(choices, page).replace("<ul>", '<ol type="A">').replace("</ul>", "</ol>")
-    told = f'<div class="fragment">{markdown(f"**{right}**", page)}{markdown(answer, page)}</div>'
-    return f"<section><h2>{page.said('A question')}</h2>{markdown(asked, page)}{listed}{told}</section>"
+    told = markdown(f"**{block.argument}**. {page.translated(answer)}", page)
+    return _box("text", f"{markdown(asked, page)}{listed}{_box('fragment', told)}")
 
 
-def _diagram(name: str, caption: str, page: Page, lines: list[str]) -> str:
-    svg = drawn(name)
-    if name not in FRAMES or not lines:
-        return f"<section>{svg}{markdown(caption, page)}</section>"
-    shown = []
-    for step, numbers in enumerate(FRAMES[name][1:]):
-        for number in numbers:
-            formula, _, meaning = lines[number].partition("&&")
-            meaning = re.sub(r"\\text\{(.*?)\}", r"\1", meaning).strip()
-            formula = escape(formula.replace("&", "").strip())
-            shown.append(
-                f'<div class="fragment" data-fragment-index="{step}"><div class="formula">{formula}</div>'
-                f"{escape(meaning)}</div>"
-            )
-    return f'<section><div class="frames"><div>{svg}</div><div>{"".join(shown)}</div></div></section>'
+def _picture(png: bytes) -> str:
+    return _box("picture", f'<img alt="" src="data:image/png;base64,{b64encode(png).decode()}">')
 
 
-def _cell(code: str, cell: Any, title: str) -> list[str]:
-    """A slide with the code and what it printed, and one for each picture that it drew."""
-    printed, pictures = [], []
-    for output in cell.outputs if cell else []:
+def _output(number: int, chapter: Chapter) -> str:
+    """What a code cell drew, or what it printed."""
+    book = nbformat.read(DOCS / "_executed" / f"{chapter.page.name}.ipynb", as_version=4)
+    drew, printed = "", ""
+    for output in book.cells[number - 1].outputs:
         data = output.get("data", {})
         if "image/svg+xml" in data:
-            pictures.append(data["image/svg+xml"])
+            drew += _box("picture", data["image/svg+xml"])
         elif "image/png" in data:
-            pictures.append(f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">')
+            drew += _picture(b64decode(data["image/png"]))
         else:
-            printed.append(output.get("text") or data.get("text/plain", ""))
-    text = re.sub(r"\x1b\[\d+m", "", "".join(printed)).strip()
-    found = []
-    if code and code.count("\n") < LINES and text.count("\n") < LINES:
-        shown = f'<pre class="fragment">{escape(text)}</pre>' if text else ""
-        found.append(f"<section>{title}<pre>{escape(code)}</pre>{shown}</section>")
-    return found + [f"<section>{title}{one}</section>" for one in pictures]
+            printed += output.get("text") or data.get("text/plain", "")
+    printed = re.sub(r"\x1b\[\d+m", "", printed).strip()
+    if not drew and not printed:
+        raise ValueError(f"expected a cell that draws or prints something, got cell {number}")
+    return drew or _box("text", f"<pre>{escape(printed)}</pre>")
 
 
-def _picture(path: Path) -> str:
-    text = path.read_text("utf-8") if path.suffix == ".svg" else ""
-    encoded = base64.b64encode(path.read_bytes()).decode()
-    return text[text.index("<svg") :] if text else f'<img alt="" src="data:image/png;base64,{encoded}">'
-
-
-def _exercises(text: str, page: Page) -> list[str]:
-    """A slide for each exercise; its solution is in the notes."""
-    solved = {one.argument: options(one.lines)[1] for one in blocks(text) if one.kind == "solution"}
-    found = []
-    for block in blocks(text):
-        if block.kind == "exercise":
-            given, body = options(block.lines)
-            label = given["label"]
-            asked = f"<h2>{page.said('Exercise')} {label}</h2>{markdown(body, page)}"
-            found.append(f"<section>{asked}{_notes(solved.get(label, ''), page)}</section>")
-    return found
+def _frames(name: str, chapter: Chapter) -> str:
+    """A diagram drawn step by step, beside the formula of each step."""
+    aligned = re.findall(r"\\begin\{aligned\}\n(.*?)\\end\{aligned\}", chapter.text, re.DOTALL)
+    lines = next(rows for one in aligned if len(rows := re.split(r"\\\\\n", one.strip())) == 6)
+    shown = ""
+    for step, numbers in enumerate(FRAMES[name]):
+        for number in numbers:
+            formula, _, meaning = lines[number].replace("&&", "\0").partition("\0")
+            meaning = re.sub(r"\\text\{(.*?)\}", r"\1", meaning).strip()
+            formula = escape(formula.replace("&", "").strip())
+            shown += (
+                f'<div class="fragment" data-fragment-index="{step}"><div class="formula">{formula}</div>'
+            )
+            shown += f"{escape(meaning)}</div>"
+    return f'<div class="frames"><div>{drawn(name)}</div><div>{shown}</div></div>'
 
 
 def write(out: Path, language: str = "en") -> list[Path]:
-    """Writes one file for each chapter, and the list of them."""
+    """Writes one file for each deck, and the list of them."""
     kit().WORDS.update(messages(catalog(language, "diagrams")))
     out.mkdir(parents=True, exist_ok=True)
     for path in (HERE / "reveal").iterdir():
@@ -259,19 +249,28 @@ def write(out: Path, language: str = "en") -> list[Path]:
     katex = find_spec("sphinxcontrib.katex")
     assert katex and katex.origin
     shutil.copy(Path(katex.origin).parent / "katex.min.js", out)
-    index = Page("course/index", language=language).translated((DOCS / "course/index.md").read_text("utf-8"))
-    names = re.findall(r"^\| \d+ \| \[(.+?)\]\(([\w-]+)\.md\)", index, re.M)
-    for title, name in names:
-        sections = "\n".join(slides(name, language))
-        page = PAGE.format(title=escape(title), language=language, style=STYLE, sections=sections)
-        (out / f"{name}.html").write_text(page, "utf-8")
-    listed = "".join(f'<li><a href="{name}.html">{escape(title)}</a></li>' for title, name in names)
-    (out / "index.html").write_text(
-        f"<!doctype html><title>Slides</title><h1>Slides</h1><ol>{listed}</ol>", "utf-8"
-    )
-    return [out / f"{name}.html" for _, name in names]
+    form = Template((HERE / "slides.html").read_text("utf-8"))
+    made, listed, wrong = list[Path](), "", list[str]()
+    for name in CHAPTER.findall((DOCS / "course/index.md").read_text("utf-8")):
+        try:
+            sections = slides(name, language)
+        except ValueError as error:
+            wrong.append(str(error))
+            continue
+        title = re.sub("<.*?>", "", sections[0].partition("</h1>")[0])
+        made.append(out / f"{name}.html")
+        page = form.substitute(title=title, language=language, sections="\n".join(sections))
+        made[-1].write_text(page, "utf-8")
+        listed += f'<li><a href="{name}.html">{title}</a></li>'
+    (out / "index.html").write_text(f'<!doctype html><meta charset="utf-8"><ol>{listed}</ol>', "utf-8")
+    if wrong:
+        raise ValueError("\n".join(wrong))
+    return made
 
 
 if __name__ == "__main__":
-    made = write(Path(sys.argv[1]), *sys.argv[2:])
+    try:
+        made = write(Path(sys.argv[1]), *sys.argv[2:])
+    except ValueError as error:
+        sys.exit(str(error))
     print(f"{sys.argv[1]}: {len(made)} chapters; open {sys.argv[1]}/index.html")

@@ -1,8 +1,10 @@
 """Class weights: balanced ones find a rare class or tag, a user may give others, wrong ones are refused."""
 
+import re
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from tests.commands import labelled
@@ -64,11 +66,25 @@ def test_own_weights_equal_to_the_balanced_ones_train_the_same_model(texts: Path
     assert weft("evaluate", tmp_path / "some").code == 0  # its recipe is read again
 
 
+def test_the_validation_texts_choose_between_none_and_balanced(texts: Path, tmp_path: Path) -> None:
+    solved, losses, models = ("model.bag={solve: true}", "training.metric=loss"), {}, {}
+    for weights in ("none", "balanced", "best"):
+        run = tmp_path / weights
+        said = weft("train", texts, "--run", run, f"model.class_weights={weights}", *solved, code=0).err
+        losses[weights] = float(re.findall(r"validation after update 0: loss ([\d.]+)", said)[0])
+        models[weights] = load_file(run / "model.safetensors")
+    chosen = min(("none", "balanced"), key=losses.__getitem__)
+    assert losses["none"] != losses["balanced"]
+    assert all(torch.equal(one, models[chosen][name]) for name, one in models["best"].items())
+    assert f"class_weights: {chosen}, the better one" in said
+
+
 def test_wrong_weights_are_refused(texts: Path, tmp_path: Path) -> None:
     def said(weights: str) -> str:
         return refused(weft("train", texts, "--run", tmp_path / "run", f"model.class_weights={weights}"))
 
-    assert "'none', 'balanced' or a table of numbers, got 'balancd'" in said("balancd")
+    assert "got 'balancd'" in said("balancd")
+    assert "best requires bag.solve: true; set none or balanced" in said("best")
     assert "model.class_weights.bad: expected a number, got 'much'" in said("{bad: much}")
     assert "expected a number above 0 for 'bad', got 0" in said("{bad: 0}")
     assert "expected classes of the training data, got 'bda'; did you mean 'bad'?" in said("{bda: 2}")

@@ -188,16 +188,6 @@ def test_doctor_knows_what_an_update_costs() -> None:
     assert re.fullmatch(shown, cost)
 
 
-def test_doctor_says_where_triton_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.commands import doctor
-    from weft.nn.cells.peephole import Peephole
-
-    said = doctor._triton(torch.device("cpu"))
-    assert said.startswith("fail here (cells: cannot use triton: the package triton is not installed")
-    monkeypatch.setattr(Peephole, "forward", lambda self, x, state: (x, state))
-    assert "as exact as the plain loop" in doctor._triton(torch.device("cpu"))
-
-
 @pytest.mark.slow
 def test_doctor_measures_this_machine() -> None:
     answer = weft("doctor")

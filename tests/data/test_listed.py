@@ -3,6 +3,7 @@
 import csv
 import json
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ from PIL import Image
 from tests.commands.shell import weft
 from weft.data.audio import SPOKEN, read_spoken
 from weft.data.captions import CAPTIONED, read_captions
+from weft.data.images import parts_in, read_folders
 from weft.data.listed import FileFinder, columns_note
 from weft.errors import DataError, DataWarning
-from weft.tasks.pictures.data import check_captions
+from weft.tasks.pictures.data import check_captions, check_classes
 from weft.tasks.speech.data import check_recordings
 
 ROWS = [("a.png", 'a "red" dog, asleep'), ("b c.png", "two\ncats"), ("a.png", "a dog")]
@@ -179,6 +181,57 @@ def test_files_are_looked_for_in_a_bounded_number_of_visible_folders(
     assert found() == tmp_path / "b" / "c" / "a.png"
     monkeypatch.setattr("weft.data.listed.MOST_FOLDERS", 2)
     assert found() is None
+
+
+def test_a_list_with_parts_serves_for_all_of_them(tmp_path: Path) -> None:
+    parts = ("TRAIN", "TRAIN", "VALIDATION", "TEST")
+    for number in range(4):
+        Image.new("RGB", (5, 5), (40 * number, 0, 0)).save(tmp_path / f"{number}.png")
+    rows = (f"{part},gs://bucket/{number}.png,{'ab'[number % 2]}\n" for number, part in enumerate(parts))
+    (tmp_path / "x.csv").write_text("".join(rows))
+    found = {
+        part: [one.path.stem for one in read_folders(path, part)]
+        for part, path in parts_in(tmp_path / "x.csv").items()
+    }
+    assert found == {"train": ["0", "1"], "valid": ["2"], "test": ["3"]}
+    report = check_classes([tmp_path / "x.csv"])
+    assert report.lines == {f"{tmp_path}/x.csv ({part})": len(names) for part, names in found.items()}
+
+
+def test_a_column_of_several_is_asked_for_and_named_with_the_list(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    rows = "a.png -1  1\na.png  1 -1\n"
+    (tmp_path / "attr.txt").write_text(f"2\nMale Smiling\n{rows}")
+    (tmp_path / "attr.csv").write_text("image_id,Male,Smiling\n" + ",".join(rows.split()[:3]) + "\n")
+    for name in ("attr.txt", "attr.csv"):
+        with pytest.raises(
+            DataError, match=rf"got Male, Smiling; name one: {name}#Male|name the column .{name}#Male"
+        ):
+            read_folders(tmp_path / name)
+        assert read_folders(tmp_path / f"{name}#Smiling")[0].label == "1"
+    with pytest.raises(DataError, match="expected a column 'Old', got image_id, Male, Smiling"):
+        read_folders(tmp_path / "attr.csv#Old")
+
+
+def test_columns_as_lists_are_columns_and_odd_records_are_refused(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    path = tmp_path / "x.json"
+    path.write_text('{"image": ["a.png", "b c.png"], "label": ["dog", "cat"]}')
+    assert [one.label for one in read_folders(path)] == ["dog", "cat"]
+    for annotations in ("[1]", '[{"result": 5}]', '[{"result": [{"value": 5}]}]', "[]"):
+        path.write_text(f'[{{"data": {{"image": "a.png"}}, "annotations": {annotations}}}]')
+        with suppress(DataError):
+            assert read_folders(path) == []
+
+
+def test_a_folder_with_too_many_folders_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("x/a/b/c", "x/a/d"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr("weft.data.listed.MOST_FOLDERS", 3)
+    with pytest.raises(DataError, match="expected fewer than 3 folders in it"):
+        read_folders(tmp_path / "x")
+    with pytest.raises(DataError, match="expected fewer than 3 folders in it"):
+        list(read_spoken(tmp_path / "x"))
 
 
 def test_a_folder_of_kaldi_and_annotations_of_coco_are_checked(tmp_path: Path) -> None:

@@ -249,7 +249,8 @@ def test_twice_a_day_by_local_clocks_names_the_clocks(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("ds,y\n" + "".join(f"{time},1\n" for time in times))
     with pytest.raises(
-        DataError, match=r"leave the offsets out: the clocks of Europe/Berlin are regular \(12h\)"
+        DataError,
+        match=r"leave data.zone or .* out: the clocks of Europe/Berlin are regular \(12h\)",
     ):
         read_series(path)
     path.write_text("ds,y\n" + "".join(f"{time[:19]},1\n" for time in times))
@@ -290,6 +291,28 @@ def test_hours_of_long_and_short_days_are_counted_in_their_zone(
     if name == "hour":
         with pytest.raises(DataError, match=r"'2024-10-27 25:00' is not a time.*--zone Europe/Madrid"):
             read_series(path, which._replace(zone=None))
+
+
+@pytest.mark.parametrize("begin", ["2024-04-05", "2024-10-04"])  # days of 49 and of 47 half-hours
+def test_periods_are_counted_where_clocks_go_by_half_hours(tmp_path: Path, begin: str) -> None:
+    times = pd.date_range(begin, periods=4 * 48, freq="30min", tz="Australia/Lord_Howe")
+    day = times.normalize()
+    periods = ((times - day) / pd.Timedelta("30min")).astype(int) + 1
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"date": day.date, "period": periods, "y": 1}).to_csv(path, index=False)
+    found = read_series(path, Columns(time=["date", "period"], zone="Australia/Lord_Howe"))
+    assert (found.series[0].times == times).all()
+
+
+def test_a_column_of_a_wide_table_at_another_frequency_is_said(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=90)
+    table = pd.DataFrame({"ds": days, "a": 1.0, "b": 2.0, "c": 3.0})
+    table.loc[days.day_of_week != 0, "b"] = np.nan
+    table.loc[[7, 20, 21], "c"] = np.nan
+    table.to_csv(tmp_path / "x.csv", index=False)
+    (said,) = read_series(tmp_path / "x.csv").assumed
+    assert "the values of b come at W-MON, other columns at D; give a table for each" in said
+    assert not read_series(tmp_path / "x.csv", Columns(frequency="D")).assumed
 
 
 def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:

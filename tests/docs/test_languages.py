@@ -15,6 +15,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 LOCALE, CLAIMS = DOCS / "_locale", DOCS / "claims.md"
 CATALOGS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.rglob("*.po"))
 LANGUAGES = sorted({name.split("/")[0] for name in CATALOGS})
+DECKS = sorted(path.relative_to(LOCALE).as_posix() for path in LOCALE.glob("*/slides/*.md"))
 DIRECTIVE = re.compile(
     r"^```\{(live|question|exercise|solution)\}[^\n]*\n(?::\w+:[^\n]*\n)*(.*?)^```$", re.M | re.S
 )
@@ -32,11 +33,23 @@ def marks(text: str) -> list[str]:
     return sorted([*kept, "**" * rest.count("**")])
 
 
+def said(name: str) -> list[str]:
+    """The texts of a catalog or a deck, without formulas and code."""
+    if name in DECKS:
+        text = re.sub(r"^```.*?^```$", "", (LOCALE / name).read_text("utf-8"), flags=re.M | re.S)
+        texts = [text.replace("$$", "$")]
+    else:
+        with (LOCALE / name).open("rb") as file:
+            texts = [str(one.string) for one in read_po(file) if one.id]
+    return [CODE.sub("", MATH.sub("", text)) for text in texts]
+
+
 @pytest.mark.parametrize("name", CATALOGS)
 def test_a_translation_keeps_formulas_code_and_links(name: str) -> None:
     with (LOCALE / name).open("rb") as file:
         found = [one for one in read_po(file, abort_invalid=True) if one.id]
     assert found
+    assert (LOCALE / name).read_text("utf-8").count("\nmsgid ") == len(found) + 1, f"{name}: a text twice"
     for one in found:
         assert one.string, f"{name}: nothing for {one.id!r}"
         assert marks(one.string) == marks(one.id), f"{name}: {one.id!r}"
@@ -45,7 +58,7 @@ def test_a_translation_keeps_formulas_code_and_links(name: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_page_is_translated(language: str) -> None:
     languages = tool("languages")
-    for path in sorted((DOCS / "course").rglob("*.md")):
+    for path in sorted({*(DOCS / "course").rglob("*.md")} - {*(DOCS / "course/slides").iterdir()}):
         page = path.relative_to(DOCS).with_suffix("").as_posix()
         words = languages.messages(languages.catalog(language, page))
         prose = DIRECTIVE.sub(r"\n\2\n", path.read_text("utf-8"))
@@ -123,15 +136,14 @@ def test_untranslated_pages_say_so_and_the_first_page_lists_the_others(language:
     assert words[languages.NUMBERS] in context["body"]
 
 
-@pytest.mark.parametrize("name", CATALOGS)
+@pytest.mark.parametrize("name", CATALOGS + DECKS)
 def test_the_words_are_those_of_the_lectures(name: str) -> None:
-    language = name.split("/")[0]
-    wrong = yaml.safe_load((LOCALE / "words.yaml").read_text("utf-8"))[language]
-    with (LOCALE / name).open("rb") as file:
-        for one in read_po(file):
-            text = re.sub(r"\([^()]*\)", "", CODE.sub("", MATH.sub("", str(one.string))) if one.id else "")
-            for right, pattern in wrong.items():
-                assert not re.search(pattern, text, re.IGNORECASE), f"{name}: {right}, not {pattern}: {text}"
+    wrong = yaml.safe_load((LOCALE / "words.yaml").read_text("utf-8"))[name.split("/")[0]]
+    for text in said(name):
+        outside = re.sub(r"\([^()]*\)", "", text)
+        for right, pattern in wrong.items():
+            found = re.search(pattern, outside, re.IGNORECASE)
+            assert not found, f"{name}: {right}, not {found[0]}: {text}"
 
 
 @pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
@@ -143,12 +155,10 @@ def test_a_translation_is_one_paragraph(name: str) -> None:
             assert not one.id or blocks == ["paragraph_open", "paragraph_close"], one.string
 
 
-@pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one])
+@pytest.mark.parametrize("name", [one for one in CATALOGS if "/course/" in one] + DECKS)
 def test_numbers_in_text_have_a_decimal_point(name: str) -> None:
-    with (LOCALE / name).open("rb") as file:
-        for one in read_po(file):
-            text = CODE.sub("", MATH.sub("", str(one.string)))
-            assert not re.search(r"\d,\d", text), (name, one.string)
+    for text in said(name):
+        assert not re.search(r"\d,\d", text), (name, text)
 
 
 def test_tables_inside_directives_are_translated() -> None:

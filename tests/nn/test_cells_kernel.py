@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import COMPILED, needs_native, on_threads, weighed
+from tests.nn.ways import COMPILED, needs_native, on_threads, second_derivatives, weighed
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.native import jobs
@@ -134,13 +134,12 @@ def test_law_5_gradcheck_of_what_is_written() -> None:
     ],
 )
 def test_a_second_derivative_is_that_of_the_loop(cell: str, way: str) -> None:
-    found = []
-    for each in (way, "steps"):
-        given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float32)]
-        outs = call(cell, given, masks.from_lengths(torch.tensor([2, 4, 1]), 4), each)
-        grads = torch.autograd.grad(sum((out * out).sum() for out in outs), given, create_graph=True)
-        found.append(torch.autograd.grad(sum((grad * grad).sum() for grad in grads), given))
-    close(found[0], found[1], 1e-4)  # of second order
+    given, mask = inputs(cell, (3, 4, 2, 5), torch.float32), masks.from_lengths(torch.tensor([2, 4, 1]), 4)
+    mine, true = (
+        second_derivatives(lambda *leaves, each=each: call(cell, list(leaves), mask, each), given)
+        for each in (way, "steps")
+    )
+    close(mine, true, 1e-4)
 
 
 @pytest.mark.parametrize("cell", GATES)

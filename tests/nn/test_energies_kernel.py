@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import normal
-from tests.nn.ways import near, needs, on_threads
+from tests.nn.ways import near, needs, on_threads, second_derivatives
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import additive, by_torch
 
@@ -46,10 +46,8 @@ def test_bfloat16_is_widened() -> None:
 def test_a_second_derivative_is_the_formula_s() -> None:
     found = []
     for way, dtype in (("native", torch.float32), ("torch", torch.float64)):
-        parts = given(5, dtype)
         with choice.use(fused=way):  # type: ignore[arg-type]
-            first = torch.autograd.grad(additive(*parts).square().sum(), parts, create_graph=True)
-            found.append(torch.autograd.grad(sum(part.square().sum() for part in first), parts))
+            found.append(second_derivatives(additive, given(5, dtype)))
     near(*found, 1e-3)
 
 

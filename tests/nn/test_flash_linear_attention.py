@@ -23,7 +23,7 @@ from weft.nn.kernels import choice
 from weft.nn.kernels import flash_linear_attention as library
 from weft.nn.kernels.matrix import Corrected, Decayed, MatrixRecurrence, Replaced
 
-WHY = "flash-linear-attention is not installed: pip install --group triton-tests"
+WHY = "flash-linear-attention is not installed: pip install --group fla-tests"
 pytest.importorskip("triton", reason=WHY)
 on_gpu = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if on_gpu else "cpu")

@@ -1,6 +1,5 @@
-"""Law 7 for recurrences without a matrix: compiled code, torch and Triton are the loop over steps."""
+"""Law 7 for recurrences without a matrix: compiled code and torch are the loop over steps."""
 
-import importlib.util
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads, weighed
+from tests.nn.ways import needs, on_threads, second_derivatives, weighed
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
@@ -17,15 +16,7 @@ from weft.nn.kernels import choice
 from weft.nn.kernels.light import KINDS, light
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
-WAYS = {
-    "native": needs("light"),
-    "torch": (),
-    "triton": pytest.mark.skipif(
-        importlib.util.find_spec("triton") is None or torch.cuda.is_available(),
-        reason="Triton's interpreter is not asked for: install triton, on a machine without a GPU",
-    ),
-}
-each_way = pytest.mark.parametrize("way", [pytest.param(way, marks=marks) for way, marks in WAYS.items()])
+each_way = pytest.mark.parametrize("way", [pytest.param("native", marks=needs("light")), "torch"])
 
 
 def given_to(kind: str, rows: int, steps: int, size: int, dtype: torch.dtype) -> dict[str, Any]:
@@ -64,7 +55,7 @@ def holes(rows: int, steps: int) -> Tensor:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_law_7_a_layer_is_the_loop(kind: str, way: str, threads: int) -> None:
     with on_threads(threads):
-        for rows, steps, size in ((9, 5, 13), (3, 1, 37)) if way != "triton" else ((3, 4, 70),):
+        for rows, steps, size in ((9, 5, 13), (3, 1, 37)):
             given = given_to(kind, rows, steps, size, torch.float32)
             for mask in (None, holes(rows, steps)):
                 close(everything(kind, given, mask, way), everything(kind, given, mask, "steps"), 1e-5)
@@ -73,16 +64,15 @@ def test_law_7_a_layer_is_the_loop(kind: str, way: str, threads: int) -> None:
 @each_way
 @pytest.mark.parametrize("kind", GATES)
 def test_a_second_derivative_is_that_of_the_loop(kind: str, way: str) -> None:
-    found = []
+    given, found = given_to(kind, 3, 3, 5, torch.float32), []
+
+    def run(*leaves: Tensor) -> tuple[Tensor, ...]:
+        return light(kind.split()[0], **dict(zip(given, leaves, strict=True)), mask=holes(3, 3))
+
     for each in (way, "steps"):
-        given = {
-            name: t.detach().requires_grad_() for name, t in given_to(kind, 3, 3, 5, torch.float32).items()
-        }
         with choice.use(cells=each):  # type: ignore[arg-type]
-            outs = light(kind.split()[0], **given, mask=holes(3, 3))
-        grads = torch.autograd.grad(sum((o * o).sum() for o in outs), list(given.values()), create_graph=True)
-        found.append(torch.autograd.grad(sum((g * g).sum() for g in grads), list(given.values())))
-    close(*found, 1e-4)  # of second order
+            found.append(second_derivatives(run, given.values()))
+    close(*found, 1e-4)
 
 
 @each_way
@@ -111,16 +101,10 @@ def test_a_nan_stays_in_its_row_and_bfloat16_is_near(make: Any) -> None:
     assert y[2, 3:].isnan().all() and y[2, :3].isfinite().all() and y[[0, 1, 3]].isfinite().all()
 
 
-def test_a_way_that_cannot_compute_this_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_that_cannot_compute_this_is_refused() -> None:
     assert set(KINDS) == {kind.split()[0] for kind in GATES}
     given = given_to("mingru", 2, 3, 5, torch.float64)
     with choice.use(cells="native"), pytest.raises(ConfigError, match=r"mingru: "):
-        light("mingru", **given)
-    monkeypatch.setenv("TRITON_INTERPRET", "0")
-    with (
-        choice.use(cells="triton"),
-        pytest.raises(ConfigError, match="mingru: "),
-    ):
         light("mingru", **given)
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import near, needs, on_threads
+from tests.nn.ways import near, needs, on_threads, second_derivatives
 from weft.nn.kernels import choice
 from weft.nn.kernels.additive import look
 from weft.nn.kernels.linear import repeating
@@ -74,9 +74,6 @@ def test_a_row_without_a_real_place_gets_equal_weights_and_nan_is_kept() -> None
 def test_a_second_derivative_is_the_formula_s() -> None:
     found = []
     for way, dtype in (("auto", torch.float32), ("torch", torch.float64)):
-        parts = given(5, dtype)
         with choice.use(fused=way), repeating():  # type: ignore[arg-type]
-            context = look(*parts, MASK)
-            first = torch.autograd.grad(context.square().sum(), parts, create_graph=True)
-        found.append(torch.autograd.grad(sum(part.square().sum() for part in first), parts))
+            found.append(second_derivatives(lambda *parts: look(*parts, MASK), given(5, dtype)))
     near(*found, 1e-3)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import near, needs, on_threads, weighed
+from tests.nn.ways import near, needs, on_threads, second_derivatives, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.selective import by_steps, selective
@@ -54,12 +54,8 @@ def test_each_output_alone_has_a_gradient(which: int) -> None:
 
 @compiled
 def test_a_second_derivative_is_that_of_the_loop() -> None:
-    found = []
-    for run in (selective, by_steps):
-        given = [each.clone().requires_grad_() for each in given_to(2, 5, 3, 2)]
-        (first,) = torch.autograd.grad(run(*given)[0].square().sum(), given[1], create_graph=True)
-        found.append(torch.autograd.grad(first.square().sum(), given, materialize_grads=True))
-    near(*found, 1e-4, relative=True)  # two derivatives in float32
+    mine, true = (second_derivatives(run, given_to(2, 5, 3, 2)) for run in (selective, by_steps))
+    near(mine, true, 1e-4, relative=True)
 
 
 @compiled

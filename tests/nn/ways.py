@@ -1,6 +1,6 @@
 """The compiled ways as parameters of a test, each skipped loudly where this machine has none."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,6 +35,15 @@ def weighed(outs: Iterable[Tensor]) -> Tensor:
     return torch.stack(
         [(normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs)]
     ).sum()
+
+
+def second_derivatives(run: Callable[..., Any], given: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """Of the squares of all that a function gives, by copies of these tensors."""
+    given = [one.detach().requires_grad_() for one in given]
+    found = run(*given)
+    outs = [found] if isinstance(found, Tensor) else found
+    first = torch.autograd.grad(sum(out.square().sum() for out in outs), given, create_graph=True)
+    return torch.autograd.grad(sum(one.square().sum() for one in first), given, materialize_grads=True)
 
 
 def near(

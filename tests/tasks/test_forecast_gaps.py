@@ -1,5 +1,8 @@
 """Series with gaps: what the closed form and the baselines learn from them."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,7 @@ import torch
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
+from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.linear import LinearForecaster
 from weft.nn.heads.normal import Normal
 from weft.tasks.forecast import model
@@ -15,6 +19,7 @@ from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate
 from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import Baseline, ForecastModel, fit, moments, refitted
+from weft.tasks.forecast.predictor import ForecastAnswer
 
 DAY = 12
 
@@ -75,6 +80,30 @@ def test_new_series_and_columns_that_end_early_are_named_at_predict() -> None:
         "new since the training, so scaled by their own rows: 1.0",
         "series '1.0' has no value after 2024-01-01 10:00:00, 4 rows before the first row that is forecast",
     ]
+
+
+def test_rows_without_a_value_at_the_end_and_series_that_end_early_are_named(tmp_path: Path) -> None:
+    days = [f"2024-01-{day:02d}" for day in range(1, 21)]
+    rows = [f"a,{day},{'' if day > days[16] else 7}" for day in days] + [f"b,{day},7" for day in days[:12]]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["unique_id,ds,y", *rows]))
+    about = {"names": ["a", "b"], "mean": [0.0, 0.0], "std": [1.0, 1.0], "known": 0}
+    data = SeriesData(file=str(path), lookback=4, horizon=2)
+    network = ForecastModel(forecaster=LinearForecaster).build(4, 2, 0, 1)
+    forecaster = SeriesForecaster(network, data, about, ())
+    assert forecaster.remarks(forecaster.chosen(data.table())) == [
+        "forecast from their own ends, before 2024-01-17: b (2024-01-12)",
+        "series 'a' has no value in the 3 last rows of the table, which are forecast",
+    ]
+
+
+def test_a_meter_has_all_its_digits_in_json() -> None:
+    best = np.array([104872006.123456])
+    none = np.zeros(0)
+    record = ForecastRecord("m", none, none, none, best, None, (), None, ["2024-01-01"], 50.0)
+    answer = ForecastAnswer([record])
+    assert answer.text() == "m,2024-01-01,104872006.1235"
+    assert json.loads(json.dumps(answer.json()))[0]["y"] == 104872006.123456
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.25, 0.6])

@@ -308,10 +308,11 @@ def test_a_hint_is_in_the_language_as_a_whole(language: str) -> None:
         assert not left, hints
 
 
-def test_a_hint_in_croatian() -> None:
+@pytest.mark.parametrize("language", ["hr", "HR", "hr_HR.UTF-8"])
+def test_a_hint_in_croatian(language: str) -> None:
     with pytest.raises(
         AssertionError, match=r"^`lstm` je 241 600, a to nije točno: PyTorch čuva dva vektora pomaka"
     ):
-        check_exercise("lstm-parameters", {"lstm": 241_600, "elman": 60_200}, language="hr")
+        check_exercise("lstm-parameters", {"lstm": 241_600, "elman": 60_200}, language=language)
     with pytest.raises(ConfigError, match="expected en, es, hr, pl, ru, got 'de'"):
         check_exercise("lstm-parameters", {}, language="de")

@@ -24,8 +24,9 @@ from weft.train import monitors
 from weft.train.loop import train
 from weft.train.monitors import SHARE, Monitors
 from weft.train.position import BatchGroup, Position
-from weft.train.reporting import Reporter, TensorBoard
+from weft.train.reporting import Reporter
 from weft.train.settings import TrainingSettings
+from weft.train.trackers import Tensorboard
 from weft.train.update import UpdateResult
 
 BUSY = settings(clip_norm=0.1, workers=1)
@@ -129,9 +130,9 @@ def test_the_half_life_of_a_delta_rule_counts_what_its_matrices_overwrite(tmp_pa
 
 
 def test_tensorboard_gets_them_and_false_means_never(tmp_path: Path) -> None:
-    board = TensorBoard(tmp_path / "events", Notes())
+    board = Tensorboard().report(tmp_path, {}, Notes())
     train(Recurrent(), tmp_path, replace(BUSY, monitors=3), Reporter(quiet(tmp_path), board))
-    (events,) = (tmp_path / "events").iterdir()
+    (events,) = (tmp_path / "tensorboard").iterdir()
     assert b"monitors/stack.forwards.1/reach_5" in events.read_bytes()
     train(Recurrent(), tmp_path / "off", BUSY, quiet(tmp_path / "off"))
     assert lines(tmp_path / "off", "monitor") == []

@@ -1,7 +1,6 @@
 """weft check: is this answer to an exercise of the course right?"""
 
 import json
-import re
 import traceback
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import click
 
 from weft.errors import DataError
-from weft.testing.translations import LANGUAGES, translated
+from weft.testing.translations import LANGUAGES, translated, two_letters
 from weft.wording import columns, folded
 
 CODE = "<answer>"
@@ -20,8 +19,7 @@ class CourseLanguage(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Its two letters."""
-        short = re.split(r"[-_.@]", value)[0].lower()
-        return super().convert(short if short in LANGUAGES else value, param, ctx)
+        return super().convert(two_letters(value), param, ctx)
 
 
 @click.command()

@@ -59,7 +59,7 @@ def _kernels(device: "torch.device") -> list[str]:
     """The compiled code that runs here, and the kernels that are forced."""
     from weft import native
     from weft.native import jobs
-    from weft.nn.kernels import choice, flash_linear_attention, triton
+    from weft.nn.kernels import choice, flash_linear_attention
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
@@ -67,35 +67,12 @@ def _kernels(device: "torch.device") -> list[str]:
     for source in jobs.CALLS:
         if compiled.library and native.loaded(source).library is None:
             lines.append(f"  without {source}: {native.loaded(source).reason}")
-    reason = triton.why_not(device)
-    said = f"not here: {reason}" if reason else _triton(device)
-    lines.append(f"Triton kernels: {said}")
     reason = flash_linear_attention.why_not_on(device)
     said = f": {reason}" if reason else "; WEFT_CELLS=fla for flash-linear-attention in bfloat16"
     lines.append(f"cells with a matrix per head: in chunks of products{said}")
     lines += [f"  {switch} forces a kernel" for switch in choice.switched()]
     lines.append("kernels: chosen by shape and processor, docs/reference/kernels.md")
     return lines
-
-
-def _triton(device: "torch.device") -> str:
-    """Whether a Triton kernel computes here what the plain loop does."""
-    import torch as t
-
-    from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels.choice import use
-
-    cell, x, found = Peephole(32, 32).to(device), t.randn(4, 16, 32, device=device), []
-    try:
-        for way in ("steps", "triton"):
-            with use(cells=way), t.no_grad():  # type: ignore[arg-type]
-                found.append(cell(x, cell.start(x[:, 0]))[0])
-    except Exception as error:  # noqa: BLE001  a compiler may raise anything
-        said = (str(error).splitlines() or [type(error).__name__])[0][:90]
-        return f"fail here ({said})"
-    far = float((found[0] - found[1]).abs().max())
-    equal = "as exact as the plain loop" if far < 1e-3 else f"wrong by {far:.1g} here"
-    return f"WEFT_CELLS=triton uses them for peephole, minGRU, SRU, normalised gates and others; {equal}"
 
 
 def _measure(device: "torch.device") -> list[str]:

@@ -19,7 +19,7 @@ from weft import rooms
 from weft.config.kinds import (
     NotASetting,
     SettingValue,
-    check_not_negative,
+    bounded,
     convert,
     is_contract,
     takes_null,
@@ -180,12 +180,11 @@ class _Builder:
         arguments, plain = {}, {}
         for name, (kind, default) in known.items():
             if name in table and not _unsets(table.value[name], kind, default):
+                own_part = target.__module__.startswith("weft.")
                 try:
-                    settled = convert(table.value[name], kind, self._make_part)
+                    settled = convert(table.value[name], bounded(kind) if own_part else kind, self._make_part)
                 except NotASetting:
                     raise table.value[name].refuse("set by the model itself; remove the line") from None
-                if target.__module__.startswith("weft."):
-                    check_not_negative(table.value[name], kind)
                 arguments[name], plain[name] = settled
             elif default is _NOTHING:
                 raise table.refuse(f"{owner} needs the setting {name!r}: {words(kind)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from weft.config.table import Entry, PlacedError, Table
-from weft.setting_types import Bounds
+from weft.setting_types import Bounds, Whole
 from weft.wording import close_name
 
 
@@ -128,17 +128,14 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> SettingValue:
     raise NotASetting(f"{entry.name}: {kind} cannot be given in a recipe")
 
 
-def check_not_negative(entry: Entry, kind: Any) -> None:
-    """Check that whole numbers without bounds of their own are not negative."""
-    plain = [one for one in get_args(kind) if one is not types.NoneType] if _is_union(kind) else [kind]
-    if len(plain) != 1:
-        return
-    value, wanted = entry.value, plain[0]
-    if wanted is int and isinstance(value, int) and not isinstance(value, bool) and value < 0:
-        raise entry.refuse(f"expected a whole number of at least 0, got {value}")
-    if get_origin(wanted) in _LISTS and get_args(wanted)[:1] == (int,) and isinstance(value, list):
-        for one in value:
-            check_not_negative(one, int)
+def bounded(kind: Any) -> Any:
+    """The same kind; whole numbers without bounds of their own are at least 0."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is int:
+        return Whole
+    if origin in _LISTS:
+        return origin[tuple(map(bounded, inner))]
+    return Union[tuple(map(bounded, inner))] if _is_union(kind) else kind  # noqa: UP007  of any number
 
 
 def takes_null(kind: Any) -> bool:

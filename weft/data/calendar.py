@@ -370,7 +370,7 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     at = int((between != usual).to_numpy().argmax())
     zoned = "" if times.tz is None else ", or data.zone if they are days of another time zone"
     if times.tz is not None and (clock := infer(times.tz_localize(None))):
-        zoned = f", or leave the offsets out: the clocks of {times.tz} are regular ({clock})"
+        zoned = f", or leave data.zone or the offsets out: the clocks of {times.tz} are regular ({clock})"
     return DataError(
         f"{place}: expected regular times, got {shown(times[at])} followed by {shown(times[at + 1])} "
         f"({100 * counts.iloc[0] / len(between):.0f} % of the steps are {alias_of(usual)}, {len(counts):,} "

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from weft.data import archive
 from weft.data.images import PICTURES
-from weft.data.listed import BELOW, ListForm, listed_pictures
+from weft.data.listed import ListForm, folders_for, listed_pictures
 from weft.data.report import Finding
 from weft.errors import DataError
 
@@ -62,7 +62,4 @@ def read_captions(
 
 def folders(path: Path, images: Path | None = None) -> list[Path]:
     """Folders to search for the images that a file names; see `read_captions`."""
-    if images is None:
-        above = [path.parent.parent] if path.parent.name in BELOW else []  # as COCO is unpacked
-        return [path.parent, *archive.folders(path.parent / "images.zip"), *above]
-    return archive.folders(images) or [images]
+    return folders_for(path) if images is None else archive.folders(images) or [images]

@@ -153,14 +153,7 @@ def _zstandard(path: Path) -> Iterator[bytes]:
 def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
     try:
         yield from parts
-    except (
-        EOFError,
-        zlib.error,
-        lzma.LZMAError,
-        gzip.BadGzipFile,
-        zipfile.BadZipFile,
-        RuntimeError,
-    ) as error:
+    except _DAMAGED as error:
         raise DataError(
             f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again", path=path
         ) from error

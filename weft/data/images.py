@@ -20,7 +20,7 @@ from PIL import Image, UnidentifiedImageError
 from weft.data import archive
 from weft.data.files import unreadable
 from weft.data.guess import LABELS
-from weft.data.listed import SPLITS, ListForm, listed_pictures
+from weft.data.listed import SPLITS, ListedText, ListForm, files_below, list_of, listed_pictures
 from weft.data.magic import START, kind_of_bytes, typed_for
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.data.report import Finding
@@ -41,9 +41,12 @@ CLIPS = (".gif", ".npy")  # and videos, and folders of pictures
 
 LABELLED = ListForm(
     *("image", "label", (*PICTURES, *CLIPS, *VIDEOS)),
-    others=(*LABELS, "species", "breed", "labels", "class_name", "category_name", "diagnosis"),
+    others=(
+        *(*LABELS, "species", "breed", "labels", "class_name", "category_name", "diagnosis"),
+        *("class_id", "classid", "choice", "dx"),
+    ),
     folders=True,
-    one_hot=True,
+    classes=True,
 )
 """A list of pictures or clips with their classes."""
 
@@ -165,17 +168,25 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
 
 
 def parts_in(path: Path) -> dict[str, Path]:
-    """The folders for training, validation and test in a folder that holds them; none if it holds classes."""
+    """Where training, validation and test are of a folder or a list that holds them; none if it does not."""
+    if list_of(path).is_file():
+        rows = listed_pictures(path, LABELLED)
+        said = {row.split for row in rows if isinstance(row, ListedText)}
+        return {part: path for part in ("train", "valid", "test") if part in said and "train" in said}
     inside = _folders(path) if path.is_dir() else []
     found = {SPLITS[one.name.lower()]: one for one in inside if one.name.lower() in SPLITS}
     whole = "train" in found and (len(found) > 1 or len(inside) == 1) and _folders(found["train"])
     return {part: found[part] for part in ("train", "valid", "test") if part in found} if whole else {}
 
 
-def labelled_images(path: Path) -> Iterator[LabelledImage | Finding]:
-    """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong."""
-    if path.is_file():
-        for row in listed_pictures(path, LABELLED):
+def labelled_images(path: Path, part: str | None = None) -> Iterator[LabelledImage | Finding]:
+    """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong.
+
+    Args:
+        part: of a list whose rows tell it, train, valid or test; None for all rows.
+    """
+    if list_of(path).is_file():
+        for row in listed_pictures(path, LABELLED, split=part):
             if isinstance(row, Finding):
                 yield row
             elif row.path is not None:
@@ -204,10 +215,7 @@ def labelled_images(path: Path) -> Iterator[LabelledImage | Finding]:
         )
         yield from (LabelledImage(clip, folder.name) for folder in folders for clip in _folders(folder))
         return
-    files = {
-        folder: sorted(each for each in folder.rglob("*") if each.is_file() and _visible(each, folder))
-        for folder in folders
-    }
+    files = {folder: files_below(folder) for folder in folders}
     kinds = {each.suffix.lower() for every in files.values() for each in every}
     endings = [one for one in LABELLED.endings if one not in VIDEOS or kinds.isdisjoint(PICTURES)]
     for folder, every in files.items():
@@ -241,19 +249,15 @@ def _folders(path: Path) -> list[Path]:
     return sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
 
 
-def _visible(file: Path, folder: Path) -> bool:
-    return not any(part.startswith(".") for part in file.relative_to(folder).parts)
-
-
 def read_folders(path: Path, part: str = "train") -> list[LabelledImage]:
     """The images or clips of a folder with one subfolder per class, sorted by name, or of a list.
 
     Args:
-        part: which folder to read of one that holds train, valid or test.
+        part: which folder, or rows of a list, to read of one that holds train, valid or test.
     """
     path = parts_in(path).get(part, path)
     found, left = [], []
-    for one in labelled_images(path):
+    for one in labelled_images(path, part):
         if isinstance(one, LabelledImage):
             found.append(one)
         elif one.kind == "nothing":

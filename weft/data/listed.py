@@ -4,13 +4,14 @@ One reader knows the lists of many toolkits: what they call their columns, and t
 Read next: tables.py, which reads tables; captions.py, audio.py and images.py, which use this.
 """
 
+import csv
 import json
 import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple
 
@@ -18,14 +19,14 @@ from weft.data import archive
 from weft.data.held import folder_of
 from weft.data.lines import each_line, read_lines
 from weft.data.report import Finding, placed
-from weft.data.tables import HEAD, RECORDS, TableFile, is_number, is_table, kind_of
+from weft.data.tables import HEAD, RECORDS, WORKBOOKS, Row, TableFile, is_number, is_table, kind_of
 from weft.errors import DataError, DataWarning
 from weft.store import jsonfile
 
 FILES = (
     *("file", "path", "image", "image_name", "file_name", "filename", "audio", "audio_filepath", "wav"),
     *("wav_filename", "audio_path", "audio_file", "filepath", "file_path", "image_path", "img", "img_path"),
-    *("video", "clip", "image_id", "id"),  # a file's name without its ending
+    *("video", "clip", "youtube_id", "image_id", "id"),  # a file's name without its ending
 )
 TEXTS = (
     *("text", "comment", "transcript", "transcription", "sentence", "wrd", "words", "captions"),
@@ -44,14 +45,20 @@ SPLITS |= {
 
 LONGEST_NAME = 255
 
+FEW = 5
+"""Rows in which the column of the files is looked for."""
+
 MOST_FOLDERS = 20_000
 """Most folders below that of a list in which its files are looked for, as it may lie in a home folder."""
 
 BESIDE = (".txt", ".lab", ".caption")
 """Endings of files with the text of the file beside them."""
 
-BELOW = ("annotations", "etc", "lists", "metadata")
+BELOW = re.compile(r"anno|meta|imagesets|.*(label|list|split)s?$|(etc|main)$", re.IGNORECASE)
 """Names of folders with lists, beside the folders of the files."""
+
+IDS = {"text": "wav.scp", "image_class_labels.txt": "images.txt"}
+"""Lists of Kaldi and of CUB-200 that name files by numbers, and the lists that say which these are."""
 
 WEB = ("http://", "https://")
 
@@ -74,7 +81,7 @@ class ListForm(NamedTuple):
     endings: tuple[str, ...]
     others: Sequence[str] = TEXTS
     folders: bool = False  # whether a row may name a folder, the frames of a clip
-    one_hot: bool = False  # whether each text may have a column of 0 and 1
+    classes: bool = False  # whether the texts are classes: also columns of 0 and 1, and names of folders
 
     def __str__(self) -> str:
         return f"{self.file.upper()} TAB {self.text.upper()}"
@@ -132,19 +139,54 @@ class FileFinder:
         alike = [one for one in every if self._source.stem.startswith(one.parent.name)]
         return next(iter(every if len(every) == 1 else alike[:1] if len(alike) == 1 else []), None)
 
+    def place(self, rows: Sequence[Sequence[str]]) -> int | None:
+        """The column of the files, by their endings or because there are such files; None if none has any."""
+        cells = [(n, cell.strip()) for row in rows[:FEW] for n, cell in enumerate(row)]
+        known = [n for n, cell in cells if cell.lower().endswith(self._form.endings)]
+        return next(chain(known, (n for n, cell in cells if self.find(cell))), None)
+
     @cached_property
     def _inside(self) -> Mapping[str, list[Path]]:
         """The files below the folders by their names, and by those without an ending."""
         found: dict[str, list[Path]] = {}
         for top in dict.fromkeys(self._where):
-            for place, folders, files in islice(os.walk(top), MOST_FOLDERS):
-                folders[:] = [name for name in folders if name[0] != "."]
-                shown = [PurePath(name) for name in files if name[0] != "."]
-                known = [one.name for one in shown if one.suffix.lower() in self._form.endings]
+            for place, folders, files in walk(top):
+                known = [name for name in files if name.lower().endswith(self._form.endings)]
                 for each in [*known, *folders] if self._form.folders else known:
                     for name in {each, PurePath(each).stem}:
-                        found.setdefault(name, []).append(Path(place, each))
+                        found.setdefault(name, []).append(place / each)
         return found
+
+
+def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """The folders below one, MOST_FOLDERS at most, each with the names of its visible folders and files."""
+    for place, folders, files in islice(os.walk(top), MOST_FOLDERS):
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield Path(place), folders, sorted(name for name in files if name[0] != ".")
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The visible files in a folder and below it, sorted."""
+    every = list(walk(folder))
+    if len(every) == MOST_FOLDERS:
+        raise DataError(
+            f"expected fewer than {MOST_FOLDERS:,} folders in it; name the one you mean", path=folder
+        )
+    return sorted(place / name for place, _, files in every for name in files)
+
+
+def list_of(path: Path) -> Path:
+    """The file of a list: x.csv of x.csv#COLUMN, and book.xlsx of book.xlsx#SHEET."""
+    name, mark, _ = path.name.rpartition("#")
+    return path.with_name(name) if mark and not path.exists() else path
+
+
+def folders_for(path: Path) -> list[Path]:
+    """Where the files of a list are: its folder, images.zip in it, and those above a folder of lists."""
+    above = [path.parent]
+    while BELOW.match(above[-1].name):
+        above.append(above[-1].parent)
+    return [path.parent, *archive.folders(path.parent / "images.zip"), *above[1:]]
 
 
 def listed(
@@ -157,19 +199,19 @@ def listed(
 ) -> Iterator[ListedText | Finding]:
     """All rows of a list, or a finding for each that is damaged; reading continues after it.
 
-    A table has two columns, or a header with names of `form`, FILES or TEXTS. Any other file has a file name
-    and a text in each line, with a tab between, or is of Kaldi, LibriSpeech, LJSpeech or wav2letter; a .json
-    may be COCO's or Karpathy's.
+    A table has two columns, or a header with names of `form`, FILES or TEXTS; x.csv#COLUMN names that of the
+    texts. Any other file has a file name and a text in each line, with a tab between, or is of Kaldi,
+    LibriSpeech, LJSpeech or wav2letter; a .json may be COCO's or Karpathy's.
 
     Args:
         where: folders of the files; by default that of the list.
         language: which text to take of records with texts in several languages.
         textless: whether rows may have a file alone.
     """
-    if where is None:
-        above = [path.parent.parent] if path.parent.name in BELOW else []
-        where = [path.parent, *above]
-    where = [path, *where] if path.is_dir() else where
+    file = list_of(path)
+    asked = "" if kind_of(path) in WORKBOOKS else path.name[len(file.name) + 1 :]
+    path = file if asked else path
+    where = [path, *(where or folders_for(path))] if path.is_dir() else where or folders_for(path)
     path = _in_folder(path)
     finder = FileFinder(path, where, form)
     if path.suffix.lower() in TIMED:
@@ -178,21 +220,21 @@ def listed(
     rows: Iterator[ListedText | Finding] | None
     if path.is_dir():
         rows = _beside(path, form, textless)
-    elif (rows := _of_json(path, form)) is not None:
+    elif (rows := _of_json(path, form) or _manifest(path, form)) is not None:
         pass
-    elif cells_of := _line_form(path, form, finder):
+    elif cells_of := _line_form(path, form, finder, asked):
         rows = _lines(path, form, cells_of, textless)
     else:
-        rows = _rows(path, form, language, textless)
-    known = path.with_name("wav.scp")
-    files = _kaldi(known) if path.name == "text" and known.is_file() else {}
+        rows = _rows(path, form, finder, language, asked, textless)
+    known = path.parent / IDS.get(path.name, "")
+    files = _ids(known) if known.is_file() else {}
     for row in rows:
         if isinstance(row, Finding):
             yield row
         elif files and row.file not in files:
             cut = ", as segments cuts the recordings; cut them with Kaldi's extract-segments"
             more = cut if path.with_name("segments").is_file() else "; correct or remove the line"
-            what = f"expected {row.file} in wav.scp with a file or a command of {', '.join(DECODERS)}"
+            what = f"expected {row.file} in {known.name} with a file or a command of {', '.join(DECODERS)}"
             yield Finding(str(path), row.number, "columns", f"{what}, got none{more}")
         elif row.file.startswith(WEB) or row.text.startswith(WEB):
             what = "expected the name of a file, got an address; fetch the files first, and name them"
@@ -249,7 +291,7 @@ def named_files(
 
 def _beside(folder: Path, form: ListForm, textless: bool) -> Iterator[ListedText | Finding]:
     """The files of a folder with the texts beside them, also in a folder like theirs, or in .trans.txt."""
-    every = sorted(each for each in folder.rglob("*") if each.name[0] != "." and each.is_file())
+    every = files_below(folder)
     lines = (each_line(each) for each in every if each.name.endswith(".trans.txt"))
     said = dict(str(line).split(maxsplit=1) for each in lines for line in each if " " in str(line))
     texts = {each.stem: each for each in every if each.suffix in BESIDE}
@@ -275,21 +317,56 @@ def _in_folder(path: Path) -> Path:
     return path / "text" if (path / "wav.scp").is_file() else path
 
 
-def _line_form(path: Path, form: ListForm, finder: FileFinder) -> Callable[[str], list[str]] | None:
+def _line_form(
+    path: Path, form: ListForm, finder: FileFinder, asked: str = ""
+) -> Callable[[str], list[str]] | None:
     """What makes a file's name and its text of a line; None for tables."""
     if kind_of(path) not in (".csv", ""):
         return None
-    first = str(next(each_line(path), ""))
+    lines = [str(line) for line in islice(each_line(path), HEAD)]
+    first = next(iter(lines), "")
     bars, words = first.split("|"), first.split(maxsplit=3)
     if len(bars) > 1 and not form.names(bars) and finder.find(bars[0]):  # LJSpeech
         return lambda line: line.split("|")[:: max(1, line.count("|"))]
     if is_table(path) or form.names(re.split("[,;|\t]", first)):
         return None
+    if form.classes:
+        return _class_form(path, lines, finder, asked)
     if len(words) > 2 and words[1].lower().endswith(form.endings) and is_number(words[2]):  # wav2letter
         return lambda line: line.split(maxsplit=3)[1::2]
     if path.name == "text" or ("\t" not in first and words[1:] and finder.find(words[0])):  # LibriSpeech
         return lambda line: line.split(maxsplit=1)
-    return lambda line: line.split("\t")
+    mark = next((one for one in "\t,;" if finder.find(first.split(one)[0].strip())), "\t")
+    return lambda line: line.split(mark, -1 if mark == "\t" else 1)
+
+
+def _class_form(
+    path: Path, lines: Sequence[str], finder: FileFinder, asked: str
+) -> Callable[[str], list[str]]:
+    """What makes a file's name and its class of a line, which may have further numbers, or only the file."""
+    if len(lines) > 2 and lines[0].strip().isdecimal():  # CelebA: a count, and the names of columns
+        names = lines[1].split()
+        if asked not in names:
+            what = f"expected a column with the classes, got {', '.join(names)[:200]}"
+            raise DataError(f"{what}; name one: {path.name}#{names[0]}", path=path)
+        return lambda line: [] if line in lines[:2] else line.split()[:: names.index(asked) + 1][:2]
+
+    def cells_of(line: str, mark: str) -> list[str]:
+        return [cell for cell in next(csv.reader([line], delimiter=mark, skipinitialspace=True), []) if cell]
+
+    def named(line: str) -> list[str]:
+        cells = [] if line.startswith("#") else cells_of(line, mark)
+        if not cells[place:]:
+            return cells
+        others = cells[place + 1 :] or cells[:place][-1:] or [PurePath(cells[place]).parent.name]
+        whole = mark == " " and not all(map(is_number, others))
+        return [cells[place], " ".join(others) if whole else others[0]]
+
+    rows = [line for line in lines if line[:1] != "#"]
+    places = {one: finder.place([cells_of(line, one) for line in rows]) for one in "\t,; "}
+    found = next(((one, at) for one, at in places.items() if at is not None), None)
+    mark, place = found or (next((one for one in places if one in rows[0].strip()), "\t"), 0)
+    return named
 
 
 def _lines(
@@ -300,14 +377,16 @@ def _lines(
             yield placed(str(path), line, "bytes")
         elif line.strip():
             cells = cells_of(line)
+            if not cells:
+                continue
             if textless or len(cells) == 2:
                 yield ListedText(number, cells[0], cells[1] if cells[1:] else "")
             else:
                 yield _wrong(path, number, f"expected 2 columns ({form})", cells)
 
 
-def _kaldi(path: Path) -> dict[str, str]:
-    """The files of a wav.scp: ID FILE, or ID and a command that decodes the file."""
+def _ids(path: Path) -> dict[str, str]:
+    """The files of a list with ID FILE, or in Kaldi's wav.scp ID and a command that decodes the file."""
     found = {}
     for line in read_lines(path):
         name, *words = line.split()
@@ -317,6 +396,27 @@ def _kaldi(path: Path) -> dict[str, str]:
         if words:
             found[name] = " ".join(words)
     return found
+
+
+def _manifest(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | None:
+    """The rows of fairseq's .tsv: a folder, then FILE TAB SAMPLES, with texts in .wrd or .ltr beside it."""
+    if kind_of(path) != ".tsv":
+        return None
+    folder, *rows = [str(line) for line in islice(each_line(path), FEW)]
+    if "\t" in folder or not rows or not all(re.fullmatch(r"[^\t]+\t\d+", row) for row in rows):
+        return None
+    texts = next((one for ending in (".wrd", ".ltr") if (one := path.with_suffix(ending)).is_file()), None)
+    said = [] if texts is None else list(read_lines(texts))
+    if texts is not None and texts.suffix == ".ltr":
+        said = [line.replace(" ", "").replace("|", " ") for line in said]
+    names = [str(line).partition("\t")[0] for line in islice(each_line(path), 1, None)]
+    said = said or [PurePath(name).parent.name if form.classes else "" for name in names]
+    if len(said) != len(names):
+        raise DataError(f"expected a line for each of {len(names):,} files, got {len(said):,}", path=texts)
+    return (
+        ListedText(number, f"{folder}/{name}", text)
+        for number, (name, text) in enumerate(zip(names, said, strict=True), 2)
+    )
 
 
 def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | None:
@@ -333,6 +433,9 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
         return _of_files(path, found, form)
     if isinstance(found, dict) and all(PurePath(name).suffix.lower() in form.endings for name in found):
         return _named(found.items())
+    by_class = form.classes and isinstance(found, dict) and not form.names(list(found))
+    if by_class and all(isinstance(one, list) and all(map(_is_text, one)) for one in found.values()):
+        return _named((name, label) for label, names in found.items() for name in names)  # Food-101
     inside = (
         next((found[one] for one in ("data", "labels") if one in found), None)
         if isinstance(found, dict)
@@ -342,24 +445,41 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
         return None
     if all(isinstance(one, list) and len(one) == 2 for one in inside):
         return _named(inside)
-    if all(isinstance(one, dict) and isinstance(one.get("conversations"), list) for one in inside):
-        told = "gpt"
-        return _named(
-            (
-                one.get(form.file, ""),
-                [each.get("value", "") for each in one["conversations"] if each.get("from") == told][:1],
-            )
-            for one in inside
-        )
-    if inside is not found and all(isinstance(one, dict) for one in inside):
-        names, texts = (form.file, *FILES), (form.text, *form.others)
-        return _named(
-            [
-                [next((one[key] for key in keys if key in one), "") for keys in (names, texts)]
-                for one in inside
-            ]
-        )
-    return None
+    if not all(isinstance(one, dict) for one in inside):
+        return None
+    for key, reader in (("conversations", _answered), ("annotations", _annotated)):
+        if all(_are_records(one.get(key)) for one in inside):
+            return _named(reader(one, form) for one in inside)
+    if inside is found:
+        return None
+    keys = (form.file, *FILES), (form.text, *form.others)
+    return _named([next((one[key] for key in some if key in one), "") for some in keys] for one in inside)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _answered(record: Mapping[str, Any], form: ListForm) -> tuple[str, list[str]]:
+    """The file of a record of LLaVA, and the first answer."""
+    told = [one.get("value", "") for one in record["conversations"] if one.get("from") == "gpt"]
+    return record.get(form.file, ""), told[:1]
+
+
+def _annotated(record: Mapping[str, Any], form: ListForm) -> tuple[str, list[str]]:
+    """The file of a record of Label Studio, and its choices or texts; none if it is not labelled yet."""
+    data, told = record.get("data"), []
+    for results in (one.get("result") for one in record["annotations"]):
+        values = [one.get("value") for one in results] if _are_records(results) else []
+        for value in values if _are_records(values) else []:
+            texts = value.get("choices", value.get("text"))
+            told += texts if isinstance(texts, list) else []
+    named = [str(data[one]) for one in (form.file, *FILES) if isinstance(data, dict) and one in data]
+    return next(iter(named), ""), told
 
 
 def _named(rows: Iterable[Sequence[Any]]) -> Iterator[ListedText | Finding]:
@@ -398,51 +518,58 @@ def _of_files(path: Path, whole: Mapping[str, Any], form: ListForm) -> Iterator[
             yield ListedText(at, names[number], text, id=number)
 
 
-def _rows(path: Path, form: ListForm, language: str, textless: bool) -> Iterator[ListedText | Finding]:
+def _rows(
+    path: Path, form: ListForm, finder: FileFinder, language: str, asked: str, textless: bool
+) -> Iterator[ListedText | Finding]:
     table = TableFile(path)
-    file, text, header = columns(table, form, language)
+    file, text, split, header = columns(table, form, finder, language, asked)
     names = table.names() if header else []
     several = [
         n for n, one in enumerate(names) if n != file and _COUNTED.search(one) and form.names_text([one])
     ]
-    if header and text is None and not several and form.one_hot:
-        several = [n for n in range(len(table.first)) if n != file]
-        yield from _one_hot(table, file, several)
+    others = [n for n in range(len(table.first)) if n not in (file, split)]
+    if text is None and not several and header and form.classes and others:
+        yield from _one_hot(table, file, others)
         return
-    if text is None and not textless and not several:
+    if text is None and not several and not textless and (others or not form.classes):
         wanted = f"expected 2 columns ({form}), or a header with {form.file} and {form.text}"
         raise _wrong(path, table.number, wanted, table.first).error()
     for note in table.notes:
         warnings.warn(note, DataWarning, stacklevel=1)
-    split = table.find("split") if header else None
-    others = (table.find(one) for one in (form.text, *form.others) if table.kind in RECORDS)
-    every = [one for one in dict.fromkeys([text, *others]) if one is not None and one != file]
+    more = (table.find(one) for one in (form.text, *form.others) if table.kind in RECORDS and not asked)
+    every = [one for one in dict.fromkeys([text, *more]) if one is not None and one != file]
+    seconds = [n for one in ("time_start", "time_end") if header and (n := table.find(one)) is not None]
     for row in islice(table.rows(), header, None):
         if isinstance(row, Finding):
             yield row
             continue
         part = "" if split is None else row.cells[split].strip()
         cells = [row.cells[one] for one in several if row.cells[one].strip()]
-        for cell in cells or [next(filter(None, (row.cells[one] for one in every)), "")]:
+        said = next(filter(None, (row.cells[one] for one in every)), "")
+        if not others and form.classes:
+            said = PurePath(row.cells[file]).parent.name
+        for cell in cells or [said]:
             for each in _texts(cell, table.kind, language):
-                yield ListedText(row.number, _path(row.cells[file]), each, split=SPLITS.get(part, part))
+                name = "_".join([_path(row.cells[file]), *(row.cells[n].zfill(6) for n in seconds)])
+                yield ListedText(row.number, name, each, split=SPLITS.get(part.casefold(), part))
 
 
 def _one_hot(table: TableFile, file: int, classes: Sequence[int]) -> Iterator[ListedText | Finding]:
     """Files with a column of 0 and 1 for each class."""
     names = table.names()
+    shown = ", ".join(names[n] for n in classes)[:100]
+    what = f"expected a column with the label, or one 1 and 0 in all others of {shown}"
+    way = f"; name the column ({table.path.name}#{names[classes[0]]})"
     for row in islice(table.rows(), 1, None):
         if isinstance(row, Finding):
             yield row
             continue
         cells = [row.cells[n].strip() for n in classes]
         values = [float(cell) if is_number(cell) else -1.0 for cell in cells]
-        if len(values) < 2 or sorted(values) != [0.0] * (len(values) - 1) + [1.0]:
-            shown = ", ".join(names[n] for n in classes)[:100]
-            what = f"expected a column with the label, or one 1 and 0 in all others of {shown}"
-            yield Finding(
-                str(table.path), row.number, "columns", f"{what}; name the column label, or correct the line"
-            )
+        if not {*values} <= {0.0, 1.0}:
+            raise DataError(what + way, path=table.path, line=row.number)
+        if len(values) < 2 or sum(values) != 1:
+            yield Finding(str(table.path), row.number, "columns", f"{what}{way}, or correct the line")
         else:
             yield ListedText(row.number, row.cells[file], names[classes[values.index(1.0)]])
 
@@ -483,29 +610,49 @@ def _is_of(row: ListedText, form: ListForm) -> bool:
     return file.suffix.lower() in form.endings or (form.folders and file.is_dir())
 
 
-def columns(table: TableFile, form: ListForm, language: str = "") -> tuple[int, int | None, bool]:
-    """The columns of the files and of the texts, and whether the first row is a header.
+class ListColumns(NamedTuple):
+    """The columns of a table that is a list."""
 
-    Without a header, the text has no column unless there are two.
-    """
-    first = next((n for one in (form.file, *FILES) if (n := table.find(one)) is not None), None)
-    names = (form.text, *form.others, language)
-    found = (table.find(one) for one in names if one)
-    second = next((n for n in found if n is not None and n != first), None)
-    if first is not None and second is None and len(table.first) == 2:
-        second = 1 - first
-    if first is not None:
-        return first, second, True
-    return 0, 1 if len(table.first) == 2 else None, False
+    file: int
+    text: int | None
+    split: int | None
+    header: bool
+
+
+def columns(
+    table: TableFile, form: ListForm, finder: FileFinder, language: str = "", asked: str = ""
+) -> ListColumns:
+    """The columns of a table by their names, else by what is in them; no text if that is not clear."""
+    rows = [row.cells for row in islice(table.rows(), FEW) if isinstance(row, Row)]
+    file = next((n for one in (form.file, *FILES) if (n := table.find(one)) is not None), None)
+    header = file is not None
+    if file is None and (file := finder.place(rows)) is not None:
+        header = finder.place([[rows[0][file]]]) is None
+    file = file or 0
+    split, every = table.find("split") if header else None, range(len(table.first))
+    if not header:
+        parts = (n for n in every if all(row[n].strip().casefold() in SPLITS for row in rows))
+        split = next(parts, None)
+    others = [n for n in every if n not in (file, split)]
+    names = (form.text, *form.others, language) if header or not others[1:] else ()
+    found = [n for one in ([asked] if asked else names) if one and (n := table.find(one)) is not None]
+    if asked and not found:
+        shown = ", ".join(table.names())[:200]
+        raise DataError(f"expected a column {asked!r}, got {shown}; name one of them", path=table.path)
+    text = next((n for n in found if n != file), others[0] if len(others) == 1 else None)
+    if text is None and others and form.classes and not header:
+        text = next((n for n in others if n > file), others[-1])
+    return ListColumns(file, text, split, header)
 
 
 def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
     path = _in_folder(path)
-    if path.is_dir() or _of_json(path, form) or _line_form(path, form, FileFinder(path, [path.parent], form)):
+    finder = FileFinder(path, folders_for(path), form)
+    if path.is_dir() or _of_json(path, form) or _manifest(path, form) or _line_form(path, form, finder):
         return ()
     table = TableFile(path)
-    file, text, header = columns(table, form)
+    file, text, _, header = columns(table, form, finder)
     shown = [repr(table.names()[n]) if header else str(n + 1) for n in (file, text) if n is not None]
     return (f"{path}: columns {' and '.join(shown)} are read as {form.file} and {form.text}",)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.data import periods
-from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, resampled, step_of
+from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, infer, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
 from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
 from weft.data.held import name_of
@@ -37,6 +37,10 @@ LONG = ("unique_id", "ds", "y")
 
 MOST_COLUMNS = 100_000
 """Maximum columns of a CSV table; each is a series with its own name, scale and windows."""
+
+
+MOST_GAPPED = 50
+"""Columns with gaps of a wide table whose frequency is compared with that of the table."""
 
 
 class TimeSeries(NamedTuple):
@@ -239,6 +243,8 @@ def _gathered(
         notes += [note] if note else []
     if which.frequency is None and table.base is not None:
         _check_alike(path, series)
+        slower = "" if table.long else _slower(path, series[0], table.columns)
+        table = table._replace(assumed=(*table.assumed, slower)) if slower else table
     if unsorted and not which.own:
         caution(f"{name_of(path)}: the rows were sorted by time")
     return table._replace(series=series, notes=tuple(notes), inserted=tuple(inserted))
@@ -268,6 +274,20 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
         f"{EACH} to forecast rows, however far apart",
         path=path,
     )
+
+
+def _slower(path: Path, one: TimeSeries, columns: Sequence[str]) -> str:
+    """What to say of a column of a wide table that is measured less often, as weekly among daily ones."""
+    gapped = [n for n, values in enumerate(one.values.T) if np.isnan(values).any()][:MOST_GAPPED]
+    for n in gapped if one.frequency and len(columns) > 1 else ():
+        there = np.flatnonzero(np.isfinite(one.values[:, n]))
+        often = infer(one.times[there]) if len(there) >= FEW_TIMES else ""
+        if often not in ("", one.frequency) and not alike(often, one.frequency):
+            return (
+                f"{path}: the values of {columns[n]} come at {often}, other columns at {one.frequency}; give "
+                f"a table for each, or --frequency {often} --resample mean (or sum) to gather all of them"
+            )
+    return ""
 
 
 def _nothing(path: Path, header: Sequence[str], which: Columns, columns: Sequence[str]) -> DataError:

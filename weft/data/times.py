@@ -117,7 +117,7 @@ def read_times(
 
 
 def _from_midnight(texts: Sequence[str], order: Order, zone: str) -> bool:
-    """Whether times count on from midnight: to 25:00, or on a short day that has all its times."""
+    """Whether times count on from midnight: past 24:00, or as many as a longer or a shorter day has."""
     import pandas as pd
 
     if any(map(_LATE.search, texts)):
@@ -125,12 +125,17 @@ def _from_midnight(texts: Sequence[str], order: Order, zone: str) -> bool:
     days, into = _days(texts, order)
     if days.isna().any() or into.nunique() < 2:
         return False
-    clocks = days + pd.TimedeltaIndex(into)
+    clocks, day = days + pd.TimedeltaIndex(into), pd.Timedelta(days=1)
     skipped = clocks.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(clocks), bool)).isna()
-    counts = into.groupby(days).size()[days[skipped].unique()]
-    midnight, after = (one.tz_localize(zone) for one in (counts.index, counts.index + pd.Timedelta(days=1)))
-    step = into.drop_duplicates().sort_values().diff().min()
-    return len(counts) > 0 and bool((counts.to_numpy() * step == after - midnight).all())
+    counts = into.groupby(days).size()
+    each = pd.DatetimeIndex(counts.index)
+    midnight, after = (
+        one.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(len(each), bool))
+        for one in (each, each + day)
+    )
+    told, length = counts.to_numpy() * into.drop_duplicates().sort_values().diff().min(), after - midnight
+    odd = each.isin(days[skipped]) | ((told > day) & (length > day))
+    return bool(odd.any() and (told == length)[odd].all())
 
 
 def _days(texts: Sequence[str], order: Order) -> tuple[Any, Any]:

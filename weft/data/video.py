@@ -6,6 +6,7 @@ Read next: audio.py and images.py, which use this.
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,24 +61,27 @@ def read_video(path: Path, size: int | None, frames: int | None) -> np.ndarray:
     """The pictures [T, height, width, 3] uint8 of a video: RATE a second, or `frames`, evenly spaced."""
     clip = shlex.quote(str(path.with_suffix(".gif")))
     command = f"ffmpeg -i {shlex.quote(str(path))} -r {RATE:g} {clip}"
+    found: list[np.ndarray] = []
     with _opened(path, command) as file:
-        times = [float(one.time or 0) for one in file.decode(video=0)]
-    if frames is None:
-        turns = np.floor(np.array(times) * RATE)
-        chosen = np.flatnonzero(np.diff(turns, prepend=-1))
-    else:
-        chosen = np.linspace(0, len(times) - 1, min(frames, len(times))).round().astype(int)
-    found: dict[int, np.ndarray] = {}
-    with _opened(path, command) as file:
-        for number, one in enumerate(file.decode(video=0)):
-            if number in chosen:
+        packets = file.demux(video=0) if file.streams.video else ()  # one for each picture, not decoded yet
+        ticks = [(one.dts if one.pts is None else one.pts, one.time_base) for one in packets if one.size]
+        times = np.sort([float((shown or 0) * unit) for shown, unit in ticks])
+        if frames is None:
+            chosen = np.flatnonzero(np.diff(np.floor(times * RATE), prepend=-np.inf))
+        else:
+            chosen = np.linspace(0, len(times) - 1, min(frames, len(times))).round().astype(int)
+        wanted = set(chosen.tolist())
+        file.seek(0)
+        pictures = file.decode(video=0) if wanted else ()
+        for number, one in enumerate(islice(pictures, max(wanted, default=0) + 1)):
+            if number in wanted:
                 picture = np.rot90(one.to_ndarray(format="rgb24"), getattr(one, "rotation", 0) // 90)
-                found[number] = pixels(Image.fromarray(picture), size, path)
-                if len(found) * found[number].nbytes > LARGEST_CLIP:
+                found.append(pixels(Image.fromarray(picture), size, path))
+                if len(found) * found[0].nbytes > LARGEST_CLIP:
                     what = (
                         f"more than {LARGEST_CLIP // 2**20} MiB of pictures; give a shorter or smaller clip"
                     )
                     raise DataError(what, path=path)
     if not found:
         raise DataError("expected a video, got a file without pictures; remove it", path=path)
-    return np.stack([found[number] for number in chosen.tolist()])
+    return np.stack(found)

@@ -132,5 +132,8 @@ def curves_of(opened: LoadedRun) -> "Figure":
     """The curves of a training."""
     found = CurvesView.collect(opened, Inspection(text="", answer=""))
     if found is None:
-        raise ConfigError(f"{opened.path}: has no curves, as its training wrote no metrics.jsonl")
+        raise ConfigError(
+            f"{opened.path}: has no curves, as its training logged no update; a linear model is solved at "
+            "once: give plot texts and labels, for their scores"
+        )
     return found.figure()

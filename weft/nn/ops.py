@@ -21,13 +21,9 @@ from weft.nn.kernels.attention import attention_weights as attention_weights
 from weft.nn.kernels.cells.compiled import PLAIN_ROWS as PLAIN_ROWS
 from weft.nn.kernels.cells.compiled import one_step as one_step
 from weft.nn.kernels.cells.form import ELMAN_CELLS as ELMAN_CELLS
-from weft.nn.kernels.cells.form import FORMS as FORMS
 from weft.nn.kernels.cells.form import Gates as Gates
 from weft.nn.kernels.cells.form import LayerInput as LayerInput
-from weft.nn.kernels.cells.form import Norms as Norms
 from weft.nn.kernels.cells.layer import run_layer as run_layer
-from weft.nn.kernels.cells.layer import triton_asked as triton_asked
-from weft.nn.kernels.cells.layer import triton_layer as triton_layer
 from weft.nn.kernels.cells.operations import HOLD as HOLD
 from weft.nn.kernels.cells.operations import hold_last as hold_last
 from weft.nn.kernels.cells.operations import shown_last as shown_last

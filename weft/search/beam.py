@@ -36,7 +36,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
+from weft.search.beams import cut, done_sources, ends, extend, finish, start_beams
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.compiled import whole_search
 from weft.search.finished import BeamAdditions, as_hypotheses, write
@@ -102,51 +102,49 @@ def beam_search(
     limits = source_limits(max_length, first, state)
     enough = _enough(width, nbest, math.inf if stop == "never" else patience, limits)
     kept = width if stop == "worst" else nbest  # finished hypotheses
-    settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
+    if trace is not None:
+        settings = TracedSettings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
+        _begin(trace, settings, penalty)
     norm = norms_for(limits, length_penalty, normalisation)
     asked = SearchRequest(
         first, limits, eos, banned, width, nbest, kept, enough, stop, norm, rules=rules, recorded=recorded
     )
     found = whole_search(step, state, asked) if trace is None and penalty is None else None
     if found is None:
-        step, state = ruled(step, state, rules)
-        found = _search(step, state, start_beams(first, limits, kept), settings, stop, banned, trace, penalty)
+        found = _search(step, state, asked, norm, trace, penalty)
     return best(found, nbest)
 
 
 def _search(
     step: Step,
     state: State,
-    beams: Beams,
-    settings: TracedSettings,
-    stop: Stop,
-    banned: Sequence[int],
+    asked: SearchRequest,
+    norm: Tensor,
     trace: Trace | None,
     penalty: Penalty | None,
 ) -> Hypotheses:
     """The loop over time; sources that are done are removed, together with their rows of the state."""
-    if trace is not None:
-        _begin(trace, settings, penalty)
-    limits = beams.limit
-    norm = norms_for(limits, settings.length_penalty, settings.normalisation)
-    result, steps, time, stops = beams.finished, list[BeamAdditions](), 0, set(settings.limits)
+    step, state = ruled(step, state, asked.rules)
+    limits, eos, width = asked.limits, asked.eos, asked.width
+    beams = start_beams(asked.first, limits, asked.kept)
+    result, steps, time, stops = beams.finished, list[BeamAdditions](), 0, set(limits.tolist())
 
     while len(beams.source):
         time += 1
-        logp, state = checked_step(step, beams.token.flatten(), state, settings.eos, banned)
-        found = best_candidates(logp, beams.logp, 2 * settings.width, banned)
+        logp, state = checked_step(step, beams.token.flatten(), state, eos, asked.banned)
+        found = best_candidates(logp, beams.logp, 2 * width, asked.banned)
         check_best(found.value[:, 0], beams.logp[:, 0], time)
         extra = None if penalty is None else penalty(state).view(len(beams.source), -1)  # of each parent
 
-        is_eos = found.token == settings.eos
-        ending = ends(found, is_eos, settings.width)
+        is_eos = found.token == eos
+        ending = ends(found, is_eos, width)
         if bool(ending.any()):
             beams = finish(beams, found, ending, time, norm, extra)
-        beams, order = extend(beams, found, is_eos, settings.width)
+        beams, order = extend(beams, found, is_eos, width)
         steps.append(BeamAdditions(beams.source, beams.parent, beams.token))
 
         done = done_sources(
-            beams, time, norm, enough=settings.enough, nbest=settings.nbest, stop=stop, extra=extra
+            beams, time, norm, enough=asked.enough, nbest=asked.nbest, stop=asked.stop, extra=extra
         )
         if time in stops:
             beams, done = cut(beams, time, norm, extra), done | (beams.limit == time)
@@ -160,14 +158,14 @@ def _search(
             break
         if num_done and num_done >= COMPACT_SHARE * len(done):
             result, keep = write(result, beams.source, beams.finished), (~done).nonzero().squeeze(1)
-            state = keep_sources(state, keep, 1 if time == 1 else settings.width)
+            state = keep_sources(state, keep, 1 if time == 1 else width)
             beams = take(beams, keep)
         elif num_done:
             # A done source that stays in the batch can no longer finish or record anything.
             beams = beams._replace(logp=beams.logp.masked_fill(done[:, None], -INFINITY))
-        state = fan(state, settings.width) if time == 1 else _follow(state, beams.parent)
+        state = fan(state, width) if time == 1 else _follow(state, beams.parent)
 
-    return as_hypotheses(write(result, beams.source, beams.finished), limits, steps, settings.eos)
+    return as_hypotheses(write(result, beams.source, beams.finished), limits, steps, eos)
 
 
 def _enough(width: int, nbest: int, patience: float, limits: Tensor) -> int:

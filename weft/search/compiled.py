@@ -8,8 +8,7 @@ follows it.
 """
 
 import time as clock
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -37,15 +36,10 @@ NO_NORM = torch.ones(1, dtype=torch.float64)
 
 def whole_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
     """The hypotheses that compiled code or recorded steps find; None if the plain loops have to search."""
-    if not asked.recorded:
-        return compiled_search(step, state, asked)
-    from weft.search.captured import captured_search
+    if asked.recorded:
+        from weft.search.captured import captured_search  # imported on demand: only a GPU gains by it
 
-    return captured_search(step, state, asked)
-
-
-def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypotheses | None:
-    """The hypotheses that compiled code finds, in the order of the sources; None if it cannot."""
+        return captured_search(step, state, asked)
     rules = asked.rules
     model: Any = getattr(step, "__self__", None)  # with `whole_step` compiled code takes its step
     if (
@@ -71,8 +65,8 @@ def compiled_search(step: Step, state: State, asked: SearchRequest) -> Hypothese
     symbols += map(int, asked.first.aminmax())  # compiled code would read past the end of the table
     if not all(0 <= symbol < given.classes for symbol in symbols):
         return None
-    limits = _Limits(list(prefix), max((rule.tokens for rule in least), default=0), sum(grams))
-    found = _Search(model, asked, given, limits, longest)
+    fewest = max((rule.tokens for rule in least), default=0)
+    found = _Search(model, asked, given, prefix[0] if prefix else Prefix(()), fewest, sum(grams), longest)
     return found.result() if found.run() else None
 
 
@@ -83,25 +77,28 @@ def _draws(rule: SamplingRule) -> bool:
     return known == how and rule.generator.device.type == "cpu"
 
 
-class _Limits(NamedTuple):
-    """The rules of a search."""
-
-    prefix: Sequence[Prefix]  # at most one
-    least: int  # tokens before eos
-    grams: int  # length of those that do not occur twice; 0 allows all
-
-
 class _Search:
-    """The arguments of weft_search, and the tensors that hold its state."""
+    """The arguments of weft_search, and the tensors that hold its state.
+
+    Args:
+        least: tokens before eos.
+        grams: length of those that do not occur twice; 0 allows all.
+    """
 
     def __init__(
-        self, model: object, asked: SearchRequest, given: WholeStep, rules: _Limits, longest: int
+        self,
+        model: object,
+        asked: SearchRequest,
+        given: WholeStep,
+        prefix: Prefix,
+        least: int,
+        grams: int,
+        longest: int,
     ) -> None:
         self.model, self.asked, self.given, self.longest = model, asked, given, longest
-        prefix, least, grams = rules
         sources, width, kept = len(asked.first), asked.width, asked.kept
         written, table = sources * longest * width, sources * kept
-        begin = list(prefix[0].tokens) if prefix else []
+        begin = list(prefix.tokens)
         banned, early = sorted({*asked.banned}), sorted({*asked.banned, asked.eos})
         symbols = [*banned, given.classes], [*early, given.classes], begin
         rows = -(-sources // given.slabs) * width * given.classes
@@ -129,7 +126,7 @@ class _Search:
             )
         self.job = jobs.Searching(
             sources, width, kept, asked.nbest, given.classes, longest, given.slabs,
-            kind, asked.eos, least, len(begin), prefix[0].free if prefix else 0,
+            kind, asked.eos, least, len(begin), prefix.free,
             asked.enough, STOPS[asked.stop], grams, 0, 0, given.at, given.take, first, limits, never,
             never_early, begins, norms, logp, parent, token, score, total,
             lengths, slot, ended, state, numbers, 0, logits, rows, before, past, *narrow, None,

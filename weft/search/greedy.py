@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from weft.search.candidates import best_tokens
-from weft.search.compiled import whole_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
-from weft.search.rules import Rule, SearchRequest, ruled
+from weft.search.rules import Rule, SearchRequest
 from weft.search.step import Step, check_best, no_token, source_limits
 from weft.tree import State
 
@@ -65,8 +64,4 @@ def greedy_search(
 
     limits = source_limits(max_length, first, state)
     asked = SearchRequest(first, limits, eos, banned, rules=rules, recorded=recorded)
-    found = whole_search(step, state, asked)
-    if found is not None:
-        return found
-    step, state = ruled(step, state, rules)
-    return rollout(step, state, first, eos=eos, max_length=limits, count=1, choose=choose, banned=banned)
+    return rollout(step, state, asked, choose)

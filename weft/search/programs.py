@@ -140,8 +140,7 @@ class Chooser:
         is_eos = found.token == asked.eos
         beams = finish(beams, found, ends(found, is_eos, asked.width), time, norm, None)
         beams, _ = extend(beams, found, is_eos, asked.width)
-        stop: Any = asked.stop
-        done = done_sources(beams, time, norm, enough=asked.enough, nbest=asked.nbest, stop=stop)
+        done = done_sources(beams, time, norm, enough=asked.enough, nbest=asked.nbest, stop=asked.stop)
         beams = cut(beams, time, norm)
         done = board.done | done | (beams.limit <= time)
         beams = beams._replace(logp=beams.logp.masked_fill(done[:, None], -INFINITY))

@@ -3,41 +3,33 @@
 Sources leave the batch when all their rows have ended. Read next: greedy.py, sampling.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.search.compiled import whole_search
 from weft.search.hypotheses import Hypotheses
-from weft.search.step import COMPACT_SHARE, Step, checked_step, source_limits
+from weft.search.rules import SearchRequest, ruled
+from weft.search.step import COMPACT_SHARE, Step, checked_step
 from weft.tree import State, fan, keep_sources
 
 Choose = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 """Maps logp [n, V], row numbers [n] and the time to each row's token [n] and its log-probability [n]."""
 
 
-def rollout(
-    step: Step,
-    state: State,
-    first: Tensor,
-    *,
-    eos: int,
-    max_length: int | Tensor,
-    count: int,
-    choose: Choose,
-    banned: Sequence[int] = (),
-) -> Hypotheses:
-    """Write `count` rows per source until each has chosen eos or reached max_length.
-
-    Args:
-        first: [B] int64, the token fed first.
-        max_length: maximum number of tokens, eos counted; one number or [B].
-    """
+def rollout(step: Step, state: State, asked: SearchRequest, choose: Choose) -> Hypotheses:
+    """Write `asked.width` rows per source until each has chosen eos or reached its limit."""
+    found = whole_search(step, state, asked)
+    if found is not None:
+        return found
+    first, count, eos = asked.first, asked.width, asked.eos
     if not isinstance(eos, Real):
         raise ConfigError(f"eos: expected a token of the model's vocabulary, got {eos!r}")
-    limits = source_limits(max_length, first).repeat_interleave(count)
+    step, state = ruled(step, state, asked.rules)
+    limits = asked.limits.repeat_interleave(count)
     longest = int(limits.max()) if len(limits) else 0
     rows = torch.arange(len(limits), device=first.device)
     tokens = torch.full((len(limits), longest), eos, dtype=torch.int64, device=first.device)
@@ -48,7 +40,7 @@ def rollout(
 
     while len(rows):
         time += 1
-        logp, state = checked_step(step, token, state, eos, banned)
+        logp, state = checked_step(step, token, state, eos, asked.banned)
         token, chosen = choose(logp, rows, time)
         token = token.masked_fill(ended, eos)
         tokens[rows, time - 1] = token

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.offered import Decoding, Narrowing
+from weft.search.offered import Decoding, Narrowing, Stop
 from weft.search.step import Step
 from weft.tree import State
 
@@ -174,7 +174,7 @@ class SearchRequest(NamedTuple):
     nbest: int = 1
     kept: int = 1  # finished hypotheses of a source
     enough: int = 1
-    stop: str = "full"
+    stop: Stop = "full"
     norm: Tensor | None = None  # [T + 1]
     draw: SamplingRule | None = None
     rules: Sequence[Rule] = ()

@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.search.compiled import whole_search
 from weft.search.filters import invert, narrow
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
 from weft.search.rollout import rollout
-from weft.search.rules import Rule, SamplingRule, SearchRequest, ruled
+from weft.search.rules import Rule, SamplingRule, SearchRequest
 from weft.search.step import Step, check_best, no_token, source_limits
 from weft.shapes import check_count
 from weft.tree import State
@@ -103,9 +102,6 @@ def draw(
         first, limits, eos, banned, count, count, count, draw=SamplingRule(how, generator), rules=rules,
         recorded=recorded,
     )  # fmt: skip
-    found = whole_search(step, state, asked)
-    if found is not None:
-        return found
 
     def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:
         check_best(logp.amax(1), logp.new_zeros(len(rows)), time)
@@ -118,5 +114,4 @@ def draw(
         token = invert(kept.softmax(1), uniform.to(rows.device)[rows])
         return token, logp.gather(1, token[:, None])[:, 0]
 
-    step, state = ruled(step, state, rules)
-    return rollout(step, state, first, eos=eos, max_length=limits, count=count, choose=choose, banned=banned)
+    return rollout(step, state, asked, choose)

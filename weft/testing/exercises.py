@@ -35,7 +35,7 @@ def check_exercise(name: str, given: Mapping[str, Any], *, language: str = "en")
     Args:
         name: of the exercise, as in the course.
         given: the names that the answer defines, such as globals() in a notebook.
-        language: of the hints: en, es, hr, pl or ru.
+        language: of the hints: en, es, hr, pl or ru, also as HR or hr_HR.UTF-8.
 
     Raises:
         ConfigError: there is no such exercise or language.

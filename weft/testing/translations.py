@@ -21,12 +21,19 @@ _HOLE = re.compile(r"\\\{\d\\\}")
 
 def translated(text: str, language: str) -> str:
     """A sentence with its names and numbers in a language; as it is where it has no translation."""
+    language = two_letters(language)
     for pattern, said in _sentences(language):
         if found := pattern.fullmatch(text):
             return said.format(*(translated(one, language) for one in found.groups()))
     if language != "en" and _LARGE.fullmatch(text):
         return text.replace(",", " ")
     return text
+
+
+def two_letters(language: str) -> str:
+    """A language of the course, also written as a locale: HR, hr_HR.UTF-8."""
+    short = re.split(r"[-_.@]", language)[0].lower()
+    return short if short in LANGUAGES else language
 
 
 @cache

@@ -50,8 +50,9 @@ class ChosenUpdates(NamedTuple):
 
 def is_published(run: Path, chosen: ChosenUpdates) -> bool:
     """Whether the model of the run is already what this choice gives."""
-    made = refit_of(run / "model.safetensors")
-    return made is not None and made.planned == chosen.planned and _named(run) == _name(chosen.updates)
+    place = run / "model.safetensors"
+    made, of = refit_of(place), weights.metadata(place).get("update", "")
+    return made is not None and made.planned == chosen.planned and of == _name(chosen.updates)
 
 
 @contextmanager
@@ -95,10 +96,6 @@ def take_back(checkpoints: Checkpoints) -> None:
 
 def _name(updates: tuple[int, ...]) -> str:
     return "+".join(map(str, updates))
-
-
-def _named(run: Path) -> str:
-    return str(weights.metadata(run / "model.safetensors").get("update", ""))
 
 
 class _Spoken(Reporter):

@@ -1,11 +1,10 @@
-"""Report progress to the screen, metrics.jsonl and TensorBoard.
+"""Report progress to the screen and metrics.jsonl.
 
 On a terminal the screen shows a bar, in a pipe or a log plain lines. Read next: trackers.py, which opens the
 reports; monitors.py, which measures the times.
 """
 
 import json
-import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TextIO
 
-from weft.errors import CheckpointError, library
+from weft.errors import CheckpointError
 from weft.store import files, jsonfile
 from weft.train.history import plain
 from weft.wording import beneath, plural, visible
@@ -164,78 +163,6 @@ class MetricsFile(Reporter):
             f"{self._path}: could not be written ({error.strerror}); free some space and run the "
             "same command again"
         )
-
-
-class TensorBoard(Reporter):
-    """Writes curves for TensorBoard; if that fails, training continues without them.
-
-    Args:
-        screen: receives one warning if writing fails.
-    """
-
-    def __init__(self, directory: Path, screen: Reporter) -> None:
-        self._directory = directory
-        self._screen = screen
-        self._writer: Any = None
-
-    def started(self, update: int, validated: bool) -> None:
-        """Open the event file; points after `update` are discarded."""
-        try:
-            library("tensorboardX", "tensorboard", "training.track")
-            from tensorboardX import SummaryWriter
-
-            self._writer = SummaryWriter(str(self._directory), purge_step=update + 1, flush_secs=10)
-        except Exception as error:  # noqa: BLE001  it must not stop training
-            self._stop(error)
-
-    def logged(self, line: Line) -> None:
-        """Write loss, learning rate, gradient norm and speed."""
-        self._points(line.update, line_points(line))
-
-    def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        self._points(update, {f"monitors/{name}": value for name, value in values.items()})
-
-    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        self._points(update, {f"validation/{name}": score for name, score in scores.items()})
-
-    def close(self) -> None:
-        if self._writer is not None:
-            try:
-                self._writer.close()
-            except Exception as error:  # noqa: BLE001
-                self._stop(error)
-
-    def _points(self, update: int, points: Mapping[str, float]) -> None:
-        if self._writer is None:
-            return
-        try:
-            for name, value in finite_points(points).items():  # tensorboardX prints a warning for others
-                self._writer.add_scalar(name, value, update)
-        except Exception as error:  # noqa: BLE001
-            self._stop(error)
-
-    def _stop(self, error: Exception) -> None:
-        self._writer = None
-        self._screen.warned(
-            f"cannot write TensorBoard events to {self._directory} ({error}); training continues without them"
-        )
-
-
-def line_points(line: Line) -> dict[str, float]:
-    """The values of a progress line by the names of their curves."""
-    return {
-        "train/loss": line.loss,
-        "train/lr": line.lr,
-        "train/gradient_norm": line.gradient_norm,
-        "train/feeding": line.feeding,
-        "speed/tokens_per_second": line.tokens_per_second,
-        "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
-    }
-
-
-def finite_points(points: Mapping[str, float]) -> dict[str, float]:
-    """The points that a curve can show: no NaN and no infinity."""
-    return {name: float(value) for name, value in points.items() if math.isfinite(value)}
 
 
 def _stands(line: bytes, update: int, validated: bool) -> bool:

@@ -9,6 +9,7 @@ import builtins
 import contextlib
 import importlib
 import io
+import math
 import os
 import re
 import sys
@@ -29,9 +30,6 @@ from weft.train.reporting import (
     LineReporter,
     MetricsFile,
     Reporter,
-    TensorBoard,
-    finite_points,
-    line_points,
 )
 
 KEPT = "trackers.json"
@@ -42,11 +40,13 @@ class TrackedTraining(NamedTuple):
     """What a tracker gets when a training starts.
 
     run: run directory, whose name the tracker shows.
+    update: the number of updates so far.
     recipe: with every default.
     known: the tracker's name of this run from an earlier start; empty for a new one.
     """
 
     run: Path
+    update: int
     recipe: Mapping[str, Any]
     known: str
 
@@ -64,7 +64,7 @@ class TrackerRun(ABC):
     """A run of a tracker that is open.
 
     Attributes:
-        name: what the tracker calls it, for the next start.
+        name: what the tracker calls it, for the next start; empty if it needs none.
     """
 
     name: str
@@ -114,7 +114,27 @@ class Tensorboard(Tracker):
     """
 
     def report(self, run: Path, recipe: Mapping[str, Any], screen: Reporter) -> Reporter:
-        return TensorBoard(run / "tensorboard", screen)
+        return TrackerReport(
+            "tensorboard", self._begin, run, recipe, screen, package="tensorboardX", needed=False
+        )
+
+    def _begin(self, package: ModuleType, training: TrackedTraining) -> TrackerRun:
+        folder, later = str(training.run / "tensorboard"), training.update + 1  # points that are discarded
+        return _TensorboardRun(package.SummaryWriter(folder, purge_step=later, flush_secs=10))
+
+
+class _TensorboardRun(TrackerRun):
+    name = ""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def log(self, update: int, points: Mapping[str, float]) -> None:
+        for name, value in points.items():
+            self._writer.add_scalar(name, value, update)
+
+    def close(self, scores: Mapping[str, float] | None) -> None:
+        self._writer.close()
 
 
 class Wandb(Tracker):
@@ -274,9 +294,11 @@ class TrackerReport(Reporter):
     """Sends the curves, the recipe and the scores of a training to a tracker.
 
     Args:
-        package: the tracker's package, also the name of the extra that installs it.
+        name: the tracker's name, also that of the extra that installs it.
         recipe: with every default.
         screen: receives one warning if the tracker fails; the training then continues without it.
+        package: the tracker's package if its name is another one.
+        needed: whether a missing package ends the training.
 
     Raises:
         ConfigError: the package is not installed.
@@ -284,18 +306,22 @@ class TrackerReport(Reporter):
 
     def __init__(
         self,
-        package: str,
+        name: str,
         begin: Callable[[ModuleType, TrackedTraining], TrackerRun],
         run: Path,
         recipe: Mapping[str, Any],
         screen: Reporter,
+        *,
+        package: str = "",
+        needed: bool = True,
     ) -> None:
-        self._package, self._begin, self._run, self._recipe = package, begin, run, recipe
+        self._name, self._begin, self._run, self._recipe = name, begin, run, recipe
+        package = package or name
         self._screen = screen
         self._open: TrackerRun | None = None
         self._scores: Mapping[str, float] | None = None
-        for name in QUIET:
-            os.environ.setdefault(name, QUIET[name])
+        for variable, value in QUIET.items():
+            os.environ.setdefault(variable, value)
         self._module: ModuleType | None = None
         with self._guarded():
             try:
@@ -303,9 +329,10 @@ class TrackerReport(Reporter):
             except ModuleNotFoundError as error:
                 if error.name != package:
                     raise
-                raise ConfigError(
-                    f"training.track: {package} is not installed; pip install 'weft-seq[{package}]'"
-                ) from None
+                missing = f"training.track: {package} is not installed; pip install 'weft-seq[{name}]'"
+                if needed:
+                    raise ConfigError(missing) from None
+                screen.warned(f"{missing}; training continues without it")
 
     def started(self, update: int, validated: bool) -> None:
         """Open the run, or the one of an earlier start of this training."""
@@ -313,10 +340,11 @@ class TrackerReport(Reporter):
             return
         with self._guarded():
             kept = jsonfile.load(self._place, _Names, "remove it") if self._place.is_file() else _Names()
-            known = kept.names.get(self._package, "") if update else ""
-            self._open = self._begin(self._module, TrackedTraining(self._run, self._recipe, known))
-            kept.names[self._package] = self._open.name
-            files.replace(self._place, files.to_json(jsonfile.plain(kept)))
+            known = kept.names.get(self._name, "") if update else ""
+            self._open = self._begin(self._module, TrackedTraining(self._run, update, self._recipe, known))
+            if self._open.name:
+                kept.names[self._name] = self._open.name
+                files.replace(self._place, files.to_json(jsonfile.plain(kept)))
 
     def logged(self, line: Line) -> None:
         self._log(line.update, line_points(line))
@@ -355,9 +383,24 @@ class TrackerReport(Reporter):
         except Exception as error:  # noqa: BLE001  a tracker must not end a training
             self._open = None
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            self._screen.warned(
-                f"training.track: {self._package} failed ({why}); training continues without it"
-            )
+            self._screen.warned(f"training.track: {self._name} failed ({why}); training continues without it")
+
+
+def line_points(line: Line) -> dict[str, float]:
+    """The values of a progress line by the names of their curves."""
+    return {
+        "train/loss": line.loss,
+        "train/lr": line.lr,
+        "train/gradient_norm": line.gradient_norm,
+        "train/feeding": line.feeding,
+        "speed/tokens_per_second": line.tokens_per_second,
+        "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
+    }
+
+
+def finite_points(points: Mapping[str, float]) -> dict[str, float]:
+    """The points that a curve can show: no NaN and no infinity."""
+    return {name: float(value) for name, value in points.items() if math.isfinite(value)}
 
 
 QUIET = {

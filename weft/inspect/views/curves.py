@@ -53,10 +53,11 @@ class CurvesView(ChartsView):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CurvesView | None":
-        """The view, if the run logged anything."""
+        """The view, if the run logged an update: a model that is solved at once has no curve."""
         events, titles = read_curves(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
         charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)
-        return cls(charts) if charts else None
+        begun = any(points[-1][0] > 0 for kind in events.values() for points in kind.values())
+        return cls(charts) if begun else None
 
 
 def charts_of(

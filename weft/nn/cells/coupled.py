@@ -61,5 +61,5 @@ class Coupled(Gated):
             record_all(**new._asdict())
         return new.hidden, (new.hidden, new.cell)
 
-    def kernel(self) -> str | None:
-        return "coupled" if self.usual else None
+    def kernel(self) -> str:
+        return "coupled"

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell, VectorCell
 from weft.nn.cells.initial import recurrent_weights
-from weft.nn.ops import FORMS, LayerInput, Norms, linear, run_layer, triton_asked, triton_layer
+from weft.nn.ops import LayerInput, linear, run_layer
 from weft.probe import watching
 from weft.shapes import check_choice
 from weft.tree import State
@@ -29,20 +29,16 @@ class Gated(VectorCell):
 
     @property
     def usual(self) -> bool:
-        """Whether every kernel has the equation of the gates."""
+        """Whether kernels have the equation of the gates."""
         return not self.normalised and self.candidate == "tanh"
 
     @abstractmethod
     def kernel(self) -> str | None:
-        """The name of this variant in the kernels; None if it runs step by step."""
+        """The name of the usual cell in the kernels; None if it runs step by step."""
 
     def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """W_x, W_h, b and further weights, as the kernels take them."""
         return self.weight_x, self.weight_h, self.bias, None
-
-    def norms(self) -> Norms | None:
-        """The gains of the layer norms of W_h h and what follows."""
-        return None
 
     def energies(self, x: Tensor) -> Tensor:
         """W x + b of all gates, [.., G H]."""
@@ -52,14 +48,10 @@ class Gated(VectorCell):
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         """All steps with the kernel; step by step under a probe, to record the gates."""
-        name = self.kernel()
-        if watching() or name is None or not (self.usual or triton_asked()):
+        name = self.kernel() if self.usual and not watching() else None
+        if name is None:
             return Cell.run(self, x, state, mask)
         h, c = (*state, None)[:2]
         weight_x, weight_h, bias, extra = self.kernel_weights()
-        if self.usual:
-            y, *after = run_layer(name, LayerInput(x, h, c, weight_x, weight_h, bias, extra, mask))
-        else:  # a form that nothing but Triton has
-            form = FORMS[name]._replace(name=self.candidate)
-            y, *after = triton_layer(form, self.energies(x), h, c, weight_h, extra, self.norms(), mask)
+        y, *after = run_layer(name, LayerInput(x, h, c, weight_x, weight_h, bias, extra, mask))
         return y, tuple(after[: len(state)])

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.gated import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
-from weft.nn.ops import Gates, Norms, equations, linear
+from weft.nn.ops import Gates, equations, linear
 from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
@@ -102,9 +102,3 @@ class GRU(Gated):
     def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         bias_n = self.bias_n if self.reset == "after" else None
         return self.weight_x, self.weight_h, self.bias, bias_n
-
-    def norms(self) -> Norms | None:
-        if not self.normalised:
-            return None
-        gains = self.norm_h.gain, self.norm_n.gain
-        return Norms(torch.cat(gains)) if self.reset == "after" else Norms(*gains)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from weft.nn.cells.gated import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
-from weft.nn.ops import HOLD, Gates, Norms, equations, linear
+from weft.nn.ops import HOLD, Gates, equations, linear
 from weft.probe import record_all, watching
 
 
@@ -80,17 +80,14 @@ class LSTM(Gated):
             return None
         return Gates("lstm", self.weight_x, self.bias, self.weight_h)
 
-    def kernel(self) -> str | None:
-        return "lstm" if self.usual or self.whole else None
+    def kernel(self) -> str:
+        return "lstm"
 
     def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, None]:
         """Those of all four gates."""
         if self.whole:
             return self.weight_x, self.weight_h, self.bias, None
         return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias), None
-
-    def norms(self) -> Norms | None:
-        return Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
 
     def _filled(self, weight: Tensor) -> Tensor:
         """The weights of all four gates; a disabled gate gets zero weights and a bias of 5e3.

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.cells.gated import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
-from weft.nn.ops import Norms, equations, linear
+from weft.nn.ops import equations, linear
 from weft.probe import record_all, watching
 from weft.shapes import check_choice
 
@@ -97,9 +97,6 @@ class Peephole(Gated):
 
     def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.weight_x, self.weight_h, self.bias, self._three()
-
-    def norms(self) -> Norms | None:
-        return Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
 
     def _three(self) -> Tensor:
         """The peephole weights of all three gates; zeros for gates without peepholes."""

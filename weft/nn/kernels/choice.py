@@ -30,11 +30,11 @@ from weft.nn.kernels.cells.form import LayerInput
 from weft.nn.padding import inspectable
 from weft.probe import mapped, traced
 
-Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "triton", "fla", "steps"]
+Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "fla", "steps"]
 """Recurrent layers. auto: by the rule; native: Weft's compiled code; narrow: compiled code
 that multiplies in bfloat16, under autocast; tiles: compiled code on the processor's tile unit (AMX);
-torch: no compiled code; operation: torch's own, where it has one; steps: the plain loop. On a GPU, only if
-asked for: triton, Weft's kernels, and fla, flash-linear-attention."""
+torch: no compiled code; operation: torch's own, where it has one; steps: the plain loop; fla, on a GPU:
+flash-linear-attention."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
 """Linear products."""
@@ -226,7 +226,6 @@ def layer_way(cell: str, given: LayerInput, *, sharing: bool) -> str:
             "native": compiled,
             "narrow": compiled if narrow else "the compiled cells multiply in bfloat16 only under autocast",
             "tiles": compiled if native.tiles() else native.loaded("tiles").reason,
-            "triton": "Triton has no kernel for this cell" if cell == "coupled" else "",
             "operation": "" if operation else "torch has no operation for this cell",
         }[asked]
         if reason:

@@ -1,8 +1,8 @@
 """The equation of each gated cell, written once: from pre-activations and previous state to new state.
 
-A cell's `step` (nn/cells) and the plain loop over a layer (cells/steps.py), the twin of Triton's kernels,
-call these functions; compiled code has its own in native/equations.h. The fields of a step are the names that
-a probe shows. Read next: cells/steps.py; ../cells/lstm.py.
+A cell's `step` (nn/cells) and the plain loop over a layer (cells/steps.py) call these functions; compiled
+code has its own in native/equations.h. The fields of a step are the names that a probe shows. Read next:
+cells/steps.py; ../cells/lstm.py.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU. Gates depend only on x.
 
 native   gates and state in one pass of compiled code, float32 on the CPU
-triton   the same in one kernel, on a GPU, only if asked for                     triton/light.py
 torch    gates for all steps at once, then one operation per step (`recurrence`), or a scan on a GPU (`scan`);
          SRU with peepholes runs step by step
 steps    the plain loop, only if forced
@@ -11,7 +10,6 @@ times as long as one operation per step. Ways are ordered by the work that they 
 Read next: ../cells/mingru.py; ../../native/light.cpp.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -188,11 +186,6 @@ def _peeping(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tenso
     return r * new + (1 - r) * past, (new,)
 
 
-def stepwise(kind: str, mask: Tensor | None) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The plain twin as a function of z, c, past and peep."""
-    return lambda *given: by_torch(kind, *given, mask, loop=True)
-
-
 class _Light(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
@@ -224,7 +217,7 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            twin = stepwise(ctx.kind, ctx.mask)
+            twin = lambda *given: by_torch(ctx.kind, *given, ctx.mask, loop=True)  # noqa: E731
             return None, None, None, *twin_gradients(twin, (z, c, past, peep), (dy, dc))
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
@@ -299,14 +292,6 @@ def light(
     given = kind, z, c, past, peep, mask
     if asked == "narrow" and not traced():
         raise refused(kind, asked, "it multiplies no matrices")
-    if asked == "triton" and not traced():
-        from weft.nn.kernels import triton  # if asked for
-
-        if reason := triton.why_not(z.device):
-            raise refused(kind, asked, reason)
-        from weft.nn.kernels.triton.light import run
-
-        return run(*given, stepwise(kind, mask))
     if compiles("light", *given[1:-1], name=kind):
         return _native(*given)
     return by_torch(*given, loop=asked == "steps" and not traced())

@@ -66,12 +66,8 @@ def _native(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -
 class _Selective(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, training: bool, *given: Tensor) -> Scan:  # type: ignore[override]
-        u, dt, a, b, c, h = (
-            *(dense(each) for each in given[:2]),
-            given[2],
-            *map(dense, given[3:5]),
-            given[5],
-        )
+        u, dt, a, b, c, h = given
+        u, dt, b, c = map(dense, (u, dt, b, c))
         a, last = a.contiguous(), h.clone(memory_format=torch.contiguous_format)
         rows, steps, size = u.shape
         kept = h.new_empty(rows, -(-steps // CHUNK), *a.shape) if training else None
@@ -96,17 +92,7 @@ class _Selective(torch.autograd.Function):
         du, ddt = u.new_empty(u.shape), u.new_empty(u.shape)
         db, dc = b.new_empty(b.shape), b.new_empty(b.shape)
         da = a.new_zeros(len(bounds) - 1, *a.shape)
-        back = jobs.SelectiveBack(
-            job,
-            job.slabs,
-            pointer(dy),
-            pointer(dh),
-            pointer(du),
-            pointer(ddt),
-            pointer(db),
-            pointer(dc),
-            pointer(da),
-        )
+        back = jobs.SelectiveBack(job, job.slabs, *map(pointer, (dy, dh, du, ddt, db, dc, da)))
         native.call("weft_selective_backward", back)
         return None, du, ddt, da.sum(0), db, dc, dh
 

@@ -147,6 +147,7 @@ class ClassifyInit(TemplateInit):
             "kept": plural(seen.texts // every, "text") if every else None,
             "size": None if given["start"] else "null" if few else 20000,
             "few": only(few),
+            "unequal": only(few and not several and max(classes.values()) > 1.1 * min(classes.values())),
             "many": only(not few and not given["start"]),
             **started(given),
             "metric": "loss" if few else "accuracy",

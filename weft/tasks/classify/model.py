@@ -113,7 +113,8 @@ class LabelModel:
         smoothing: share of each class's probability spread over all of them in training.
         class_weights: balanced gives every class the same weight in training, however rare it is: a text of
             class c counts N / (C n_c), where n_c of the N training texts have one of the C classes. Or your
-            own weights, such as {spam: 3}; classes that are left out count 1.
+            own weights, such as {spam: 3}; classes that are left out count 1. With bag.solve, best tries none
+            and balanced, and keeps the one with the lower loss of the validation texts.
         bag: a linear model instead; encoder, pool and embedding are ignored then.
     """
 
@@ -122,12 +123,16 @@ class LabelModel:
     embedding: TextEmbedding = field(default_factory=TextEmbedding)
     dropout: DropoutRate = 0.3
     smoothing: Share = 0.0
-    class_weights: ClassWeights = "none"
+    class_weights: ClassWeights | Literal["best"] = "none"
     bag: Bag | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_weights(self.class_weights)
+        if self.class_weights == "best":
+            if self.bag is None or not self.bag.solve:
+                raise ConfigError("class_weights: best requires bag.solve: true; set none or balanced")
+        else:
+            check_weights(self.class_weights)
         if self.bag is not None and self.embedding.contextual is not None:
             raise ConfigError(
                 "embedding.contextual: cannot be combined with a bag, which reads no vectors; leave one out"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -61,6 +61,7 @@ from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import (
     CalibrationSettings,
+    ClassWeights,
     LabelBatch,
     SolvedTraining,
     TextLabelPipeline,
@@ -120,7 +121,13 @@ class ClassifierEvaluationSettings(EnsembleSettings, CalibrationSettings):
 
 
 class ClassifyTraining(SolvedTraining):
-    """The texts of a training."""
+    """The texts of a training.
+
+    Attributes:
+        class_weights: those of the recipe, or the ones that were chosen.
+    """
+
+    class_weights: ClassWeights | Literal["best"] = "none"
 
     def __init__(
         self,
@@ -152,7 +159,7 @@ class ClassifyTraining(SolvedTraining):
     def whole(self, reader: LabelReader | None = None) -> "ClassifyTraining":
         given = reader or self._reader
         found = ClassifyTraining(self._data, given, self.joined(), self._valid, self._most, self.progress)
-        found.penalty = self.penalty
+        found.penalty, found.class_weights = self.penalty, self.class_weights
         return found
 
     def designs(self) -> tuple[Design, Design]:
@@ -239,24 +246,34 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
 
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
+        training = self.training
+        if training is None:
+            return self._built("none")
+        if training.class_weights != "best":
+            model = self._built(training.class_weights)
+            return training.solve(model) if training.solved else model
+        plain, balanced = self._built("none"), self._built("balanced")
+        best = training.solve(plain, balanced)
+        training.class_weights = "none" if best is plain else "balanced"
+        training.progress(f"class_weights: {training.class_weights}, the better one", 0, 0)
+        return best
+
+    def _built(self, class_weights: ClassWeights) -> Labeller:
         context = self._context.model() if self._context else None
-        model_config, classes, weights = self.task.model_config, self.reader.classes, list[float]()
+        classes, weights = self.reader.classes, list[float]()
         if self.training is not None:
-            weights = weights_of(model_config.class_weights, classes, self.training.train.labels)
-        several = self.reader.separator is not None
-        model = model_config.build(
+            weights = weights_of(class_weights, classes, self.training.train.labels)
+        model = self.task.model_config.build(
             self.reader.num_items,
             len(classes),
             context,
             weights=weights,
-            several=several,
+            several=self.reader.separator is not None,
             inside=self.reader.inside,
         )
         if self.training is not None:
             with torch.no_grad():
                 self._begin(model, self.training)
-            if self.training.solved:
-                self.training.solve(model)
         return model
 
     def _begin(self, model: Labeller, training: ClassifyTraining) -> None:
@@ -572,6 +589,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             )
         limit = most_positions(self.small_model())
         training = ClassifyTraining(self.data, reader, train, valid, limit, progress)
+        training.class_weights = self.model_config.class_weights
         if not training.rows:
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"

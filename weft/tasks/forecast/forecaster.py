@@ -229,12 +229,16 @@ class SeriesForecaster:
         return [one for one in found if not only or one.name in only]
 
     def remarks(self, chosen: Sequence[SeriesColumn]) -> list[str]:
-        """Which series are new since the training, and which end before the others of their table."""
+        """Which series are new since the training, and which end before the others or their table."""
         found, names = [], self.about["names"]
         new = [one.name for one in chosen if one.name not in names]
         if new and len(names) > 1:
-            more = f", ... ({len(new):,} in all)" if len(new) > 5 else ""
-            found.append(f"new since the training, so scaled by their own rows: {', '.join(new[:5])}{more}")
+            found.append(f"new since the training, so scaled by their own rows: {_few(new)}")
+        dated = [one for one in chosen if one.series.times.dtype.kind == "M"]
+        latest = max((one.series.times[-1] for one in dated), default=None)
+        early = [f"{one.name} ({shown(end)})" for one in dated if (end := one.series.times[-1]) != latest]
+        if early:
+            found.append(f"forecast from their own ends, before {shown(latest)}: {_few(early)}")
         for one in chosen:
             measured = np.flatnonzero(np.isfinite(one.series.values[:, one.column]))
             if len(measured) and (empty := len(one.series.times) - 1 - int(measured[-1])):
@@ -243,6 +247,9 @@ class SeriesForecaster:
                     f"{_called(one)} has no value after {last}, {plural(empty, 'row')} before the first row "
                     "that is forecast"
                 )
+            elif len(one.series.ahead) and not self.data.known:
+                rows = plural(len(one.series.ahead), "last row")
+                found.append(f"{_called(one)} has no value in the {rows} of the table, which are forecast")
         return found
 
     def why_not(self, one: SeriesColumn) -> str:
@@ -384,6 +391,11 @@ def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:
         raise DataError(
             f"expected the columns {', '.join(names)} in this order, got {', '.join(table.columns)}"
         )
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first names, and how many there are."""
+    return ", ".join(names[:5]) + (f", ... ({len(names):,} in all)" if len(names) > 5 else "")
 
 
 def _called(one: SeriesColumn) -> str:

@@ -36,7 +36,7 @@ class ImagesInit(TemplateInit):
         """All parts are checked, as their pictures and classes are compared."""
         train, valid, test = _parts(given)
         parts = [str(one) for one in (train, valid, test) if one is not None]
-        return super().write(given, say)._replace(steps=[self.check(parts)])
+        return super().write(given, say)._replace(steps=[self.check(list(dict.fromkeys(parts)))])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         from weft.tasks.pictures.data import read  # loads torch

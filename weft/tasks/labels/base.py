@@ -158,11 +158,14 @@ class SolvedTraining(Training):
     def designs(self) -> tuple[Design, Design]:
         """The training texts, and the validation texts that choose the penalty."""
 
-    def solve(self, model: Labeller) -> None:
-        """Fill a linear model with its best weights."""
-        found = solve(model, *self.designs(), self.penalty, self.penalties)
-        self.penalty = found.penalty
-        self.progress(f"the linear model is solved: {found}", 0, 0)
+    def solve(self, model: Labeller, *others: Labeller) -> Labeller:
+        """Fill linear models with their best weights; the one that the validation texts prefer."""
+        models, designs = (model, *others), self.designs()
+        found = [solve(one, *designs, self.penalty, self.penalties) for one in models]
+        best = min(range(len(found)), key=lambda number: found[number].loss)
+        self.penalty = found[best].penalty
+        self.progress(f"the linear model is solved: {found[best]}", 0, 0)
+        return models[best]
 
 
 class TextLabelTask(LabelTask[D, M]):

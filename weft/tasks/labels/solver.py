@@ -84,10 +84,11 @@ class Design(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The penalty of the weights that were found."""
+    """The penalty of the weights that were found, and the mean loss of the validation texts with them."""
 
     penalty: float
-    tried: dict[float, float]  # the mean loss of the validation texts for each penalty; empty if one is given
+    loss: float
+    tried: dict[float, float]  # that loss for each penalty; empty if one is given
 
     def __str__(self) -> str:
         chosen = f"penalty {self.penalty:g}"
@@ -114,7 +115,7 @@ def solve(
     if penalty is not None:
         problem.minimise(penalty)
         problem.keep()
-        return Solution(penalty, {})
+        return Solution(penalty, problem.loss(valid), {})
     losses = dict[float, float]()
     for one in penalties:
         problem.minimise(one)
@@ -124,7 +125,7 @@ def solve(
             problem.keep()
         elif list(losses).index(best) + WORSE < len(losses):
             break
-    return Solution(best, losses)
+    return Solution(best, losses[best], losses)
 
 
 class _Point(NamedTuple):

@@ -276,35 +276,36 @@ def check_classes(files: Sequence[Path]) -> Report:
     The first is for training: later ones have no other classes, and none of its pictures.
     """
     findings: list[Finding] = []
-    lines = {}
+    lines: dict[str, int] = {}
     notes: list[str] = []
     seen = SeenContent()
     trained: set[str] = set()
-    every = [part for path in files for part in (parts_in(path).values() or [path])]
-    for path in every:
+    every = [part for path in files for part in (parts_in(path).items() or [(None, path)])]
+    for part, path in every:
+        name = f"{path} ({part})" if part and path.is_file() else str(path)
         try:
-            found = list(labelled_images(path))
-            notes += columns_note(path, LABELLED) if path.is_file() else ()
+            found = list(labelled_images(path, part))
+            notes += columns_note(path, LABELLED) if path.is_file() and not lines else ()
         except DataError as error:
             findings.append(placed(str(path), error))
             continue
         findings += (one for one in found if isinstance(one, Finding))
         pictures = [one for one in found if isinstance(one, LabelledImage)]
         labels = [one.label for one in pictures]
-        lines[str(path)] = len(pictures)
+        lines[name] = len(pictures)
         if len(set(labels)) < 2 and pictures:
             what = f"expected two or more classes, got {len(set(labels))}"
             findings.append(Finding(str(path), 0, "single", what))
         for label in sorted(set(labels) - trained) if trained else ():
             alike = next((one for one in trained if one.casefold() == label.casefold()), None)
             hint = f"; is it {alike!r}?" if alike else ""
-            what = f"{plural(labels.count(label), 'picture')} of {label!r}, a class that {every[0]} lacks"
+            what = f"{plural(labels.count(label), 'picture')} of {label!r}, a class that {every[0][1]} lacks"
             findings.append(Finding(str(path), 0, "unseen", f"{what}, so their answers are wrong{hint}"))
         trained = trained or set(labels)
         clips = all(is_clip(one.path) for one in pictures)
         sizes: dict[tuple[int, ...], Path] = {}
         for one in pictures:
-            findings += _picture(one.path, sizes, seen, str(path), clip=clips)
+            findings += _picture(one.path, sizes, seen, name, clip=clips)
         beside = len(every) > 1 or any(path.with_name(name).is_dir() for name in VALID_NAMES)
         if len(set(labels)) > 1 and not beside and not can_hold_out(labels, HOLD_OUT):
             findings.append(Finding(str(path), 0, "single", few(len(labels), "pictures")))

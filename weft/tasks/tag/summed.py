@@ -71,7 +71,7 @@ class SummedTagger(Labeller):
         self.table = linear.embed.requires_grad_(False)
         self.linear_encoder = linear.encoder
 
-    def solve(self, by: Callable[[Labeller], None]) -> None:
+    def solve(self, by: Callable[[Labeller], object]) -> None:
         """Fill the linear CRF, whose weights then stay."""
         assert isinstance(self.head, SummedCrf)
         linear = Labeller(self.table, self.linear_encoder, self.head.linear).requires_grad_(True)

@@ -1,4 +1,4 @@
-"""What the ways of recurrent layers share: the forms of equations and the arguments of a layer.
+"""What the ways of recurrent layers share: the names of cells and the arguments of a layer.
 
 Read next: steps.py, the plain loop; compiled.py.
 """
@@ -8,46 +8,16 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-
-class Recurrence(NamedTuple):
-    """The equation to compute.
-
-    kind: elman, lstm, coupled, gru (reset gate after the product) or gru_before.
-    name: activation of h (elman) or of the candidate.
-    peephole: whether the LSTM's gates also read their own unit's c.
-    """
-
-    kind: str
-    name: str = "tanh"
-    peephole: bool = False
-
-
-class Norms(NamedTuple):
-    """Gains of a layer-normalised cell.
-
-    gates: gains of the gates' W_h h, [G H]; for gru_before those of r and u, [2 H].
-    other: [H], gains of the LSTM's c, or of the candidate's product in gru_before; None for gru.
-    """
-
-    gates: Tensor
-    other: Tensor | None = None
-
-
 ACTIVATIONS = {"elman": "tanh", "relu": "relu"} | {
     f"elman_{name}": name for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
 }
+"""The activation of each Elman cell by its name in the kernels."""
 
 ELMAN_CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
 """The name of an Elman cell in the kernels, by its activation."""
 
-FORMS = {
-    "lstm": Recurrence("lstm"),
-    "peephole": Recurrence("lstm", peephole=True),
-    "coupled": Recurrence("coupled"),
-    "gru": Recurrence("gru"),
-    "gru_before": Recurrence("gru_before"),
-} | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
-"""The form of each cell by its name in the kernels."""
+WITH_C = ("lstm", "peephole", "coupled")
+"""The cells that also have a cell state; the others are gru (reset gate after the product) and gru_before."""
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], zero at padding; h, c [B, H]
 

@@ -7,7 +7,6 @@ native      compiled code, in float32 on the CPU                           compi
 narrow      compiled code that multiplies in bfloat16, under autocast      compiled.py
 operation   torch's own operation: oneDNN, MKL, cuDNN                      operations.py
 tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py
-triton      GPU kernels for cells that torch has no operation for, only if asked for   ../triton/layer.py
 steps       the plain loop                                                 steps.py
 
 Forms and meaning of the arguments: LayerInput in form.py. Read next: compiled.py.
@@ -21,9 +20,9 @@ from torch import Tensor
 
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, operations, steps
-from weft.nn.kernels.cells.form import FORMS, LayerInput, Norms, Operation, Recurrence, Result
+from weft.nn.kernels.cells.form import WITH_C, LayerInput, Operation, Result
 from weft.nn.kernels.linear import opened
-from weft.probe import exporting, traced
+from weft.probe import exporting
 
 OPERATIONS: Mapping[str, Operation] = {
     "lstm": operations.lstm,
@@ -37,7 +36,7 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def run_layer(cell: str, given: LayerInput) -> Result:
-    """A layer of a cell, one of FORMS (form.py)."""
+    """A layer of a cell (form.py)."""
     if exporting():
         return exported(cell, given) if cell in OPERATORS else steps.run(cell, given)
     way = choice.layer_way(cell, given, sharing=opened())
@@ -45,34 +44,7 @@ def run_layer(cell: str, given: LayerInput) -> Result:
         return OPERATIONS[cell](given)
     if way == "steps":
         return steps.run(cell, given)
-    if way == "triton":
-        return steps.run(cell, given, triton_layer)
     return compiled.run(cell, given, kind=way)  # type: ignore[arg-type]
-
-
-def triton_asked() -> bool:
-    """Whether `triton_layer` computes a form that nothing else has; otherwise the cell runs step by step."""
-    return choice.forced("cells") == "triton" and not traced()
-
-
-def triton_layer(
-    form: Recurrence,
-    z: Tensor,
-    h: Tensor,
-    c: Tensor | None,
-    weight_h: Tensor,
-    extra: Tensor | None = None,
-    norms: Norms | None = None,
-    mask: Tensor | None = None,
-) -> Result:
-    """A layer by Triton, also of a form that nothing else has: `run` of ../triton/layer.py."""
-    from weft.nn.kernels import triton  # on a GPU only, and if asked for
-
-    if reason := triton.why_not(z.device):
-        raise choice.refused("cells", "triton", reason)
-    from weft.nn.kernels.triton.layer import run as kernel
-
-    return kernel(form, z, h, c, weight_h, extra, norms, mask)
 
 
 OPERATORS = ("lstm", "peephole", "coupled", "gru", "gru_before", "elman", "relu")
@@ -118,7 +90,7 @@ def recurrent_layer(
     """
     size, steps_ = h.shape[1], torch.arange(x.shape[1], device=x.device)
     extra = inner[2 * size :] if cell == "gru" else peep if cell == "peephole" else None
-    old = c if FORMS[cell].kind in ("lstm", "coupled") else None
+    old = c if cell in WITH_C else None
     given = LayerInput(x, h, old, weight_x, weight_h, bias, extra, steps_ < lengths[:, None])
     with torch.no_grad():
         y, h, last = run_layer(cell, given)

@@ -225,60 +225,33 @@ def coupled(given: LayerInput) -> Result:
     return lstm(LayerInput(x, h, c, *tied, None, mask))
 
 
-class MatrixProducts:
+class _Products:
     """The products of a layer, in autocast's dtype under autocast.
 
     Args:
         low: autocast's dtype, or None.
+        wide: the dtype of what they give.
     """
 
-    def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:
-        self.counts = rows.active[0].tolist()
-        self.rows = rows
-        self.low = low
-        self.wide = wide
+    def __init__(self, low: torch.dtype | None, wide: torch.dtype) -> None:
+        self.low, self.wide = low, wide
 
     def cast(self, tensor: Tensor) -> Tensor:
         """The tensor in autocast's dtype; unchanged without autocast."""
         return tensor if self.low is None else tensor.to(self.low)
 
-    def inputs(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """W x + b for all steps, [T, B, G H]."""
-        return linear(self.cast(x), self.cast(weight), self.cast(bias)).to(self.wide)
-
     def times(self, a: Tensor, weight: Tensor) -> Tensor:
-        """a W^T, for W already cast by `cast`."""
+        """a W^T of one step, for W already cast by `cast`."""
         return F.linear(self.cast(a), weight).to(self.wide)
 
-    def states(self, before: Tensor, steps: int) -> Tensor:
-        """Buffer [T + 1, B, H] that starts with the state before; zeros where steps may be skipped."""
-        make = before.new_empty if self.rows.lengths is None else before.new_zeros
-        states = make(steps + 1, *before.shape)
-        states[0] = before
-        return states
-
-    def last(self, states: Tensor) -> Tensor:
-        """Each row's last state."""
-        if self.rows.lengths is None:
-            return states[-1].clone()
-        return states[self.rows.lengths, torch.arange(states.shape[1], device=states.device)]
-
-    def clear(self, *grads: Tensor) -> None:
-        """Set gradients to zero at padding, in place."""
-        if self.rows.lengths is not None:
-            at = torch.arange(grads[0].shape[0], device=grads[0].device)
-            padding = (at[:, None] >= self.rows.lengths)[..., None]
-            for grad in grads:
-                grad.masked_fill_(padding, 0.0)
+    def whole(self, a: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """a W^T + b of all steps."""
+        bias = None if bias is None else self.cast(bias)
+        return linear(self.cast(a), self.cast(weight), bias).to(self.wide)
 
     def gradient(self, d: Tensor, a: Tensor) -> Tensor:
         """Sum over steps and rows of d a^T."""
-        d, a = self.cast(d.flatten(0, 1)), self.cast(a.flatten(0, 1))
-        return linear(d.mT, a.mT).to(self.wide)
-
-    def back(self, d: Tensor, weight: Tensor) -> Tensor:
-        """d W for all steps."""
-        return linear(self.cast(d), self.cast(weight).mT).to(self.wide)
+        return self.whole(d.flatten(0, 1).mT, a.flatten(0, 1).mT)
 
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
@@ -302,11 +275,14 @@ class _GRUBefore(torch.autograd.Function):
     def forward(  # type: ignore[override]
         ctx: Any, rows: Sorted, low: Any, x: Tensor, h: Tensor, wx: Tensor, wh: Tensor, b: Tensor
     ) -> tuple[Tensor, Tensor]:
-        p, size = MatrixProducts(rows, low, wh.dtype), h.shape[1]
-        gates, hs = p.inputs(x, wx, b), p.states(h, len(x))
+        p, size = _Products(low, wh.dtype), h.shape[1]
+        gates = p.whole(x, wx, b)
+        hs = (h.new_empty if rows.lengths is None else h.new_zeros)(len(x) + 1, *h.shape)  # zeros if skipped
+        hs[0] = h
         weight_g, weight_n = p.cast(wh).split([2 * size, size])
         read = hs.new_zeros(len(x), *h.shape)  # r h
-        for t, n in enumerate(p.counts):
+        counts = rows.active[0].tolist()
+        for t, n in enumerate(counts):
             g, before, rh = gates[t, :n], hs[t, :n], read[t, :n]
             g[:, : 2 * size].add_(p.times(before, weight_g)).sigmoid_()
             r, z, candidate = g.chunk(3, 1)
@@ -314,8 +290,10 @@ class _GRUBefore(torch.autograd.Function):
             candidate.add_(p.times(rh, weight_n)).tanh_()
             torch.lerp(candidate, before, z, out=hs[t + 1, :n])
         ctx.save_for_backward(x, h, wx, wh, b, hs, read, gates)
-        ctx.p = p
-        return hs[1:], p.last(hs)
+        ctx.p, ctx.rows, ctx.counts = p, rows, counts
+        if rows.lengths is None:
+            return hs[1:], hs[-1].clone()
+        return hs[1:], hs[rows.lengths, torch.arange(len(h), device=h.device)]
 
     @staticmethod
     def backward(ctx: Any, dy: Tensor, dh: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
@@ -323,7 +301,7 @@ class _GRUBefore(torch.autograd.Function):
         if torch.is_grad_enabled():  # for a second derivative
             x, h, *weights = saved[:5]
             given, grads = (x.transpose(0, 1), h, None, *weights, None), (dy.transpose(0, 1), dh, None)
-            dx, dbefore, _, *others = steps.derived("gru_before", ctx.p.rows.mask(), given, grads)
+            dx, dbefore, _, *others = steps.derived("gru_before", ctx.rows.mask(), given, grads)
             return None, None, None if dx is None else dx.transpose(0, 1), dbefore, *others[:3]
         with torch.autocast(dy.device.type, enabled=False):
             return _gru_before_gradients(ctx, saved, dy, dh)
@@ -341,14 +319,16 @@ def _gru_before_gradients(ctx: Any, saved: Any, dy: Tensor, dh: Tensor) -> tuple
     tanh_slope(1 - z, candidate, grad_input=dn)
     weight_g, weight_n = p.cast(wh).split([2 * size, size])
     for t in reversed(range(len(dy))):
-        n = p.counts[t]
+        n = ctx.counts[t]
         whole = dh[:n].add_(dy[t, :n])
         d[t, :n, size:].view(n, 2, size).mul_(whole[:, None])
         through = p.times(dn[t, :n], weight_n.mT)
         dr[t, :n].mul_(through)
         kept = torch.mul(whole, z[t, :n]).addcmul_(through, r[t, :n])
         torch.add(kept, p.times(d[t, :n, : 2 * size], weight_g.mT), out=dh[:n])
-    p.clear(d)
+    mask = ctx.rows.mask()
+    if mask is not None:
+        d.masked_fill_(~mask.T[..., None], 0.0)
     dwh = torch.cat([p.gradient(d[..., : 2 * size], hs[:-1]), p.gradient(dn, read)])
-    dx = p.back(d, wx) if ctx.needs_input_grad[2] else None
+    dx = p.whole(d, wx.mT) if ctx.needs_input_grad[2] else None
     return None, None, dx, dh, p.gradient(d, x), dwh, d.sum((0, 1))
