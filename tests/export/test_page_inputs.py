@@ -76,12 +76,13 @@ fs.writeFileSync(process.argv[3], JSON.stringify(files.map((one) => textIn(Uint8
 
 SOUND = """
 import fs from 'node:fs';
-const { sound } = await import(`${process.argv[2]}/sound.js`);
+const { parts, sound } = await import(`${process.argv[2]}/sound.js`);
 const { settings, filters, files } = JSON.parse(fs.readFileSync(process.argv[3], 'utf8')), found = [];
 const frames = sound(settings, new Uint8Array(fs.readFileSync(filters)));
 for (const name of files) {
-  const { data, count, bands } = await frames(new Uint8Array(fs.readFileSync(name)));
-  found.push([[count, bands], Array.from(data)]);
+  const whole = await frames(new Uint8Array(fs.readFileSync(name)));
+  const all = [whole, ...parts(whole, settings)];
+  found.push(all.map(({ data, count, bands }) => [[count, bands], Array.from(data)]));
 }
 fs.writeFileSync(process.argv[3], JSON.stringify(found));
 """
@@ -243,24 +244,39 @@ def test_tables(tmp_path: Path) -> None:
 def test_recordings(normalise: bool, tmp_path: Path) -> None:
     draw, files = np.random.default_rng(2), []
     for number, (rate, rows, channels) in enumerate(
-        [(8000, 3001, 1), (16000, 4999, 2), (11025, 2000, 1), (8000, 7, 1)]
+        [(8000, 3001, 1), (16000, 4999, 2), (11025, 2000, 1), (8000, 7, 1), (8000, 24000, 1)]
     ):
+        loud = 3000 * (1 + np.sin(np.arange(rows) / 2000)[:, None]) ** 3  # with pauses
         files.append(tmp_path / f"{number}.wav")
         with wave.open(str(files[-1]), "wb") as file:
             file.setnchannels(channels)
             file.setsampwidth(2)
             file.setframerate(rate)
-            file.writeframes((draw.normal(0, 3000, (rows, channels))).astype("<i2").tobytes())
-    settings = {"rate": 8000, "window": 200, "hop": 80, "least": 1e-10, "normalise": normalise}
+            file.writeframes(
+                (draw.normal(0, 1, (rows, channels)) * loud).clip(-32000, 32000).astype("<i2").tobytes()
+            )
+    settings: dict[str, Any] = {
+        "rate": 8000,
+        "window": 200,
+        "hop": 80,
+        "least": 1e-10,
+        "normalise": normalise,
+    }
+    settings["cuts"] = {"longest": 60, "pause": 20, "margin": 7, "smooth": 5}
     filters = draw.uniform(0, 1, (13, 129))
     np.save(tmp_path / "filters.npy", filters)
     model = RecordingTranscriber.__new__(RecordingTranscriber)
     model.sound, model.filters = settings, filters
     given = {"settings": settings, "filters": str(tmp_path / "filters.npy"), "files": list(map(str, files))}
-    for path, (dims, data) in zip(files, in_node(SOUND, given, tmp_path), strict=True):
-        ours = model.frames(*samples_of(path))
-        assert list(ours.shape) == dims
-        assert np.allclose(ours.ravel(), data, atol=1e-3), path
+    counts = []
+    for path, theirs in zip(files, in_node(SOUND, given, tmp_path), strict=True):
+        frames = model.frames(*samples_of(path))
+        ours = [frames, *model.parts(frames)]
+        counts.append(len(ours) - 1)
+        for one, (dims, data) in zip(ours, theirs, strict=True):
+            assert list(one.shape) == dims, path
+            assert np.allclose(one.ravel(), data, atol=1e-3), path
+    assert counts[:4] == [1, 1, 1, 1] and counts[4] > 4
 
 
 @node

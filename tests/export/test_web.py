@@ -1,4 +1,7 @@
-"""`weft export --to web` answers as `weft predict` does: its program in Node, its page in Chromium."""
+"""`weft export --to web` answers as `weft predict` does: its program in Node, its page in Chromium.
+
+Read next: test_text_programs.py, most models of texts.
+"""
 
 import json
 import re
@@ -14,11 +17,12 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
-from tests.commands import labelled, test_export_series
+from tests.commands import test_export_series
 from tests.commands.exporting import same
 from tests.commands.shell import weft
 from tests.export.pages import NODE, answer_of, answers, browser, export, node, shown, shown_file
 from tests.export.runs import TEXTS, translator
+from tests.export.test_file_programs import record
 from tests.shared import shared_run
 from weft.export.formats import web
 from weft.importing.runs import import_run
@@ -76,52 +80,28 @@ def test_the_folder_holds_modules_and_the_model_in_float32(tmp_path: Path) -> No
     assert [len(one["words"]) for one in found] == [3, 2, 2]
 
 
-@node
-@pytest.mark.slow
-@pytest.mark.parametrize("beam", [1, 4])
-def test_a_transformer_with_subwords(beam: int, tmp_path: Path) -> None:
-    run, texts = translator(tmp_path / "run"), [*ODD, *TEXTS[:20]]
-    export(run, tmp_path / "page", "--float32")
-    found = answers(tmp_path / "page", texts, tmp_path, beam=beam)
-    assert kept(found, predicted(run, texts, "--beam", str(beam))) and len(set(texts_of(found))) > 10
-    check_hypotheses(run, tmp_path, beam)
+LITTLE_ATTENTION: dict[str, Any] = {
+    "encoder": {"use": "recurrent", "cell": "lstm", "sizes": [7]},
+    "decoder": {"use": "recurrent", "cell": "lstm", "sizes": [7]},
+    "decoding": {"coverage": 0.3},
+}
 
 
 @node
 @pytest.mark.slow
-def test_the_costs_of_little_attention(tmp_path: Path) -> None:
-    recurrent = {"use": "recurrent", "cell": "lstm", "sizes": [7]}
-    run = translator(tmp_path / "run", encoder=recurrent, decoder=recurrent, decoding={"coverage": 0.3})
+@pytest.mark.parametrize(("settings", "beam"), [({}, 1), ({}, 4), (LITTLE_ATTENTION, 4)])
+def test_the_page_finds_the_n_best_lists(settings: dict[str, Any], beam: int, tmp_path: Path) -> None:
+    """Texts, order and scores."""
+    run, texts, width = translator(tmp_path / "run", **settings), TEXTS[:6], str(beam)
     export(run, tmp_path / "page", "--float32")
-    texts = TEXTS[:20]
-    assert texts_of(answers(tmp_path / "page", texts, tmp_path)) == predicted(run, texts)
-    check_hypotheses(run, tmp_path, 4)
-
-
-def check_hypotheses(run: Path, folder: Path, beam: int) -> None:
-    """The page finds the n-best lists of `weft predict`: texts, order and scores."""
-    texts, width = TEXTS[:6], str(beam)
     lines = predicted(run, texts, "--beam", width, "--nbest", width, "--scores")
-    for found, line in zip(answers(folder / "page", texts, folder, beam=beam), lines, strict=True):
+    for found, line in zip(answers(tmp_path / "page", texts, tmp_path, beam=beam), lines, strict=True):
         wanted = [one.split("\t", 1) for one in line.split("\n")]
         hypotheses = found["hypotheses"][:beam]
         assert [one["text"] for one in hypotheses] == [text for _, text in wanted]
         assert np.allclose(
             [one["score"] for one in hypotheses], [float(score) for score, _ in wanted], atol=2e-4
         )
-
-
-@node
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["summarise", "summarise without copying", "translate without attention"])
-def test_summaries_also_copied_ones(name: str, tmp_path: Path) -> None:
-    run = shared_run(name)
-    export(run, tmp_path / "page", "--float32")
-    data = sorted((run.parent / "toy").glob("valid*"))[0]
-    texts = [line.partition("\t")[0] for line in data.read_text("utf-8").splitlines()[:8]]
-    texts.append(f"{texts[0]} zyxwv")
-    found = answers(tmp_path / "page", texts, tmp_path)
-    assert texts_of(found) == predicted(run, texts)
 
 
 @node
@@ -133,17 +113,6 @@ def test_several_languages(tmp_path: Path) -> None:
         source, target = pair.split("-")
         found = answers(tmp_path / "page", texts, tmp_path, direction=pair)
         assert texts_of(found) == predicted(run, texts, "--source", source, "--target", target)
-
-
-@node
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["language", "language in windows", "language in lines"])
-def test_a_language_model(name: str, tmp_path: Path) -> None:
-    run = shared_run(name)
-    export(run, tmp_path / "page", "--float32")
-    texts = [*ODD, "one dog ran", "mat and one dog ran home ."]
-    found = texts_of(answers(tmp_path / "page", texts, tmp_path, beam=2))
-    assert found == predicted(run, texts, "--set", "search=beam", "--beam", "2")
 
 
 @node
@@ -204,23 +173,6 @@ def test_an_imported_model_that_fills_gaps(name: str, tmp_path: Path) -> None:
     texts = ["The [MASK] is open", "[MASK] the button.", "Ünicode  [MASK] and [MASK]", "a ([MASK])"]
     export(tmp_path / "run", tmp_path / "page", "--float32")
     assert texts_of(answers(tmp_path / "page", texts, tmp_path)) == predicted(tmp_path / "run", texts)
-
-
-@node
-@pytest.mark.slow
-@pytest.mark.parametrize("bag", ["", "\n  bag: {ngrams: 2, edges: true, letters: [2, 4], weight: tfidf}"])
-def test_a_classifier(bag: str, tmp_path: Path) -> None:
-    recipe = labelled.make_texts(tmp_path / "toy")
-    recipe.write_text(
-        recipe.read_text().replace("\n  dropout: 0.0\ntraining", f"\n  dropout: 0.0{bag}\ntraining")
-    )
-    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
-    texts = [*ODD[1:], *(text for _, text in labelled.texts(12, 7))]
-    export(tmp_path / "run", tmp_path / "page", "--float32")
-    found = answers(tmp_path / "page", texts, tmp_path)
-    lines = [line.split("\t") for line in predicted(tmp_path / "run", texts, "--scores")]
-    for one, (label, *_) in zip(found, lines, strict=True):
-        assert one["text"] == label and abs(sum(each["prob"] for each in one["probs"]) - 1) < 1e-5
 
 
 @node
@@ -306,7 +258,8 @@ def test_the_operators_of_the_page_are_known(tmp_path: Path) -> None:
 def test_recordings(tmp_path: Path) -> None:
     run = shared_run("speech")
     export(run, tmp_path / "page", "--float32")
-    names = sorted((run.parent / "toy").glob("test*.wav"))[:4]
+    long = record(tmp_path / "long.wav", toys.RATE, 2, 1, 3.0)  # longer than those of training: it is cut
+    names = [long, *sorted((run.parent / "toy").glob("test*.wav"))[:4]]
     ours = [weft("predict", run, name).lines[0] for name in names]
     assert texts_of(answers(tmp_path / "page", names, tmp_path, files=True)) == ours
 
@@ -339,15 +292,3 @@ def test_forecasts_with_8_bit_weights(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("weft.export.formats.onnx.FAR", 0.0)
     answer = weft("export", run, "--to", "web", "--output", tmp_path / "two.html")
     assert answer.code == 2 and "use --float32" in answer.err and not (tmp_path / "two.html").exists()
-
-
-@node
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["word", "character"])
-def test_a_model_that_fills_gaps(kind: str, tmp_path: Path) -> None:
-    recipe = toys.gaps(tmp_path / "toy")
-    recipe.write_text(recipe.read_text().replace("kind: word", f"kind: {kind}"))
-    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
-    texts = ["the [MASK] can purr", "[MASK]", "a [MASK] can[MASK]", "  the   cat\u00a0[MASK]  é\u0301 <eos>"]
-    export(tmp_path / "run", tmp_path / "page", "--float32")
-    assert texts_of(answers(tmp_path / "page", texts, tmp_path)) == predicted(tmp_path / "run", texts)

@@ -98,7 +98,7 @@ class Engine:
         return [self._numbers[piece] for piece in pieces if piece != self._target[EOS]]
 
     def logp(self, rows: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Tensor]:
-        """See agreement.Other."""
+        """See ExportedModel."""
         sides = [
             [[names[number] for number in row] for row in side]
             for names, side in ((self._source, rows), (self._target, targets))

@@ -107,7 +107,7 @@ class Library:
 
     @torch.no_grad()
     def logp(self, rows: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Tensor]:
-        """See agreement.Other."""
+        """See ExportedModel."""
         counts = [len(target) + 1 for target in targets]
         if self._pair:
             source, target = _padded(rows), _padded([[SOS, *target] for target in targets])

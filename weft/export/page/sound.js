@@ -27,14 +27,50 @@ export function sound({ rate, window: length, hop, least, normalise }, bytes) {
         data[at * bands + band] = Math.log(Math.max(sum, least));
       }
     }
-    if (normalise) for (let band = 0; band < bands; band++) {
-      let mean = 0, square = 0;
-      for (let at = 0; at < count; at++) mean += data[at * bands + band] / count;
-      for (let at = 0; at < count; at++) square += (data[at * bands + band] - mean) ** 2 / count;
-      for (let at = 0; at < count; at++) data[at * bands + band] = (data[at * bands + band] - mean) / Math.max(Math.sqrt(square), 1e-2);
-    }
+    if (normalise) scale({ data, count, bands });
     return { data, count, bands };
   };
+}
+
+// Scales every band of frames to mean 0 and deviation 1.
+function scale({ data, count, bands }) {
+  for (let band = 0; band < bands; band++) {
+    let mean = 0, square = 0;
+    for (let at = 0; at < count; at++) mean += data[at * bands + band] / count;
+    for (let at = 0; at < count; at++) square += (data[at * bands + band] - mean) ** 2 / count;
+    for (let at = 0; at < count; at++) data[at * bands + band] = (data[at * bands + band] - mean) / Math.max(Math.sqrt(square), 1e-2);
+  }
+}
+
+// The frames, or of a recording longer than those of training, the parts between its pauses; see weft/data/pauses.py.
+export function parts({ data, count, bands }, { cuts: how, normalise }) {
+  if (how === null || count <= how.longest) return [{ data, count, bands }];
+  const { longest, pause, margin, smooth } = how, shift = Math.floor((smooth - 1) / 2);
+  const means = Array.from({ length: count }, (_, at) => data.subarray(at * bands, (at + 1) * bands).reduce((sum, one) => sum + one, 0) / bands);
+  const loud = means.map((_, at) => means.slice(Math.max(0, at + shift - smooth + 1), at + shift + 1).reduce((sum, one) => sum + one, 0) / smooth);
+  const sorted = Float64Array.from(loud).sort(), quantile = (share) => {
+    const place = share * (count - 1), low = Math.floor(place);
+    return sorted[low] + (place - low) * (sorted[Math.min(low + 1, count - 1)] - sorted[low]);
+  };
+  const least = quantile(0.1) + 0.3 * (quantile(0.9) - quantile(0.1)), heard = [...loud.keys()].filter((at) => loud[at] >= least), found = [];
+  const keep = (begin, end) => {
+    const part = { data: data.slice(begin * bands, end * bands), count: end - begin, bands };
+    if (normalise) scale(part);
+    found.push(part);
+  };
+  let begin = heard[0];
+  heard.forEach((at, n) => {
+    if (n + 1 < heard.length && heard[n + 1] - at < pause) return;
+    const end = at + 1;
+    while (end - begin > longest) {
+      const middle = begin + Math.floor(longest / 2), half = loud.slice(middle, begin + longest), cut = middle + half.indexOf(half.reduce((a, b) => Math.min(a, b)));
+      keep(begin, cut);
+      begin = cut;
+    }
+    keep(Math.max(0, begin - margin), Math.min(count, end + margin));
+    begin = heard[n + 1];
+  });
+  return found;
 }
 
 // The squared spectrum of real numbers [N]: N / 2 + 1 values.

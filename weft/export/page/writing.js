@@ -2,7 +2,7 @@
 import { Kept } from './kept.js';
 import { tensor } from './operators.js';
 import { pixels } from './pictures.js';
-import { sound } from './sound.js';
+import { parts, sound } from './sound.js';
 import { Vocabulary } from './vocabulary.js';
 
 const ints = (values, dims) => tensor('int32', dims, Int32Array.from(values));
@@ -217,9 +217,17 @@ export class Transcriber extends SourceWriter {
   }
 
   async answer(file, options = {}) {
-    const { data, count, bands } = await this.frames(file), most = this.about.max_source;
-    if (most !== null && count > most) throw new Error(`The recording has ${count} frames, the model reads at most ${most}; cut it into pieces.`);
-    return this.write({ frames: tensor('float32', [1, count, bands], data), mask: trues(count) }, count, options);
+    const most = this.about.max_source, found = [];
+    for (const { data, count, bands } of parts(await this.frames(file), this.about.sound)) {
+      if (most !== null && count > most) throw new Error(`The recording has ${count} frames, the model reads at most ${most}; cut it into pieces.`);
+      found.push(await this.write({ frames: tensor('float32', [1, count, bands], data), mask: trues(count) }, count, options));
+    }
+    if (found.length === 1) return found[0];
+    const ranks = Math.min(...found.map((one) => one.hypotheses.length)), hypotheses = Array.from({ length: ranks }, (_, rank) => {
+      const own = found.map((one) => one.hypotheses[rank]);
+      return { text: own.map((one) => one.text).filter(Boolean).join(' '), pieces: own.flatMap((one) => one.pieces), score: own.reduce((sum, one) => sum + one.score, 0) / own.length, attention: null };
+    });
+    return { ...hypotheses[0], hypotheses };
   }
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.data.pauses import cut_at_pauses
 from weft.data.resampling import resample
 from weft.export.programs.common import KINDS
 from weft.export.programs.writers import SourceWriter
@@ -34,11 +35,24 @@ class RecordingTranscriber(SourceWriter):
             frames = self.frames(*samples_of(given))
         except (OSError, RuntimeError, TypeError, ValueError) as error:
             raise ValueError(f"{name}: missing, damaged, or no recording ({error})") from None
+        texts = [self.text(part, name, beam) for part in self.parts(frames)]
+        return " ".join(text for text in texts if text)
+
+    def text(self, frames: np.ndarray, name: str, beam: int | None) -> str:
+        """What is said in the frames [S, F] of a part of a recording."""
         most = self.about["max_source"]
         if most is not None and len(frames) > most:
             raise ValueError(f"{name}: expected at most {most} frames, got {len(frames)}; cut it into pieces")
         source = {"frames": frames[None], "mask": np.ones((1, len(frames)), bool)}
         return self.target.decode(self.write(source, len(frames), beam)[0])
+
+    def parts(self, frames: np.ndarray) -> list[np.ndarray]:
+        """The frames [S, F]; of a recording longer than those of training, the parts between its pauses."""
+        how = self.sound["cuts"]
+        if how is None or len(frames) <= how["longest"]:
+            return [frames]
+        found = cut_at_pauses(frames, **how)
+        return [normalised(one) for one in found] if self.sound["normalise"] else found
 
     def frames(self, samples: np.ndarray, rate: int) -> np.ndarray:
         """[S, F] float32: the logarithm of the power of each band in overlapping windows.
@@ -57,10 +71,14 @@ class RecordingTranscriber(SourceWriter):
             part = slice(begin, begin + 1024)
             power = np.abs(np.fft.rfft(windows[part] * hann, points)) ** 2
             found[part] = np.log(np.maximum(power @ self.filters.T, self.sound["least"]))
-        if self.sound["normalise"]:
-            found -= found.mean(0)
-            found /= np.maximum(np.sqrt(np.square(found).mean(0)), 1e-2)
-        return found.astype(np.float32)
+        return (normalised(found) if self.sound["normalise"] else found).astype(np.float32)
+
+
+def normalised(frames: np.ndarray) -> np.ndarray:
+    """Frames [S, F] with mean 0 and deviation 1 of each band."""
+    moved = frames - frames.mean(0)
+    scaled: np.ndarray = moved / np.maximum(np.sqrt(np.square(moved).mean(0)), 1e-2)
+    return scaled
 
 
 def samples_of(given: str | Path | bytes) -> tuple[np.ndarray, int]:

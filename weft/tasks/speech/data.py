@@ -17,6 +17,7 @@ from torch import Tensor
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken
 from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, columns_note, listed
+from weft.data.pauses import cut_at_pauses
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.resampling import resample
 from weft.errors import ConfigError, DataError, MissingSplitError
@@ -62,39 +63,26 @@ class FrameSettings:
         return (normalised(frames) if self.normalise else frames).numpy()
 
 
-PAUSE, MARGIN, SMOOTH = 0.4, 0.2, 0.05
-"""Seconds: the shortest pause at which a long recording is cut, what is kept of it on each side, and the mean
-loudness of how much counts."""
+def cuts(sound: FrameSettings, seconds: float) -> dict[str, int] | None:
+    """How recordings longer than so many seconds are cut, in frames; see cut_at_pauses.
+
+    Example:
+        >>> cuts(FrameSettings(), 4.0)
+        {'longest': 400, 'pause': 40, 'margin': 20, 'smooth': 5}
+    """
+    if math.isinf(seconds):
+        return None
+    lengths = {"pause": 0.4, "margin": 0.2, "smooth": 0.05}
+    found = {name: max(1, round(one / sound.hop)) for name, one in lengths.items()}
+    return {"longest": max(2, round(seconds / sound.hop)), **found}
 
 
 def parts_of(frames: np.ndarray, sound: FrameSettings, seconds: float) -> list[np.ndarray]:
-    """The frames [S, F] of a recording; of one longer than so many seconds, the parts between its pauses.
-
-    A part without a pause that is longer still is cut where its second half is quietest.
-
-    Example:
-        >>> frames = np.ones((60, 2), np.float32)
-        >>> frames[30:40] = -1.0  # a pause
-        >>> [len(one) for one in parts_of(frames, FrameSettings(hop=0.1, window=0.1, normalise=False), 4.0)]
-        [32, 22]
-    """
-    longest = max(2, round(min(seconds / sound.hop, len(frames))))
-    if len(frames) <= longest:
+    """The frames [S, F] of a recording; of one longer than so many seconds, the parts between its pauses."""
+    how = cuts(sound, seconds)
+    if how is None or len(frames) <= how["longest"]:
         return [frames]
-    pause, margin, smooth = (max(1, round(one / sound.hop)) for one in (PAUSE, MARGIN, SMOOTH))
-    loud = np.convolve(frames.mean(1), np.ones(smooth) / smooth, "same")
-    low, high = np.quantile(loud, (0.1, 0.9))
-    heard = np.flatnonzero(loud >= low + 0.3 * (high - low))
-    ends = np.flatnonzero(np.diff(heard, append=len(frames) + pause) >= pause)
-    begins = [0, *(ends[:-1] + 1)]
-    found = []
-    for begin, end in zip(heard[begins].tolist(), (heard[ends] + 1).tolist(), strict=True):
-        while end - begin > longest:
-            middle = begin + longest // 2
-            cut = middle + int(loud[middle : begin + longest].argmin())
-            found.append(frames[begin:cut])
-            begin = cut
-        found.append(frames[max(0, begin - margin) : end + margin])
+    found = cut_at_pauses(frames, **how)
     return [normalised(torch.from_numpy(one)).numpy() for one in found] if sound.normalise else found
 
 

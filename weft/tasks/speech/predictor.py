@@ -52,6 +52,7 @@ from weft.tasks.speech.data import (
     RecordingBatch,
     SpeechData,
     collate_recordings,
+    cuts,
     pad_frames,
     parts_of,
 )
@@ -300,11 +301,12 @@ def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExpor
     assert model.encoder is not None
     stride = model.encoder.stride
     examples = _frames(3, 5 * stride - 1, sound.bins), _frames(2, 8 * stride, sound.bins)
-    length = round(sound.window * sound.rate)
+    length, how = round(sound.window * sound.rate), cuts(sound, transcriber._longest)
     settings: dict[str, Json] = {
         "rate": sound.rate,
         "window": length,
         "hop": round(sound.hop * sound.rate),
+        "cuts": None if how is None else {**how},
         "normalise": sound.normalise,
         "least": LEAST,
         "filters": FILTERS,
