@@ -253,11 +253,11 @@ def read_folders(path: Path, part: str = "train") -> list[LabelledImage]:
     """The images or clips of a folder with one subfolder per class, sorted by name, or of a list.
 
     Args:
-        part: which folder, or rows of a list, to read of one that holds train, valid or test.
+        part: which folder, or rows of a list, to read of one that holds train, valid or test; all of it
+            where it has none of that part.
     """
-    path = parts_in(path).get(part, path)
-    found, left = [], []
-    for one in labelled_images(path, part):
+    parts, found, left = parts_in(path), list[LabelledImage](), list[str]()
+    for one in labelled_images(parts.get(part, path), part if part in parts else None):
         if isinstance(one, LabelledImage):
             found.append(one)
         elif one.kind == "nothing":
