@@ -1,6 +1,7 @@
 """weft predict of a classifier: tables keep their rows and columns."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,25 @@ def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Pa
     os.close(reader)
 
 
+def test_a_table_keeps_its_mark_line_ends_and_decimal_commas(run: Path, tmp_path: Path) -> None:
+    """As Excel writes it in Europe; a line end in a cell stays as it is."""
+    content = '\ufefftext;amount;note\r\nit was dull;60,94;"a\nb"\r\n;7,5;\r\n'.encode()
+    (tmp_path / "new.csv").write_bytes(content)
+    filed = weft("predict", run, tmp_path / "new.csv", "--scores")
+    head, row, empty = filed.out.removesuffix("\r\n").split("\r\n")
+    assert head.startswith("\ufefftext;amount;note;predicted;predicted=")
+    assert re.fullmatch(r'it was dull;60,94;"a\nb";bad;[01],\d{4};[01],\d{4}', row)
+    assert empty == ";7,5;;;;"
+    weft("predict", run, tmp_path / "new.csv", "--scores", "--output", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes() == filed.out.encode()
+    assert weft("predict", run, "--scores", stdin=content).out == filed.out
+
+
 @pytest.mark.parametrize(
     ("name", "content", "lines"),
     [
         ("a.csv", 'id,text\n7,"it was\n"\n8,\n', ["id,text,predicted", "7,", '",', "8,,"]),
-        ("a.tsv", "\ufeffText\tlabel\nit was dull\tbad\n", ["Text\tlabel", "it was dull\tbad\tbad"]),
+        ("a.tsv", "\ufeffText\tlabel\nit was dull\tbad\n", ["\ufeffText\tlabel", "it was dull\tbad\tbad"]),
         ("a.csv", "text\nit was dull\n", ["text,predicted", "it was dull,bad"]),
         ("a.jsonl", '{"text": "it was dull"}\n', ["text,predicted", "it was dull,bad"]),
         ("a.json", '[\n  {"text": "it was dull"}]\n', ["text,predicted", "it was dull,bad"]),

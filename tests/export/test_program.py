@@ -1,6 +1,7 @@
 """The program of an exported folder, as someone without Weft types it: files in and out, on any system."""
 
 import ast
+import io
 import json
 import os
 import subprocess
@@ -16,6 +17,8 @@ import onnx
 from PIL import Image
 
 from weft.export.programs import assemble
+from weft.export.programs.columns import texts_of
+from weft.export.programs.main import inputs
 from weft.export.programs.picture_files import picture
 from weft.export.programs.writers import repeated
 
@@ -84,3 +87,56 @@ def test_tokens_that_would_repeat_an_n_gram() -> None:
     assert repeated([1, 2, 1, 3, 1], 2) == [2, 3]
     assert repeated([4, 5], 1) == [4, 5]
     assert repeated([1, 2], 3) == []
+
+
+COLUMNS = ["Subject", "Body"]
+
+
+@pytest.mark.parametrize(
+    ("table", "found"),
+    [
+        ('id,Subject,Body\n1,a,"b\nc"\n2,"d ""e"", f",\n', [(2, "a ␞ b\nc"), (4, 'd "e", f ␞ ')]),
+        ("body;id;SUBJECT\n\nb;1;a\n;2;\\N\n", [(3, "a ␞ b"), (4, "")]),
+        ("Body\tSubject\nb, c\ta\n", [(2, "a ␞ b, c")]),
+        ("Subject,Body\na,b,,\n", [(2, "a ␞ b")]),
+    ],
+)
+def test_the_columns_of_a_table_are_one_text(table: str, found: list[tuple[int, str]]) -> None:
+    assert list(texts_of(table, COLUMNS, " ␞ ")) == found
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("Subject,Text\na,b\n", "expected one column 'Body' in the first line, got Subject,Text; name it so"),
+        ('Subject\tBody\na\tb"\n', "save the table as .csv"),
+        ('Subject,Body\na,b\n"a"x,b\n', "line 3: .* write a quote inside a quoted cell twice"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_a_sentence(table: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        list(texts_of(table, COLUMNS, " ␞ "))
+    rows = list(texts_of("Subject,Body\na\nb,c\n", COLUMNS, " ␞ "))
+    assert str(rows[0][1]) == "expected 2 columns, got 1; correct the line" and rows[1] == (3, "b ␞ c")
+
+
+def test_a_table_is_known_by_its_name_or_its_header(tmp_path: Path) -> None:
+    about = {"columns": COLUMNS, "border": " ␞ "}
+    table = "Subject,Body\na,b\n"
+    assert list(inputs(io.StringIO(table), "x.CSV", about)) == [(2, "a ␞ b")]
+    assert list(inputs(io.StringIO(table), None, about)) == [(2, "a ␞ b")]
+    assert list(inputs(io.StringIO("a subject, b\nc\n"), None, about)) == [(1, "a subject, b"), (2, "c")]
+    assert list(inputs(io.StringIO(table), "x.txt", about)) == [(1, "Subject,Body"), (2, "a,b")]
+    with pytest.raises(ValueError, match=r"got \.xlsx; save it as \.csv"):
+        list(inputs(io.StringIO("PK"), "x.xlsx", about))
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
+    program = exported(tmp_path)
+    line, pipe = [sys.executable, str(program)], subprocess.PIPE
+    with subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe) as done:
+        assert done.stdin and done.stdout and done.stderr
+        done.stdout.close()
+        done.stdin.write(b"1 2 3\n")
+        done.stdin.close()
+        assert (done.stderr.read(), done.wait()) == (b"", 141)

@@ -7,12 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from tests.commands.shell import Answer, refused, weft
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError, DataWarning
+from weft.nn import LinearForecaster
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData, guessed
+from weft.tasks.forecast.model import ForecastModel
+from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, SeriesInput
 
 LOOKBACK, HORIZON = 24, 6
 LOAD = pd.date_range("2024-10-14", "2024-10-29 11:00", freq="h", tz="Europe/Zagreb", inclusive="left")
@@ -198,3 +202,25 @@ def test_the_columns_of_a_parquet_table_are_guessed_as_those_of_a_csv(tmp_path: 
     table.to_csv(tmp_path / "x.csv", index=False)
     one, other = (guessed(tmp_path / name, Columns())[0] for name in ("x.parquet", "x.csv"))
     assert one == other and (one.time, one.id, one.targets) == (("day",), ("shop",), ("sold",))
+
+
+@pytest.mark.filterwarnings("ignore:standard input. read as:weft.errors.DataWarning")
+def test_forecasts_are_written_as_the_table_is(tmp_path: Path) -> None:
+    days = pd.date_range("2026-01-01", periods=12, freq="D")
+    rows = [f"{day:%d.%m.%Y};{n},5" for n, day in enumerate(days)]
+    content = "\ufeff" + "".join(f"{row}\r\n" for row in ["date;y", *rows])
+    (tmp_path / "x.csv").write_bytes(content.encode())
+    data = SeriesData(file="x.csv", folder=tmp_path, lookback=4, horizon=1)
+    network = ForecastModel(forecaster=LinearForecaster).build(4, 1, 0, 1).eval()
+    for weight in network.parameters():
+        torch.nn.init.zeros_(weight)  # it repeats the last value
+    predictor = ForecastPredictor(network, data, {"names": ["y"], "mean": [0.0], "std": [1.0]}, Horizon())
+    for source in (tmp_path / "x.csv", io.BytesIO(content.encode()), None):
+        given = [one.value for one in predictor.inputs(source)]
+        asked = [one for one in given if isinstance(one, SeriesInput)]
+        texts = list(predictor.formatted(predictor.answers(asked)))
+        assert predictor.file(texts, tmp_path / "a.csv") == (
+            "\ufeffunique_id;ds;y\r\ny;2026-01-13;11,5\r\n".encode()
+        )
+        parquet = predictor.file(texts, tmp_path / "a.parquet")
+        assert pd.read_parquet(io.BytesIO(parquet)).y.tolist() == [11.5]

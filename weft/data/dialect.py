@@ -5,6 +5,7 @@ Read next: series.py, which reads them; guess.py, which guesses columns.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -137,6 +138,18 @@ def _decimal(
     if mark == ",":
         return ".", True
     return ("." if sign == "," else ",") if grouped else sign, False
+
+
+def has_decimal_comma(rows: Sequence[Sequence[str]], mark: str) -> bool:
+    """Whether a table has numbers with a decimal comma, and not more columns with a decimal point."""
+    signs = Counter[str]()
+    for column in zip(*rows, strict=True):
+        cells = {cell for cell in column if cell.strip().lower() not in MISSING}
+        found = [one for cell in cells if (one := _number(cell)) is not None]
+        told = {_sign(one) for one in found} - {""}
+        if len(told) == 1 and 2 * len(found) >= len(cells):
+            signs.update(told)
+    return 0 < signs[","] >= signs["."] + (mark == ",")
 
 
 def _sign(number: _Number) -> str:

@@ -31,7 +31,7 @@ PROSE = 20_000
 PIECE = 1_000
 """Maximum bytes of each of them; a letter is not split."""
 
-_MARKS = {
+BYTE_ORDERS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -175,12 +175,12 @@ def _unmarked(parts: Iterable[bytes], path: str | Path, encoding: str = "utf-8")
     start = b""
     for part in parts:
         start += part
-        if len(start) >= 4 or not any(mark.startswith(start) for mark in _MARKS):
+        if len(start) >= 4 or not any(mark.startswith(start) for mark in BYTE_ORDERS):
             break
     if why := not_text(start, str(path)):
         raise DataError(why, path=path)
-    mark = next((mark for mark in _MARKS if start.startswith(mark)), b"")
-    name = _MARKS.get(mark, encoding)
+    mark = next((mark for mark in BYTE_ORDERS if start.startswith(mark)), b"")
+    name = BYTE_ORDERS.get(mark, encoding)
     parts = chain([start.removeprefix(codecs.BOM_UTF8)], parts)
     if codecs.lookup(name).name == "utf-8":
         yield from parts

@@ -63,7 +63,7 @@ class Onnx(Format):
             lines.append(compared(opened, form, folder))
         names = [*paths, *folder.glob("weights.bin")]
         lines.append("; ".join(f"{path.name} {path.stat().st_size:,} bytes" for path in names))
-        _card(opened, folder, form.program, lines)
+        _card(opened, folder, form, lines)
         return lines
 
     def hints(self, output: Path) -> Sequence[str]:
@@ -215,9 +215,20 @@ On macOS and Linux:
 """
 
 
-def _card(opened: LoadedRun, folder: Path, program: str, lines: Sequence[str]) -> None:
+def named_columns(names: Sequence[str]) -> str:
+    """The columns of a table, for a sentence."""
+    return f"column{'s' * (len(names) > 1)} {' and '.join(f'`{name}`' for name in names)}"
+
+
+def _card(opened: LoadedRun, folder: Path, form: ModelExport, lines: Sequence[str]) -> None:
     """How to use the files without Weft, what was measured, and the run's model card."""
-    given, more = USED.get(program, ("one text per line", ["tokenizers"]))
+    given, more = USED.get(form.program, ("one text per line", ["tokenizers"]))
+    if isinstance(columns := form.settings.get("columns"), list) and form.program not in USED and columns:
+        given += "; or a table `input.csv` with the " + named_columns([str(one) for one in columns])
+        if len(columns) > 1:
+            given += (
+                f" (in a line, and in Python, they are one text with `{form.settings['border']}` between)"
+            )
     if (folder / "tokenizer.json").is_file() and "tokenizers" not in more:
         more = ["tokenizers", *more]
     text = README.format(

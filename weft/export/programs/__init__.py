@@ -26,7 +26,8 @@ def assemble(part: str) -> str:
     """
     imports: set[str] = set()
     bodies, first = list[str](), ""
-    for name in dict.fromkeys([*_needed(f"weft.export.programs.{part}"), "weft.export.programs.main"]):
+    parts = [*_needed(f"weft.export.programs.{part}"), *_needed("weft.export.programs.main")]
+    for name in dict.fromkeys(parts):
         source = _source(name)
         tree = ast.parse(source)
         nodes = tree.body[1:]  # without the docstring

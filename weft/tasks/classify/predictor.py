@@ -5,8 +5,6 @@ header is written again with new columns, so its header is an input and an answe
 Read next: ../../figures/coloured.py, which draws how much each word weighed.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -19,7 +17,8 @@ from torch import Tensor, nn
 
 from weft.data.batching import length_groups
 from weft.data.held import name_of
-from weft.data.labelled import MARKED, LabelledExample, LabelledText, text_columns
+from weft.data.labelled import MARKED, LabelledExample, text_columns
+from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
 from weft.models import Labeller
@@ -56,20 +55,9 @@ class Explanation(NamedTuple):
 class TableRow(NamedTuple):
     """A row of a table."""
 
-    table: LabelledText
+    style: TableStyle
     cells: Sequence[str]  # those of the header are the names of the columns
     number: int  # from 1; 0 is the header
-
-    def line(self, more: Sequence[str]) -> str:
-        """The row with more cells, in the format of its table."""
-        table = self.table.table
-        assert table is not None
-        cells, mark = [*self.cells, *more], table.mark
-        if not table.quoted:  # its quotes are part of the text
-            return mark.join(cells)
-        text = io.StringIO()
-        csv.writer(text, delimiter=mark, lineterminator="\n").writerow(cells)
-        return text.getvalue().removesuffix("\n")
 
 
 class ClassifyInput(NamedTuple):
@@ -92,7 +80,7 @@ class HeaderRow(Answer):
         name = PREDICTED
         while name in self.row.cells:
             name += "_"
-        return self.row.line([name, *(f"{name}={one}" for one in self.classes)])
+        return self.row.style.header([*self.row.cells, name, *(f"{name}={one}" for one in self.classes)])
 
     def json(self) -> Json:
         return None
@@ -111,8 +99,9 @@ class LabelAnswer(Answer):
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY, the likeliest first; or the row of a table."""
         label, probs = self.decided.label, self.decided.probs
-        if self.asked.row is not None:
-            return self.asked.row.line([label, *(f"{prob:.4f}" for prob in probs if self.scores)])
+        if (row := self.asked.row) is not None:
+            scores = (row.style.number(f"{prob:.4f}") for prob in probs if self.scores)
+            return row.style.line([*row.cells, label, *scores])
         if not self.scores:
             return label
         best = np.argsort(-probs, kind="stable").tolist()
@@ -233,20 +222,22 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             return
         name = name_of(source)
         table = self._data.read(source, label=text_columns(self._data.text)[0], unlabelled=True)
+        assert table.table is not None
+        style = style_of(table.table)
         if table.headed:
-            yield ParsedInput(Place(name, 1), ClassifyInput("", TableRow(table, table.names, 0)))
+            yield ParsedInput(Place(name, 1), ClassifyInput("", TableRow(style, table.names, 0)))
         for number, one in enumerate(table.rows(every=True), 1):
             if isinstance(one, LabelledExample):
                 given = self.given(one.text, Place(name, one.number))
                 if table.headed:
                     wrong = given.place.why(given.value) if isinstance(given.value, DataError) else ""
-                    asked = ClassifyInput(one.text, TableRow(table, one.row, number), wrong)
+                    asked = ClassifyInput(one.text, TableRow(style, one.row, number), wrong)
                     given = ParsedInput(given.place, asked)
                 yield given
             elif one.kind == "file":  # the rest cannot be read
                 raise one.error()
             elif table.headed:
-                row = TableRow(table, [""] * len(table.names), number)
+                row = TableRow(style, [""] * len(table.names), number)
                 yield ParsedInput(Place(name, one.line), ClassifyInput("", row, str(one._replace(file=name))))
             else:
                 yield ParsedInput(Place(name, one.line), one.error())
@@ -339,7 +330,8 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
 
     def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
-        return UnlabelledRow(wrong, row.line([""] * (1 + len(self.reader.classes) * self._scores)))
+        more = [""] * (1 + len(self.reader.classes) * self._scores)
+        return UnlabelledRow(wrong, row.style.line([*row.cells, *more]))
 
     def _window(self, read: Sequence[str]) -> list[LabelDecision]:
         device = next(self.model.parameters()).device
@@ -419,6 +411,8 @@ def export_classifier(classifier: TextClassifier, valid: Callable[[], Iterable[s
         "kind": "classifier",
         "vocabulary": "tokenizer.json",
         "classes": reader.classes,
+        "columns": list(classifier.columns),
+        "border": reader.border,
         "separator": reader.separator,
         "thresholds": None if reader.separator is None else list(reader.thresholds),
         "max_length": reader.max_length,

@@ -18,6 +18,8 @@ from weft.data.guess import VALUE, ColumnStatistics, columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
 from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
 from weft.data.series import columns_of as places_of
+from weft.data.table_style import TableStyle, style_of
+from weft.data.tables import TableFile, kind_of
 from weft.data.times import UNKNOWN
 from weft.data.transforms import PowerTransform, TransformName
 from weft.data.windows import Scale, SeriesWindows, TrainedScales
@@ -151,6 +153,14 @@ class SeriesData:
                 "them"
             )
         return table
+
+    def style(self, file: Path | None) -> TableStyle:
+        """How the table of the recipe, or another file, is written."""
+        path = self.folder / str(self.file) if file is None else file
+        generated = file is None and self.generated is not None
+        if generated or path.suffix.lower() == ".tsf" or kind_of(path) not in ("", ".csv", ".tsv"):
+            return TableStyle()
+        return style_of(TableFile(path))
 
     def trained(self, about: Mapping[str, Any]) -> Sequence[str]:
         """The columns that a run forecasts, if they are a wide table's and the recipe does not name them."""

@@ -5,8 +5,6 @@ Read next: forecaster.py, one series.
 """
 
 import copy
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from weft.data.frames import given_as_file, is_frame, zone_of
 from weft.data.guess import TIMES
 from weft.data.held import ending_of, held, name_of
 from weft.data.parquet import as_parquet
+from weft.data.table_style import TableStyle
 from weft.data.values import readable
 from weft.errors import ConfigError, DataError, caution
 from weft.figures.records import ForecastRecord
@@ -52,6 +51,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+COMMAS = TableStyle()
+
 
 class ForecastAnswer(Answer):
     """The next rows of series.
@@ -60,19 +61,35 @@ class ForecastAnswer(Answer):
         found: the forecast of each series.
         quantiles: whether the text contains quantiles.
         plain: whether the JSON is a list of numbers, for a series that was given as numbers.
+        style: how the table was written that the series are from.
     """
 
     def __init__(
-        self, found: Sequence[ForecastRecord], *, quantiles: bool = False, plain: bool = False
+        self,
+        found: Sequence[ForecastRecord],
+        *,
+        quantiles: bool = False,
+        plain: bool = False,
+        style: TableStyle = COMMAS,
     ) -> None:
         self.found = found
         self._quantiles = quantiles
         self.plain = plain
+        self.style = style
 
-    def text(self, *, whole: bool = False) -> str:
-        """CSV rows: name, time, value and, if wanted, quantiles; whole numbers have all their digits."""
+    def text(self) -> str:
+        """CSV rows: name, time, value and, if wanted, quantiles."""
+        style = self.style
         return "\n".join(
-            _line([name, time, *(repr(one) if whole else readable(one, found.deviation) for one in numbers)])
+            style.line([name, time, *(style.number(readable(one, found.deviation)) for one in numbers)])
+            for found in self.found
+            for name, time, numbers in self._rows(found, self._quantiles)
+        )
+
+    def whole(self) -> str:
+        """The same with commas, and with all digits of the numbers."""
+        return "\n".join(
+            COMMAS.line([name, time, *map(repr, numbers)])
             for found in self.found
             for name, time, numbers in self._rows(found, self._quantiles)
         )
@@ -109,9 +126,9 @@ class ForecastAnswer(Answer):
             yield one.name, time, [float(value) for value in (one.best[row], *found)]
 
 
-def header(levels: Sequence[float]) -> str:
+def header(levels: Sequence[float]) -> list[str]:
     """The header of the CSV, with a column for the quantile of each level."""
-    return _line(["unique_id", "ds", "y", *(f"q{level:g}" for level in levels)])
+    return ["unique_id", "ds", "y", *(f"q{level:g}" for level in levels)]
 
 
 def file_name(series: str) -> str:
@@ -122,12 +139,6 @@ def file_name(series: str) -> str:
         'shop-7-Zagreb'
     """
     return regex.sub(rf"(?:(?!{LETTERS})[^_.])+", "-", series).strip("-.")[:80]
-
-
-def _line(cells: Sequence[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)  # quotes cells where needed
-    return text.getvalue().removesuffix("\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +164,7 @@ class SeriesInput(NamedTuple):
 
     series: Sequence[SeriesColumn]
     plain: bool = False  # whether they were given as numbers without times
+    style: TableStyle = COMMAS  # of their table
 
 
 class ForecastPredictor(predictor.Predictor[SeriesInput]):
@@ -294,8 +306,9 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         wrong = [forecaster.why_not(one) for one in chosen]
         if all(wrong):  # nothing is written then
             raise place.refuse(wrong[0] if wrong else "expected a column to forecast, got none; add one")
+        style = data.style(source)
         for one, why in zip(chosen, wrong, strict=True):
-            yield ParsedInput(place, DataError(why) if why else SeriesInput([one]))
+            yield ParsedInput(place, DataError(why) if why else SeriesInput([one], style=style))
 
     def is_header(self, cells: Sequence[str]) -> bool:
         return True
@@ -306,24 +319,24 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
     def answers(self, inputs: Sequence[SeriesInput]) -> Iterator[ForecastAnswer]:
         for asked in inputs:
             found = [self.forecaster.forecast(one, quantiles=self._quantiles) for one in asked.series]
-            yield ForecastAnswer(found, quantiles=self._scores, plain=asked.plain)
+            yield ForecastAnswer(found, quantiles=self._scores, plain=asked.plain, style=asked.style)
 
     def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The first forecast with the table's header before it; a series without a forecast has no rows."""
-        above = header(self.forecaster.levels if self._scores else ()) + "\n"
+        names = header(self.forecaster.levels if self._scores else ())
         for answer in answers:
-            if answer.wrong:
+            if answer.wrong or not isinstance(answer, ForecastAnswer):
                 yield answer, None
             else:
-                yield answer, above + answer.text()
-                above = ""
+                yield answer, f"{answer.style.header(names)}\n{answer.text()}" if names else answer.text()
+                names = []
 
     def file(self, answers: Sequence[tuple[Answer, str | None]], output: Path) -> bytes:
         """CSV, or Parquet with all digits if the extension says so."""
         if output.suffix.lower() != ".parquet":
             return super().file(answers, output)
-        texts = [one.text(whole=True) for one, _ in answers if isinstance(one, ForecastAnswer)]
-        lines = [header(self.forecaster.levels if self._scores else ()), *texts] if texts else []
+        texts = [one.whole() for one, _ in answers if isinstance(one, ForecastAnswer)]
+        lines = [COMMAS.line(header(self.forecaster.levels if self._scores else ())), *texts] if texts else []
         return as_parquet("".join(f"{line}\n" for line in lines).encode(), output)
 
     def is_one(self, raw: Raw) -> bool:
@@ -659,7 +672,7 @@ def _close(ours: str, theirs: str) -> bool:
 
 
 def _rows(answer: Answer) -> str:
-    return header(()) + "\n" + answer.text()
+    return f"{COMMAS.line(header(()))}\n{answer.text()}"
 
 
 def _distance_of_rows(ours: str, theirs: str) -> float:

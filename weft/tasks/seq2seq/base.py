@@ -29,7 +29,7 @@ from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Evaluation, Sample, Validation, samples_of
 from weft.tasks.export import SCORED, ModelExport, Score, random_texts, some_of
 from weft.tasks.inspection import Inspection
-from weft.tasks.predictor import Predictor
+from weft.tasks.predictor import Json, Predictor
 from weft.tasks.reused import ReusedEncoder
 from weft.tasks.seq2seq.data import PairData, data_in
 from weft.tasks.seq2seq.decoding import (
@@ -389,7 +389,9 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
 
         cut, keeps = self.reading.cut, self._keeps
         form = export_rewriter(model, self.source, self.target, self.decoding, cut=cut, keeps=keeps)
-        return form._replace(examples=self.examples, scored=self.scored_examples)
+        columns: Json = [self.task.data.source]
+        settings = {**form.settings, "columns": columns}
+        return form._replace(settings=settings, examples=self.examples, scored=self.scored_examples)
 
     def examples(self, count: int) -> Sequence[str]:
         """Sources of the validation data that are not empty, or random pieces where the data is missing."""
