@@ -3,8 +3,8 @@
 docs/course/slides/NAME.md is the deck of a chapter, docs/_locale/LANGUAGE/slides/NAME.md the same deck in
 another language; docs/contributing-docs.md has the rules. Each becomes one HTML file for reveal.js. Diagrams,
 outputs, live parts, questions and exercises come from the chapter; ?showNotes=true shows the notes.
-Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: slides.html, what each file is made
-of; notebooks.py, which reads the pages.
+Nothing is fetched: reveal.js and KaTeX lie beside the files. Read next: slides.html and decks.html, what the
+files are made of; notebooks.py, which reads the pages.
 """
 
 import re
@@ -249,7 +249,8 @@ def write(out: Path, language: str = "en") -> list[Path]:
     katex = find_spec("sphinxcontrib.katex")
     assert katex and katex.origin
     shutil.copy(Path(katex.origin).parent / "katex.min.js", out)
-    form = Template((HERE / "slides.html").read_text("utf-8"))
+    slide, index = (Template((HERE / f"{name}.html").read_text("utf-8")) for name in ("slides", "decks"))
+    said = Page("course/index", language=language).said
     made, listed, wrong = list[Path](), "", list[str]()
     for name in CHAPTER.findall((DOCS / "course/index.md").read_text("utf-8")):
         try:
@@ -257,12 +258,14 @@ def write(out: Path, language: str = "en") -> list[Path]:
         except ValueError as error:
             wrong.append(str(error))
             continue
-        title = re.sub("<.*?>", "", sections[0].partition("</h1>")[0])
+        title, aim = (re.sub("<.*?>", "", one).strip() for one in sections[0].split("</h1>"))
         made.append(out / f"{name}.html")
-        page = form.substitute(title=title, language=language, sections="\n".join(sections))
+        notes, shown = said("Speaker notes"), "\n".join(sections)
+        page = slide.substitute(title=title, language=language, notes=notes, sections=shown)
         made[-1].write_text(page, "utf-8")
-        listed += f'<li><a href="{name}.html">{title}</a></li>'
-    (out / "index.html").write_text(f'<!doctype html><meta charset="utf-8"><ol>{listed}</ol>', "utf-8")
+        listed += f'<li><a href="{name}.html">{title}</a><br>{aim}</li>\n'
+    page = index.substitute(title=said("Slides of the course"), language=language, decks=listed)
+    (out / "index.html").write_text(page, "utf-8")
     if wrong:
         raise ValueError("\n".join(wrong))
     return made

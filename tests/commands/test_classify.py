@@ -221,7 +221,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     weft("init", "classify", "--train", "train.txt", "--test", "test.csv", code=0)
     text = Path("classify.yaml").read_text()
     assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 5 " in text
-    assert "split_seed: 1" in text
+    assert "split_seed: 1" in text and "texts for choosing the penalty\n" in text
     assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
     weft("train", "classify.yaml", "training.max_updates=2", code=0)
     assert "already exists" in refused(weft("init", "classify", "--train", "train.txt"))

@@ -1,6 +1,7 @@
 """`training.refit` by the command: the model has seen the validation texts, and everything says so."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,9 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answer = weft("train", make_texts(folder / "toy"), "--run", folder / "run", *SOLVED, code=0)
     assert "trained again in the same way on the validation examples too" in answer.out
     assert "--split valid" not in answer.out and "training.start" not in answer.out
+    said = r"of up to 2 tokens, [\d,]+ of 2 to 4 letters\nthe linear model is solved: [\d,]+ parameters, "
+    assert re.search(said, answer.err) and "1 checkpoint written\n" in answer.err
+    assert "training starts" not in answer.err and "items" not in answer.err
     return folder / "run"
 
 
@@ -29,7 +33,10 @@ def test_the_validation_texts_are_no_test_any_more(solved: Path) -> None:
         said = refused(weft(command[0], solved, *command[1:]))
         assert "training.refit" in said
     assert "accuracy 1" in weft("evaluate", solved).out
-    assert "training.refit" in weft("show", solved).out
+    acting, every = (weft("show", solved, *words).out for words in ([], ["--all"]))
+    assert "training.refit" in acting and "\n  refit: true\n" in acting and "\n    ngrams: 2\n" in acting
+    for name in ("encoder", "pool", "embedding", "dropout", "optimiser", "patience"):
+        assert f"\n  {name}:" not in acting and f"\n  {name}:" in every, name
     assert "trained again" in (solved / "README.md").read_text()
 
 

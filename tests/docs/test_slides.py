@@ -112,6 +112,23 @@ def test_every_deck_holds_the_rules_and_loads_only_what_lies_beside_it(
     assert (tmp_path / "LICENSE").read_text("utf-8").startswith("Copyright (C) 2011-2024 Hakim El Hattab")
 
 
+def test_the_list_of_decks_and_the_notes_are_in_their_language(
+    slides: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = slides.CHAPTER.pattern.replace(r"\d+", "[56]")
+    monkeypatch.setattr(slides, "CHAPTER", re.compile(some, re.MULTILINE))
+    slides.write(tmp_path, "hr")
+    index = (tmp_path / "index.html").read_text("utf-8")
+    assert '<html lang="hr">' in index and "<h1>Slajdovi tečaja</h1>" in index
+    assert re.findall(r'<li><a href="(.+?)">(.+?)</a><br>Nakon ovog predavanja', index) == [
+        ("lstm.html", "LSTM"),
+        ("gru.html", "GRU, špijunke, spojena vrata i lagane ćelije"),
+    ]
+    assert 'speaker-notes::before { content: "Bilješke govornika"; }' in (tmp_path / "lstm.html").read_text(
+        "utf-8"
+    )
+
+
 @pytest.mark.parametrize("path", DECKS, ids=lambda path: path.stem)
 def test_a_deck_is_written_and_not_cut_out_of_its_chapter(path: Path) -> None:
     chapter = " ".join((path.parents[1] / path.name).read_text("utf-8").split())

@@ -189,3 +189,4 @@ def test_the_recipe_that_init_writes_needs_no_end(tmp_path: Path) -> None:
     recipe = tmp_path / "tag.yaml"
     weft("init", "tag", tmp_path / "toy" / "train.conllu", "--model", "linear", "-o", recipe, code=0)
     assert check_recipe(read_recipe(recipe)).settings.max_updates == 1
+    assert "one sentence of so many chooses the penalty" in recipe.read_text("utf-8")

@@ -47,7 +47,9 @@ def test_lines_in_a_pipe() -> None:
     lines = reporting.LineReporter(stream)
     lines.logged(LINE)
     lines.logged(LINE._replace(feeding=0.75, skipped=2, seconds_left=0.0))
-    lines.validated(1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein Haus", "a house"), "plain"], True)
+    lines.validated(
+        1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein\r\nHaus", "a\nhouse"), "plain\ntext"], True
+    )
     lines.warned("a tooth is loose")
     assert stream.getvalue().split("\n") == [
         "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 tokens per CPU second | lr 0.000875"
@@ -58,7 +60,7 @@ def test_lines_in_a_pipe() -> None:
         "  source  ein Haus",
         "  output  a house",
         "",
-        "  plain",
+        "  plain text",
         "warning: a tooth is loose",
         "",
     ]

@@ -1,7 +1,8 @@
 """weft show: print the sizes, scores, checkpoints and recipe of a run."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +12,27 @@ from weft.wording import columns, folded
 if TYPE_CHECKING:
     from weft.train.checkpoints import Checkpoints
 
+SOLVED = {
+    "start",
+    "seed",
+    "precision",
+    "device",
+    "metric",
+    "metrics",
+    "refit",
+    "deterministic",
+    "tensorboard",
+}
+"""The settings of the section training that a model has that is solved at once, without updates."""
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option("--all", "every", is_flag=True, help="List the settings too that have no effect beside others.")
 @plugin
-def command(run: Path, plugins: tuple[str, ...]) -> None:
-    """Print the sizes, scores, checkpoints and full recipe of RUN."""
+def command(run: Path, every: bool, plugins: tuple[str, ...]) -> None:
+    """Print the sizes, scores, checkpoints and recipe of RUN, with all defaults."""
+    from weft.config import dump
     from weft.run import open_run
     from weft.train.checkpoints import Checkpoints
 
@@ -29,7 +45,8 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         seen |= {id(p) for p in own}
         count = sum(p.numel() for p in own)
         total += count
-        click.echo(f"  {name:<14}{count:>12,}")
+        if count:
+            click.echo(f"  {name:<14}{count:>12,}")
     click.echo(f"  {'all':<14}{total:>12,}\n")
     checkpoints = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True))
     index = checkpoints.index()
@@ -48,8 +65,23 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
     for line in _machine(checkpoints):
         click.echo(line)
-    click.echo("recipe, with all defaults")
-    click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())
+    unused = () if every else opened.task.unused()
+    if not unused:
+        click.echo("recipe, with all defaults")
+        click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())
+        return
+    click.echo("recipe, with all defaults that have an effect; --all lists the others too")
+    click.echo(dump(_acting(opened.recipe.plain(), unused)).rstrip())
+
+
+def _acting(plain: dict[str, Any], unused: Sequence[str]) -> dict[str, Any]:
+    """A recipe without the settings that have no effect."""
+    found = dict(plain)
+    for key in unused:
+        section, _, name = key.partition(".")
+        gone = {name} if name else found[section].keys() - SOLVED
+        found[section] = {one: value for one, value in found[section].items() if one not in gone}
+    return found
 
 
 def _machine(checkpoints: "Checkpoints") -> list[str]:

@@ -356,6 +356,10 @@ class Task(ABC):
         """Settings that follow from others; those of the section training too."""
         return ()
 
+    def unused(self) -> Sequence[str]:
+        """Keys such as `model.encoder` without effect beside others; `training` where nothing is trained."""
+        return ()
+
     @classmethod
     def encoder_of(cls, recipe: Recipe) -> ReusedEncoder | None:
         """The encoder of a run with this recipe, for models of other tasks; None if it has none for them."""

@@ -485,12 +485,12 @@ class CheckpointWriter:
         self._finished(begun)
 
     def sentence(self, seconds: float) -> str:
-        """A sentence about how long training waited for checkpoints, out of this many seconds."""
-        share = 100 * self.held_seconds / max(seconds, 1e-9)
-        return (
-            f"{plural(self.written, 'checkpoint')} written; training waited "
-            f"{self.held_seconds:.2f} s for saving ({share:.2f} % of its time)"
-        )
+        """How many checkpoints; of a training of more than 10 seconds also how long it waited for them."""
+        said = f"{plural(self.written, 'checkpoint')} written"
+        if seconds < 10:
+            return said
+        share = 100 * self.held_seconds / seconds
+        return f"{said}; training waited {self.held_seconds:.2f} s for saving ({share:.2f} % of its time)"
 
     def _finished(self, begun: float) -> None:
         self.written += 1

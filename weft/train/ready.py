@@ -122,7 +122,8 @@ def begin(
     session = replace(session, settings=settings)
     carried = carried_state(session.checkpoints, saved, model) if training.streams else None
     report.started(position.update, history.has(position.update))
-    report.said(_introduction(session, model, position))
+    if not training.solved:
+        report.said(_introduction(session, model, position))
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first

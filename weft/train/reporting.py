@@ -369,9 +369,13 @@ def score_text(scores: Mapping[str, float]) -> str:
 
 
 def sample_text(sample: Any) -> str:
-    """A sample, one line per field."""
+    """A sample, one line per field: a line end in a text is a space."""
     if not hasattr(sample, "_asdict"):
-        return f"  {sample}"
-    fields = {name: value for name, value in sample._asdict().items() if value not in (None, "")}
+        return f"  {_one_line(sample)}"
+    fields = {name: _one_line(value) for name, value in sample._asdict().items() if value not in (None, "")}
     width = max(map(len, fields), default=0)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in fields.items()) + "\n"
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).splitlines())

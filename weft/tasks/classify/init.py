@@ -145,6 +145,8 @@ class ClassifyInit(TemplateInit):
             "encoding": unusual.get("encoding"),
             "every": f"{every:<2}" if every else None,
             "kept": plural(seen.texts // every, "text") if every else None,
+            "chosen": "penalty" if few else "checkpoint",
+            "by": "what `weft tune` improves" if few else "what chooses the best checkpoint",
             "size": None if given["start"] else "null" if few else 20000,
             "few": only(few),
             "unequal": only(few and not several and max(classes.values()) > 1.1 * min(classes.values())),

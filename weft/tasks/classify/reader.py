@@ -72,6 +72,14 @@ class BagItems:
         kept += _frequent(letters, bag.min_count, bag.letters_size)
         return cls(bag, [item for item, _ in kept], [count for _, count in kept], total)
 
+    def counts(self) -> str:
+        """How many of each kind there are, in words."""
+        bag, runs = self.bag, self._letters - 1
+        said = f"{runs:,} " + ("tokens" if bag.ngrams == 1 else f"n-grams of up to {bag.ngrams} tokens")
+        if bag.letters is None:
+            return said
+        return f"{said}, {len(self.kept) - runs:,} of {bag.letters[0]} to {bag.letters[1]} letters"
+
     def number(self, item: Item) -> int:
         """The number of an item; 0 if it is unknown."""
         return self._number.get(item, 0)

@@ -533,6 +533,14 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             Implied("training", "start", "null", why),
         ]
 
+    def unused(self) -> Sequence[str]:
+        """What a bag replaces."""
+        bag = self.model_config.bag
+        if bag is None:
+            return ()
+        replaced = [f"model.{name}" for name in ("encoder", "pool", "embedding", "dropout")]
+        return [*replaced, *(["training"] if bag.solve else [])]
+
     @property
     def embedding(self) -> TextEmbedding:
         return self.model_config.embedding
@@ -594,7 +602,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
             )
-        most, items = self.max_length, "items" if self.model_config.bag else "tokens"
+        most, items = self.max_length, f"{reader.num_items:,} tokens"
+        if reader.items is not None:
+            items = reader.items.counts()
         rows = reader.vocabulary.encode_batch(train.texts)
         cut = sum(len(row) > most for row in rows)
         cuts = f"{cut:,} cut at {plural(most, 'token')}" if most < UNLIMITED else "read whole"
@@ -602,7 +612,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         progress(
             f"training texts: {len(train.texts):,} ({cuts}"
             f"{long if training.left_out else ''}), "
-            f"{len(reader.classes)} classes, {reader.num_items:,} {items}",
+            f"{len(reader.classes)} classes, {items}",
             0,
             0,
         )

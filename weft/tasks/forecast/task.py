@@ -377,6 +377,10 @@ class ForecastTask(Task):
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
 
+    def unused(self) -> Sequence[str]:
+        """What a solved model does without."""
+        return ["model.forecaster", "training"] if self.model_config.solve else ()
+
     def check_refit(self) -> None:
         """Not a solved one with the level, nor one whose intervals are fitted to validation windows."""
         if self.model_config.solve and self.model_config.base == "level":

@@ -164,7 +164,8 @@ class SolvedTraining(Training):
         found = [solve(one, *designs, self.penalty, self.penalties) for one in models]
         best = min(range(len(found)), key=lambda number: found[number].loss)
         self.penalty = found[best].penalty
-        self.progress(f"the linear model is solved: {found[best]}", 0, 0)
+        learnt = sum(one.numel() for one in models[best].parameters() if one.requires_grad)
+        self.progress(f"the linear model is solved: {learnt:,} parameters, {found[best]}", 0, 0)
         return models[best]
 
 

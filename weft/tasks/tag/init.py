@@ -113,6 +113,7 @@ class TagInit(TemplateInit):
             "metric": "span_f1" if are_spans(tags) else "accuracy",
             **splits(train, valid, test),
             "every": f"{min(20, max(5, sentences // HELD)):<2}",
+            "chosen": "penalty" if linear else "checkpoint",
             "refit": only(linear or small),
             "few": only(small and not linear),
             "many": only(not linear and not small),

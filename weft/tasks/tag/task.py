@@ -608,6 +608,12 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         how = self.model_config.features
         return [Implied("training", "max_updates", 1)] if how is not None and how.alone else ()
 
+    def unused(self) -> Sequence[str]:
+        """What features alone replace."""
+        how = self.model_config.features
+        replaced = ["model.encoder", "model.embedding", "model.crf", "training"]
+        return replaced if how is not None and how.alone else ()
+
     def read(self, progress: Progress) -> TaggedText:
         train = list(self.data.sentences("train"))
         if not train:
