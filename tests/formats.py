@@ -25,6 +25,9 @@ from odf.table import Table, TableCell, TableRow
 from odf.text import P
 from PIL import Image
 
+import weft.tasks
+from weft import rooms
+from weft.commands.data import guessed_task
 from weft.data import audio, images, listed, pairs, tables, video
 from weft.data.audio import read_paths, read_sound, read_spoken
 from weft.data.captions import read_captions
@@ -37,10 +40,10 @@ from weft.data.parallel import ParallelText
 from weft.data.tables import TableFile
 from weft.data.vectors import read_vectors
 from weft.errors import DataWarning
-from weft.tasks.caption.task import CaptionTask
 from weft.tasks.forecast.task import ForecastTask
-from weft.tasks.images.task import ImagesTask
-from weft.tasks.speech.task import SpeechTask
+from weft.tasks.task import Task
+
+TASKS = rooms.parts(weft.tasks, Task)
 
 Pair = tuple[Any, Any]
 """What is read, and what was written."""
@@ -260,7 +263,7 @@ def spoken(name: str, content: str, *files: str, others: Mapping[str, str] | Non
             (folder / other).write_text(text)
         found = [(one.file.relative_to(folder).as_posix(), one.text) for one in read_spoken(folder / name)]
         paths = [path.relative_to(folder).as_posix() for _, path in read_paths(folder / name)]
-        assert SpeechTask.knows(folder / name)
+        assert guessed_task([folder / name], TASKS) == "speech"
         return (found, paths), ([*zip(files, ("go now", "stop"), strict=True)], [*files])
 
     return Written(name, run)
@@ -271,8 +274,6 @@ def captioned(
     content: Any,
     folder_of: str = "",
     beside: Mapping[str, str] | None = None,
-    *,
-    known: bool = True,
 ) -> Written:
     """A list of two captions of a picture and one of another."""
 
@@ -285,7 +286,7 @@ def captioned(
         for each, text in (beside or {}).items():
             (folder / folder_of / each).write_text(text)
         found = [(one.path.name, one.captions) for one in read_captions(folder / name, split="train")]
-        assert CaptionTask.knows(folder / name) == known
+        assert guessed_task([folder / name], TASKS) == "caption"
         return found, [("a.jpg", ["a dog, asleep", *["a dog"] * (not beside)]), ("b.jpg", ["two cats"])]
 
     return Written(name, run)
@@ -296,7 +297,6 @@ def classified(
     content: str,
     files: Sequence[str],
     *,
-    known: bool = True,
     labels: tuple[str, str] = ("dog", "cat"),
     beside: Mapping[str, str] | None = None,
 ) -> Written:
@@ -312,7 +312,7 @@ def classified(
         }.items():
             (folder / other).parent.mkdir(parents=True, exist_ok=True)
             (folder / other).write_text(text)
-        assert not content or ImagesTask.knows(folder / name) == known
+        assert guessed_task([folder / name], TASKS) == "images"
         found = [(one.path.stem[-1], one.label) for one in read_folders(folder / name)]
         return sorted(found), [*zip("12", labels, strict=True)]
 
@@ -707,7 +707,6 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
                 }
                 for name, text in (("a.jpg", "a dog, asleep"), ("a.jpg", "a dog"), ("b.jpg", "two cats"))
             ],
-            known=False,
         ),
         "`.json`, captions for each name": captioned(
             "x.json", {"a.jpg": ["a dog, asleep", "a dog"], "b.jpg": "two cats"}
@@ -733,41 +732,37 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             ("train/1.png", "train/2.png"),
         ),
         "`.csv` with a column for each class": classified(
-            "x.csv", "image,cat,dog\n1,0.0,1.0\n2,1.0,0.0\n", ("x/1.jpg", "x/2.jpg"), known=False
+            "x.csv", "image,cat,dog\n1,0.0,1.0\n2,1.0,0.0\n", ("x/1.jpg", "x/2.jpg")
         ),
         "`FILE LABEL`": each(
-            classified("train.txt", "t/1.jpg dog\nt/2.jpg cat\n", ("t/1.jpg", "t/2.jpg"), known=False),
-            classified("x.txt", "t/1.jpg,dog\nt/2.jpg,cat\n", ("t/1.jpg", "t/2.jpg"), known=False),
+            classified("train.txt", "t/1.jpg dog\nt/2.jpg cat\n", ("t/1.jpg", "t/2.jpg")),
+            classified("x.txt", "t/1.jpg,dog\nt/2.jpg,cat\n", ("t/1.jpg", "t/2.jpg")),
         ),
         "`FILE LABEL NUMBER NUMBER`": each(
             classified(
                 "annotations/list.txt",
                 "#Image CLASS-ID SPECIES\na_1 1 1\nb_2 2 1\n",
                 ("images/a_1.jpg", "images/b_2.jpg"),
-                known=False,
                 labels=("1", "2"),
             ),
             classified(
                 "val_annotations.txt",
                 "v_1.JPEG\tdog\t0\t32\nv_2.JPEG\tcat\t5\t9\n",
                 ("images/v_1.JPEG", "images/v_2.JPEG"),
-                known=False,
             ),
         ),
         "`NUMBER TAB LABEL TAB FILE`": classified(
-            "x.lst", "0\tdog\tt/1.jpg\n1\tcat\tt/2.jpg\n", ("t/1.jpg", "t/2.jpg"), known=False
+            "x.lst", "0\tdog\tt/1.jpg\n1\tcat\tt/2.jpg\n", ("t/1.jpg", "t/2.jpg")
         ),
         "`PART,FILE,LABEL`": classified(
             "x.csv",
             "TRAIN,gs://t/1.jpg,dog\nTRAIN,gs://t/2.jpg,cat\nTEST,gs://t/3.jpg,cat\n",
             ("1.jpg", "2.jpg", "3.jpg"),
-            known=False,
         ),
         "`list_attr_celeba.txt#COLUMN`": classified(
             "Anno/list_attr_celeba.txt#Smiling",
             "2\nMale Smiling Young\n1.jpg -1  1  1\n2.jpg  1 -1 -1\n",
             ("Img/1.jpg", "Img/2.jpg"),
-            known=False,
             labels=("1", "-1"),
         ),
         "`.csv#COLUMN`": classified(
@@ -777,23 +772,17 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             "image_class_labels.txt",
             "1 7\n2 8\n",
             ("images/a/1.jpg", "images/b/2.jpg"),
-            known=False,
             labels=("7", "8"),
             beside={"images.txt": "1 a/1.jpg\n2 b/2.jpg\n"},
         ),
         "files alone": each(
-            classified(
-                "meta/train.txt", "dog/1\ncat/2\n", ("images/dog/1.jpg", "images/cat/2.jpg"), known=False
-            ),
+            classified("meta/train.txt", "dog/1\ncat/2\n", ("images/dog/1.jpg", "images/cat/2.jpg")),
             classified(
                 "meta/train.json",
                 '{"dog": ["dog/1"], "cat": ["cat/2"]}',
                 ("images/dog/1.jpg", "images/cat/2.jpg"),
-                known=False,
             ),
-            classified(
-                "train.tsv", "/their\ndog/1.jpg\t80\ncat/2.jpg\t9\n", ("dog/1.jpg", "cat/2.jpg"), known=False
-            ),
+            classified("train.tsv", "/their\ndog/1.jpg\t80\ncat/2.jpg\t9\n", ("dog/1.jpg", "cat/2.jpg")),
         ),
         "`.csv` with `label`, `youtube_id`, `time_start`": classified(
             "x.csv",
@@ -813,14 +802,13 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
                     ]
                 ),
                 ("1.jpg", "2.jpg"),
-                known=False,
             ),
             classified(
                 "x.csv", "annotation_id,choice,image\n1,dog,/u/1.jpg\n2,cat,/u/2.jpg\n", ("1.jpg", "2.jpg")
             ),
         ),
         "`.json`, a label for each name": classified(
-            "x.json", '{"1.jpg": "dog", "2.jpg": "cat"}', ("1.jpg", "2.jpg"), known=False
+            "x.json", '{"1.jpg": "dog", "2.jpg": "cat"}', ("1.jpg", "2.jpg")
         ),
         "`dataset.json` with `labels`": classified(
             "dataset.json",
@@ -837,7 +825,6 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
                 }
             ),
             ("1.jpg", "2.jpg"),
-            known=False,
         ),
         "`.mp4`, `.avi`, `.mov`, `.webm`, `.mkv`": each(
             filmed("1.mp4", "mpeg4"),

@@ -33,6 +33,12 @@ def test_a_table_of_other_columns_is_asked_about(tmp_path: Path) -> None:
     assert said not in weft("data", "check", tmp_path / "x.csv", "--task", "forecast").out
 
 
+def test_a_single_file_of_no_known_form_is_told_what_it_was_taken_for(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("one line of words\nand one more\n")
+    answer = weft("data", "check", tmp_path / "x.txt")
+    assert answer.code == 0 and "checked as files for translate" in answer.lines[-1]
+
+
 def test_a_few_words_without_names_are_asked_about(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("yes,ja\nno,nein\nmaybe,vielleicht\n")
     assert "--task translate for sentence pairs" in refused(weft("data", "check", tmp_path / "x.csv"))

@@ -15,9 +15,10 @@ from PIL import Image
 
 from tests.commands.shell import weft
 from weft.data.audio import SPOKEN, read_spoken
-from weft.data.captions import CAPTIONED, read_captions
-from weft.data.images import parts_in, read_folders
+from weft.data.captions import CAPTIONED, holds_classes, read_captions
+from weft.data.images import LabelledImage, labelled_images, parts_in, read_folders
 from weft.data.listed import FileFinder, columns_note
+from weft.data.report import Finding
 from weft.errors import DataError, DataWarning
 from weft.tasks.pictures.data import check_captions, check_classes
 from weft.tasks.speech.data import check_recordings
@@ -161,7 +162,7 @@ def test_two_files_of_one_name_are_not_guessed(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         Image.new("RGB", (5, 5)).save(tmp_path / folder / "a.png")
     (tmp_path / "z.csv").write_text("image,caption\na.png,dark\n")
-    with pytest.raises(DataError, match=r"no such picture .*a\.png"):
+    with pytest.raises(DataError, match=r"expected one image called a\.png, got .*write the folder"):
         read_captions(tmp_path / "z.csv")
     (tmp_path / "x.csv").write_text("image,caption\na.png,dark\n")
     assert read_captions(tmp_path / "x.csv")[0].path == tmp_path / "x" / "a.png"
@@ -220,6 +221,33 @@ def test_a_column_of_several_is_asked_for_and_named_with_the_list(tmp_path: Path
         assert read_folders(tmp_path / f"{name}#Smiling")[0].label == "1"
     with pytest.raises(DataError, match="expected a column 'Old', got image_id, Male, Smiling"):
         read_folders(tmp_path / "attr.csv#Old")
+    for name in ("attr.txt", "attr.txt#Smiling", "attr.csv", "attr.csv#Male"):
+        assert holds_classes(tmp_path / name)
+
+
+def test_of_several_files_of_a_name_the_nearest_is_read_and_said(tmp_path: Path) -> None:
+    for name in ("faces/1.jpg", "sorted/on/1.jpg", "a/2.jpg", "b/2.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "x.csv").write_text("image,label\n1.jpg,dog\n1.jpg,cat\n2.jpg,cat\na/2.jpg,cat\n")
+    with pytest.warns(DataWarning, match=r"2 files are called 1\.jpg; .*faces/1\.jpg is read") as said:
+        rows = list(labelled_images(tmp_path / "x.csv"))
+    found = [one.path.parent.name for one in rows if isinstance(one, LabelledImage)]
+    assert found == ["faces", "faces", "a"] and len(said) == 1
+    (wrong,) = (str(one) for one in rows if isinstance(one, Finding))
+    assert "x.csv:4: expected one image called 2.jpg, got " in wrong and "write the folder before" in wrong
+    assert "a/2.jpg" in wrong and "b/2.jpg" in wrong
+
+
+def test_a_number_after_the_name_in_a_list_with_a_folder_is_a_size(tmp_path: Path) -> None:
+    pictures(tmp_path)
+    path = tmp_path / "x.tsv"
+    path.write_text(f"{tmp_path}\na.png\t1\nb c.png\t0\n")
+    assert holds_classes(path)
+    with pytest.raises(DataError, match="the number after a name is read as a size: if it is the label, rem"):
+        read_folders(path)
+    path.write_text("a.png\t1\nb c.png\t0\n")
+    assert [one.label for one in read_folders(path)] == ["1", "0"]
 
 
 def test_columns_as_lists_are_columns_and_odd_records_are_refused(tmp_path: Path) -> None:

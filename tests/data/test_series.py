@@ -311,7 +311,9 @@ def test_a_column_of_a_wide_table_at_another_frequency_is_said(tmp_path: Path) -
     table.loc[[7, 20, 21], "c"] = np.nan
     table.to_csv(tmp_path / "x.csv", index=False)
     (said,) = read_series(tmp_path / "x.csv").assumed
-    assert "the values of b come at W-MON, other columns at D; give a table for each" in said
+    assert "the values of b come at W-MON, other columns at D; pass --past 'b' to forecast only the" in said
+    past = read_series(tmp_path / "x.csv", Columns(past=["b"]))
+    assert past.columns == ("a", "c") and not past.assumed
     assert not read_series(tmp_path / "x.csv", Columns(frequency="D")).assumed
 
 

@@ -143,7 +143,7 @@ def check(
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.check_options)]
     takers.sort(key=lambda name: "*" not in kinds[name].suffixes)
     some = {name: kinds[name] for name in takers} if columns and takers else kinds
-    named = task or (takers[0] if len(some) == 1 else _guess(files, some))
+    named = task or (takers[0] if len(some) == 1 else guessed_task(files, some))
     kind: Any = named_part("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.check_options]:
         raise ConfigError(
@@ -153,14 +153,15 @@ def check(
     beside = any(sibling(file, VALID_NAMES) for file in files)
     report = kind.check(files, **columns).with_too_few(1 if beside else kind.least)
     click.echo(report.summary)
-    if task is None and report.num_errors:
+    unsure = len(files) == 1 and "*" in kind.suffixes  # a single file that is none of another task
+    if task is None and (report.num_errors or unsure):
         click.echo(f"checked as files for {named}; if they are for another task, pass --task")
     if found := report.listing(None if everything else SHOWN, "print them with --all"):
         click.echo(f"\n{found}")
     return 1 if report.num_errors else 0
 
 
-def _guess(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
+def guessed_task(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
     """The task that the endings and first lines of all files suggest."""
     tasks: dict[str, Path] = {}
     for file in files:
@@ -189,7 +190,10 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     by_columns = (
         name for name, kind in tasks.items() if kind.columns and set(cells).issuperset(kind.columns)
     )
-    by_content = (name for name, kind in tasks.items() if _knows(kind, file))
+    by_content = sorted(  # a task that knows a list of files, before the one of all tables
+        (name for name, kind in tasks.items() if _knows(kind, file)),
+        key=lambda name: ".csv" in tasks[name].suffixes,
+    )
     by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes and _told(file, cells))
     others = (name for name, kind in tasks.items() if "*" in kind.suffixes)
     return next(chain(by_columns, by_content, by_ending, others))

@@ -8,13 +8,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.data import archive
-from weft.data.images import PICTURES
-from weft.data.listed import ListForm, folders_for, listed_pictures
+from weft.data.images import LABELLED, PICTURES
+from weft.data.listed import ListForm, column_of, first_texts, folders_for, listed_pictures
 from weft.data.report import Finding
+from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 
 CAPTIONED = ListForm("image", "caption", (*PICTURES, ".npy"))
 """A list of pictures with captions."""
+
+
+def holds_classes(path: Path) -> bool:
+    """Whether a list of pictures or clips has classes, by its columns or as they are one word or repeat."""
+    file, column = column_of(path)
+    names = [column] if column else header_of(file) if is_table(file) else []
+    texts = first_texts(path, LABELLED)
+    if not texts or CAPTIONED.names_text(names):
+        return False
+    if not any(texts):  # read as classes
+        return not any(first_texts(path, CAPTIONED))
+    alike = 2 * len(set(texts)) <= len(texts) or all(len(text.split()) < 2 for text in texts)
+    return alike or bool(column) or LABELLED.names_text(names)
 
 
 class ImageCaptions(NamedTuple):

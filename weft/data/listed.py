@@ -119,9 +119,10 @@ class FileFinder:
 
     def __init__(self, source: Path, where: Sequence[Path], form: ListForm) -> None:
         self._source, self._where, self._form = source, where, form
+        self._said = False  # that one of several files of a name was taken
 
     def find(self, name: str) -> Path | None:
-        """The file of this name; None if there is none, or several and none in a folder like the list."""
+        """The file of this name: as it is named, or one in a folder like the list, or the nearest alone."""
         parts = PurePath(name).parts
         if not parts or any(len(part) > LONGEST_NAME for part in parts):
             return None
@@ -130,9 +131,19 @@ class FileFinder:
                 file = folder.joinpath(*parts[first:])
                 if archive.is_file(file) or (self._form.folders and file.is_dir()):
                     return file
-        every = self._inside.get(parts[-1], [])
+        every = self.called(name)
         alike = [one for one in every if self._source.stem.startswith(one.parent.name)]
-        return next(iter(every if len(every) == 1 else alike[:1] if len(alike) == 1 else []), None)
+        near = [one for one in every if len(one.parts) == min(len(each.parts) for each in every)]
+        found = next((some[0] for some in (every, alike, near) if len(some) == 1), None)
+        if found is not None and len(every) > 1 and len(alike) != 1 and not self._said:
+            self._said = True
+            what = f"{len(every)} files are called {parts[-1]}; {found} is read, as the nearest"
+            warnings.warn(f"{self._source}: {what}", DataWarning, stacklevel=1)
+        return found
+
+    def called(self, name: str) -> list[Path]:
+        """The files below the folders with the last part of this name."""
+        return self._inside.get(PurePath(name).name, [])
 
     def place(self, rows: Sequence[Sequence[str]]) -> int | None:
         """The column of the files, by their endings or because there are such files; None if none has any."""
@@ -220,9 +231,9 @@ def listed(
     rows: Iterator[ListedText | Finding] | None
     if path.is_dir():
         rows = _beside(path, form, textless)
-    elif (rows := _of_json(path, form) or _manifest(path, form)) is not None:
+    elif (rows := _of_json(path, form) or _manifest(path, form, textless)) is not None:
         pass
-    elif cells_of := _line_form(path, form, finder, asked):
+    elif cells_of := _line_form(path, form, finder, asked, textless):
         rows = _lines(path, form, cells_of, textless)
     else:
         rows = _rows(path, form, finder, language, asked, textless)
@@ -241,8 +252,12 @@ def listed(
             yield Finding(str(path), row.number, "columns", what)
         else:
             name = _NUMBERED.sub(r"\1", _ROOT.sub("", files.get(row.file, row.file).strip()))
-            text = " ".join(row.text.split())
-            yield row._replace(file=name, text=text, path=finder.find(name))
+            found = finder.find(name)
+            if found is None and (several := finder.called(name)):
+                what = f"expected one {form.file} called {name}, got {', '.join(map(str, several))[:300]}"
+                yield Finding(str(path), row.number, "file", f"{what}; write the folder before the name")
+            else:
+                yield row._replace(file=name, text=" ".join(row.text.split()), path=found)
 
 
 def listed_pictures(
@@ -314,7 +329,7 @@ def _in_folder(path: Path) -> Path:
 
 
 def _line_form(
-    path: Path, form: ListForm, finder: FileFinder, asked: str = ""
+    path: Path, form: ListForm, finder: FileFinder, asked: str = "", textless: bool = True
 ) -> Callable[[str], list[str]] | None:
     """What makes a file's name and its text of a line; None for tables."""
     if kind_of(path) not in (".csv", ""):
@@ -327,7 +342,7 @@ def _line_form(
     if is_table(path) or form.names(re.split("[,;|\t]", first)):
         return None
     if form.classes:
-        return _class_form(path, lines, finder, asked)
+        return _class_form(path, lines, finder, asked, textless)
     if len(words) > 2 and words[1].lower().endswith(form.endings) and is_number(words[2]):  # wav2letter
         return lambda line: line.split(maxsplit=3)[1::2]
     if path.name == "text" or ("\t" not in first and words[1:] and finder.find(words[0])):  # LibriSpeech
@@ -337,12 +352,14 @@ def _line_form(
 
 
 def _class_form(
-    path: Path, lines: Sequence[str], finder: FileFinder, asked: str
+    path: Path, lines: Sequence[str], finder: FileFinder, asked: str, textless: bool
 ) -> Callable[[str], list[str]]:
     """What makes a file's name and its class of a line, which may have further numbers, or only the file."""
     if len(lines) > 2 and lines[0].strip().isdecimal():  # CelebA: a count, and the names of columns
         names = lines[1].split()
         if asked not in names:
+            if textless and not asked:
+                return lambda line: [] if line in lines[:2] else line.split()[:1]
             what = f"expected a column with the classes, got {', '.join(names)[:200]}"
             raise DataError(f"{what}; name one: {path.name}#{names[0]}", path=path)
         return lambda line: [] if line in lines[:2] else line.split()[:: names.index(asked) + 1][:2]
@@ -394,7 +411,7 @@ def _ids(path: Path) -> dict[str, str]:
     return found
 
 
-def _manifest(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | None:
+def _manifest(path: Path, form: ListForm, textless: bool = True) -> Iterator[ListedText | Finding] | None:
     """The rows of fairseq's .tsv: a folder, then FILE TAB SAMPLES, with texts in .wrd or .ltr beside it."""
     if kind_of(path) != ".tsv":
         return None
@@ -409,6 +426,10 @@ def _manifest(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | No
     said = said or [PurePath(name).parent.name if form.classes else "" for name in names]
     if len(said) != len(names):
         raise DataError(f"expected a line for each of {len(names):,} files, got {len(said):,}", path=texts)
+    if not (textless or any(said)):
+        place = f"in {path.stem}.wrd" + ", or as the folder of each file" * form.classes
+        what = f"expected the {form.text}s {place}, got none; the number after a name is read as a size"
+        raise DataError(f"{what}: if it is the {form.text}, remove the first line", path=path)
     return (
         ListedText(number, f"{folder}/{name}", text)
         for number, (name, text) in enumerate(zip(names, said, strict=True), 2)
@@ -525,7 +546,7 @@ def _rows(
     ]
     others = [n for n in range(len(table.first)) if n not in (file, split)]
     if text is None and not several and header and form.classes and others:
-        yield from _one_hot(table, file, others)
+        yield from _one_hot(table, file, others, textless)
         return
     if text is None and not several and not textless and (others or not form.classes):
         wanted = f"expected 2 columns ({form}), or a header with {form.file} and {form.text}"
@@ -550,7 +571,9 @@ def _rows(
                 yield ListedText(row.number, name, each, split=SPLITS.get(part.casefold(), part))
 
 
-def _one_hot(table: TableFile, file: int, classes: Sequence[int]) -> Iterator[ListedText | Finding]:
+def _one_hot(
+    table: TableFile, file: int, classes: Sequence[int], textless: bool
+) -> Iterator[ListedText | Finding]:
     """Files with a column of 0 and 1 for each class."""
     names = table.names()
     shown = ", ".join(names[n] for n in classes)[:100]
@@ -562,12 +585,15 @@ def _one_hot(table: TableFile, file: int, classes: Sequence[int]) -> Iterator[Li
             continue
         cells = [row.cells[n].strip() for n in classes]
         values = [float(cell) if is_number(cell) else -1.0 for cell in cells]
-        if not {*values} <= {0.0, 1.0}:
-            raise DataError(what + way, path=table.path, line=row.number)
-        if len(values) < 2 or sum(values) != 1:
-            yield Finding(str(table.path), row.number, "columns", f"{what}{way}, or correct the line")
-        else:
+        binary = {*values} <= {0.0, 1.0}
+        if binary and len(values) > 1 and sum(values) == 1:
             yield ListedText(row.number, row.cells[file], names[classes[values.index(1.0)]])
+        elif textless:
+            yield ListedText(row.number, row.cells[file], "")
+        elif not binary:
+            raise DataError(what + way, path=table.path, line=row.number)
+        else:
+            yield Finding(str(table.path), row.number, "columns", f"{what}{way}, or correct the line")
 
 
 def _path(cell: str) -> str:
@@ -593,14 +619,20 @@ def _texts(cell: str, kind: str, language: str) -> list[str]:
     return [str(one.get("raw", one)) if isinstance(one, dict) else str(one) for one in every]
 
 
-def lists_files(path: Path, form: ListForm) -> bool:
-    """Whether the files that the first rows of a list name have endings of its form."""
+def first_texts(path: Path, form: ListForm) -> list[str]:
+    """The texts of the first rows of a list of files with endings of its form; none of any other file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notes, which come again when it is read
-        rows = list(islice(listed(path, form), HEAD))
-    files = [row.path or Path(row.file) for row in rows if isinstance(row, ListedText)]
-    known = [one for one in files if one.suffix.lower() in form.endings or (form.folders and one.is_dir())]
-    return 0 < len(rows) == len(known)
+        try:
+            rows = list(islice(listed(path, form, textless=True), HEAD))
+        except DataError:
+            return []
+    every = [(row.path or Path(row.file), row.text) for row in rows if isinstance(row, ListedText)]
+    known = [
+        text for one, text in every if one.suffix.lower() in form.endings or (form.folders and one.is_dir())
+    ]
+    several = [row for row in rows if isinstance(row, Finding) and row.kind == "file"]
+    return known if len(rows) == len(known) + len(several) else []
 
 
 class ListColumns(NamedTuple):

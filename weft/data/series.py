@@ -284,8 +284,9 @@ def _slower(path: Path, one: TimeSeries, columns: Sequence[str]) -> str:
         often = infer(one.times[there]) if len(there) >= FEW_TIMES else ""
         if often not in ("", one.frequency) and not alike(often, one.frequency):
             return (
-                f"{path}: the values of {columns[n]} come at {often}, other columns at {one.frequency}; give "
-                f"a table for each, or --frequency {often} --resample mean (or sum) to gather all of them"
+                f"{path}: the values of {columns[n]} come at {often}, other columns at {one.frequency}; pass "
+                f"--past {columns[n]!r} to forecast only the others, or give a table for each, or "
+                f"--frequency {often} --resample mean (or sum) to gather all of them"
             )
     return ""
 

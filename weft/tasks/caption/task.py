@@ -13,10 +13,9 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import ShuffledBatches
-from weft.data.captions import CAPTIONED
-from weft.data.listed import column_of, lists_files
+from weft.data.captions import CAPTIONED, holds_classes
+from weft.data.listed import first_texts
 from weft.data.report import Report
-from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
@@ -279,11 +278,8 @@ class CaptionTask(Seq2SeqTask):
 
     @classmethod
     def knows(cls, file: Path) -> bool:
-        """A list whose first column names pictures."""
-        path, column = column_of(file)
-        cells = [CAPTIONED.file, column] if column else header_of(path) if is_table(path) else ()
-        labels = CAPTIONED.names(cells) and not CAPTIONED.names_text(cells)  # which may be classes
-        return not labels and lists_files(file, CAPTIONED)
+        """A list of pictures that has no classes."""
+        return bool(first_texts(file, CAPTIONED)) and not holds_classes(file)
 
     @classmethod
     def check(cls, files: Sequence[Path], images: str | None = None) -> Report:

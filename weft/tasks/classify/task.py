@@ -668,10 +668,10 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     def knows(cls, file: Path) -> bool:
         """A column of texts with one of few classes, and no recordings; or lines with `__label__`."""
         from weft.data.audio import SPOKEN
-        from weft.data.listed import lists_files
+        from weft.data.listed import first_texts
 
         with suppress(DataError, ConfigError):
-            if lists_files(file, SPOKEN):  # with the class of each speaker
+            if first_texts(file, SPOKEN):  # with the class of each speaker
                 return False
         return holds_texts(file)
 

@@ -15,10 +15,9 @@ import torch
 from torch import nn
 
 from weft.data.batching import ShuffledBatches
-from weft.data.images import LABELLED, read_folders
-from weft.data.listed import column_of, lists_files
+from weft.data.captions import holds_classes
+from weft.data.images import read_folders
 from weft.data.report import Report
-from weft.data.tables import header_of, is_table
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1
@@ -204,10 +203,8 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
 
     @classmethod
     def knows(cls, file: Path) -> bool:
-        """A list of pictures with a column of classes."""
-        path, column = column_of(file)
-        named = is_table(path) and (column or LABELLED.names_text(header_of(path)))
-        return bool(named) and lists_files(file, LABELLED)
+        """A list of pictures with classes."""
+        return holds_classes(file)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

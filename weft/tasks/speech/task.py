@@ -15,7 +15,7 @@ from torch import nn
 
 from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
-from weft.data.listed import lists_files
+from weft.data.listed import first_texts
 from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.cer import Cer
@@ -350,7 +350,7 @@ class SpeechTask(Seq2SeqTask):
     @classmethod
     def knows(cls, file: Path) -> bool:
         """A list whose first column names recordings."""
-        return lists_files(file, SPOKEN)
+        return bool(first_texts(file, SPOKEN))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
