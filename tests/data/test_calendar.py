@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from weft.data.calendar import after, grid, infer, months_of, resampled, season_of
+from weft.data.calendar import after, grid, infer, months_of, resampled, season_of, unmeasured
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError
@@ -84,6 +84,25 @@ def test_a_day_that_february_lacks_comes_again_in_march(past: list[str], future:
 def test_opening_hours_are_hours_with_gaps() -> None:
     hours = pd.date_range("2024-01-01", periods=24 * 9, freq="h")
     assert infer(hours[(hours.hour >= 10) & (hours.hour <= 14)]) == "h"
+
+
+def test_times_of_day_and_weekdays_that_never_have_a_value() -> None:
+    for frequency, rows, closed, said in (
+        (
+            "h",
+            24 * 28,
+            lambda t: (t.hour >= 23) | (t.hour < 6) | (t.day_of_week > 4),
+            "23:00 to 05:00, Saturday to Sunday",
+        ),
+        ("30min", 48 * 28, lambda t: (t.hour == 12) & (t.minute == 30), "12:30"),
+        ("D", 28, lambda t: t.day_of_week == 6, "Sunday"),
+        ("D", 14, lambda t: t.day_of_week == 6, ""),  # too few of them
+        ("MS", 60, lambda t: t.day_of_week == 6, ""),
+        ("h", 96, lambda t: t.hour < 0, ""),
+        ("h", 96, lambda t: t.hour >= 0, ""),
+    ):
+        times = pd.date_range("2026-01-05", periods=rows, freq=frequency)
+        assert unmeasured(times, np.where(closed(times), np.nan, 1.0)) == said
 
 
 def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:

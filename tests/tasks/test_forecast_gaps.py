@@ -15,11 +15,12 @@ from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.linear import LinearForecaster
 from weft.nn.heads.normal import Normal
 from weft.tasks.forecast import model
-from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.data import SeriesData, series_facts
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate
 from weft.tasks.forecast.forecaster import SeriesColumn, SeriesForecaster
 from weft.tasks.forecast.model import Baseline, ForecastModel, fit, moments, refitted
-from weft.tasks.forecast.predictor import ForecastAnswer
+from weft.tasks.forecast.predictor import ForecastAnswer, Horizon
+from weft.tasks.forecast.task import ForecastTask, ForecastTraining
 
 DAY = 12
 
@@ -50,6 +51,29 @@ def score(found: SeriesWindows, base: Baseline) -> ForecastEvaluation:
     network = built.build(found.lookback, found.horizon, 0, 1).eval()
     network.begin_with(*(torch.from_numpy(one).float() for one in (base.weight, base.spread)))
     return evaluate(network, found, 2, trained=found, title="shop", season=DAY)
+
+
+def test_hours_without_a_value_in_training_are_named_before_each_forecast() -> None:
+    found = windows(shop())
+    network = ForecastModel(forecaster=LinearForecaster).build(found.lookback, found.horizon, 0, 1)
+    forecaster = SeriesForecaster(network, SeriesData(file="x.csv"), series_facts(found), (0.5,))
+    shops = forecaster.chosen(found.table)
+    said = "no value in training at 20:00 to 08:00 (y), so forecasts there mean nothing"
+    assert forecaster.remarks(shops)[0] == said
+    every = windows(np.arange(140.0 * DAY))
+    assert every.unmeasured() == {} and series_facts(every)["unmeasured"] == {}
+
+
+def test_samples_of_a_meter_can_be_told_apart() -> None:
+    found = windows(104872006 + np.arange(140.0 * DAY))
+    data = SeriesData(file="x.csv", lookback=found.lookback, horizon=found.horizon)
+    task = ForecastTask(data=data, model=ForecastModel(forecaster=LinearForecaster), decoding=Horizon())
+    training = ForecastTraining(task, found, None)
+    network = task.built(1, 0, 0).eval()
+    for sample in training.validate(network).samples:
+        first = str(sample.source).split()[2:]
+        rows = [float(one) for one in (*first, *str(sample.reference).split())]
+        assert len(rows) == 12 and set(np.diff(rows)) == {1.0}
 
 
 def test_counts_get_no_forecast_below_0() -> None:

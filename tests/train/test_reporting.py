@@ -66,6 +66,12 @@ def test_lines_in_a_pipe() -> None:
     ]
 
 
+def test_small_losses_and_scores_can_be_told_apart() -> None:
+    assert reporting.measures(LINE._replace(loss=0.00123456))[0] == "loss 0.001235"
+    shown = [reporting.score_text({"mse": mse}) for mse in (1.8661e-5, 1.8734e-5)]
+    assert shown == ["mse 1.866e-05", "mse 1.873e-05"]
+
+
 def test_progress_of_reading_is_told_now_and_then_and_at_the_end() -> None:
     stream = io.StringIO()
     lines = reporting.LineReporter(stream)

@@ -38,6 +38,11 @@ FEWEST = 3
 OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
 """Months that begin on the day of the first time, or on another one if a month has it."""
 
+OFTEN = 3
+"""A time of day or a weekday that comes so often, always without a value, is said never to have one."""
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 DAY = 86400.0
 WEEK = 7 * DAY
 
@@ -109,6 +114,41 @@ def week_of(name: str) -> int:
     """
     seconds = about_seconds(name)
     return round(WEEK / seconds) if seconds < DAY and WEEK % seconds == 0 else 0
+
+
+def unmeasured(times: Any, values: np.ndarray) -> str:
+    """The times of day and the weekdays at which values [T] never have one; "" if there are none.
+
+    Example:
+        >>> import pandas as pd
+        >>> times = pd.date_range("2026-01-05", periods=72, freq="h")
+        >>> unmeasured(times, np.where((times.hour >= 6) & (times.hour < 23), 1.0, np.nan))
+        '23:00 to 05:00'
+    """
+    import pandas as pd
+
+    measured = np.isfinite(values)
+    if measured.all() or times.dtype.kind != "M":
+        return ""
+    clock = pd.DatetimeIndex(times).tz_localize(None)
+    if len(clock) < 2 or np.diff(clock.to_numpy()).min() > np.timedelta64(1, "D"):
+        return ""
+    found = []
+    for places, name in (
+        (clock.hour * 60 + clock.minute, lambda at: f"{at // 60:02}:{at % 60:02}"),
+        (clock.day_of_week, WEEKDAYS.__getitem__),
+    ):
+        days = pd.DataFrame({"day": clock.normalize(), "at": places, "has": measured}).groupby("at")
+        never = ~days["has"].any() & (days["day"].nunique() >= OFTEN)
+        if never.any() and not never.all():
+            first = int(np.argmin(never))  # one with values, so that a night is one stretch
+            at, empty = np.roll(never.index, -first), np.roll(never, -first)
+            edges = np.flatnonzero(np.diff(empty, append=False)).reshape(-1, 2)
+            found += [
+                name(at[start + 1]) + (f" to {name(at[end])}" if end > start + 1 else "")
+                for start, end in edges
+            ]
+    return ", ".join(found)
 
 
 def months_of(name: str) -> int:

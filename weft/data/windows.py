@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.calendar import unmeasured
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.transforms import PowerTransform, TransformName, power_of
 from weft.data.values import filled
@@ -164,6 +165,13 @@ class SeriesWindows:
             return ""
         before = f"the one {self.fill} rows before" if self.fill > 1 else "the one before"
         return f"a missing value of the past is read as {before}; one to forecast adds no loss"
+
+    def unmeasured(self) -> dict[str, str]:
+        """The times of day and weekdays without a value in training, of each series that has some."""
+        found = {
+            one.name: unmeasured(one.times[: one.ends[0]], one.values[: one.ends[0]]) for one in self._series
+        }
+        return {name: text for name, text in found.items() if text}
 
     def with_gaps(self, windows: np.ndarray) -> np.ndarray:
         """[N] bool: whether a value of the future is missing."""

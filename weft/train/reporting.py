@@ -332,7 +332,7 @@ def fitting(parts: Sequence[str], width: int) -> str:
 def measures(line: Line) -> list[str]:
     """Loss, speed, learning rate and, if an end is planned, the time left as the last item."""
     parts = [
-        f"loss {line.loss:.3f}",
+        f"loss {score(line.loss)}",
         f"{line.tokens_per_second:,.0f} {line.unit}s/s",
         f"{line.tokens_per_cpu_second:,.0f} {line.unit}s per CPU second",
         f"lr {line.lr:.3g}",
@@ -365,7 +365,17 @@ def score_text(scores: Mapping[str, float]) -> str:
         >>> score_text({"loss": 1.23456, "bleu": 30.5})
         'loss 1.235, bleu 30.500'
     """
-    return ", ".join(f"{name} {value:.3f}" for name, value in scores.items())
+    return ", ".join(f"{name} {score(value)}" for name, value in scores.items())
+
+
+def score(value: float) -> str:
+    """A number with three decimals, a small one with four digits.
+
+    Example:
+        >>> score(30.5), score(0.0), score(0.00001866), score(0.00001873)
+        ('30.500', '0.000', '1.866e-05', '1.873e-05')
+    """
+    return f"{value:.4g}" if 0 < abs(value) < 0.1 else f"{value:.3f}"
 
 
 def sample_text(sample: Any) -> str:

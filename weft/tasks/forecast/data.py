@@ -265,6 +265,7 @@ class SavedSeries(jsonfile.Schema):
     classes: dict[str, list[str]] = jsonfile.field(default_factory=dict)  # of the categories
     transform: list[jsonfile.Real] | None = None  # power and shift
     fill: Annotated[int, jsonfile.Meta(ge=1, le=1_000_000)] | None = None  # rows, for gaps
+    unmeasured: dict[str, str] = jsonfile.field(default_factory=dict)  # times without values, by series
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -293,6 +294,7 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
         **_plain(windows.scale),
         "known": windows.known_size,
         "fill": windows.fill,
+        "unmeasured": windows.unmeasured(),
         "classes": dict(table.classes),
         "transform": list(windows.transform),
         "covariates": {"names": list(table.known), **_plain(windows.known_scale)},
@@ -405,8 +407,30 @@ def short(left_out: Sequence[str]) -> str:
     return f"left out {plural(len(left_out), 'series')}: {'; '.join(left_out[:3])}{more}"
 
 
+def without_meaning(found: Mapping[str, str]) -> list[str]:
+    """What is said of series by the times at which they never had a value in training, at most a sentence.
+
+    Example:
+        >>> without_meaning({"visitors": "23:00 to 05:00", "sales": "Sunday"})
+        ['no value in training at 23:00 to 05:00 (visitors), Sunday (sales), so forecasts there mean nothing']
+    """
+    by_times: dict[str, list[str]] = {}
+    for name, text in found.items():
+        by_times.setdefault(text, []).append(name)
+    shown = [f"{text} ({few(names)})" for text, names in by_times.items()][:3]
+    more = ["other times of other series"] if len(by_times) > len(shown) else []
+    said = f"no value in training at {', '.join(shown + more)}, so forecasts there mean nothing"
+    return [said] if found else []
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names, and how many there are."""
+    return ", ".join(names[:5]) + (f", ... ({len(names):,} in all)" if len(names) > 5 else "")
+
+
 WORDS = COMMON | {
     "empty": "columns with missing values",
+    "never": "columns that never have a value at some times of day or weekdays",
     "same": "columns that never change",
     "period": "series with missing periods",
     "short": "series much shorter than the others",
@@ -464,6 +488,9 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
                 values = series.values[np.isfinite(series.values[:, column]), column]
                 holes = rows - len(values)
                 what = f"column {name}" + (f" of series {series.name!r}" if series.name else "")
+                if never := calendar.unmeasured(series.times, series.values[:, column]):
+                    said = f"{what}: never a value at {never}; forecasts there mean nothing"
+                    findings.append(Finding(str(file), 0, "never", said))
                 if not len(values):
                     findings.append(Finding(str(file), 0, "empty", f"{what} has no value"))
                 elif holes:

@@ -20,7 +20,7 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import ForecastRecord
 from weft.metrics.numbers import ForecastWindows
 from weft.nn.forecasters.forecaster import Past
-from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.data import SeriesData, few, without_meaning
 from weft.tasks.forecast.model import ROWS, ForecastNetwork, tensors
 from weft.wording import kind_of, plural
 
@@ -229,16 +229,17 @@ class SeriesForecaster:
         return [one for one in found if not only or one.name in only]
 
     def remarks(self, chosen: Sequence[SeriesColumn]) -> list[str]:
-        """Which series are new since the training, and which end before the others or their table."""
-        found, names = [], self.about["names"]
+        """Which series are new since the training, end before others or their table, or have idle times."""
+        names, idle = self.about["names"], self.about.get("unmeasured", {})
+        found = without_meaning({one.name: idle[one.name] for one in chosen if one.name in idle})
         new = [one.name for one in chosen if one.name not in names]
         if new and len(names) > 1:
-            found.append(f"new since the training, so scaled by their own rows: {_few(new)}")
+            found.append(f"new since the training, so scaled by their own rows: {few(new)}")
         dated = [one for one in chosen if one.series.times.dtype.kind == "M"]
         latest = max((one.series.times[-1] for one in dated), default=None)
         early = [f"{one.name} ({shown(end)})" for one in dated if (end := one.series.times[-1]) != latest]
         if early:
-            found.append(f"forecast from their own ends, before {shown(latest)}: {_few(early)}")
+            found.append(f"forecast from their own ends, before {shown(latest)}: {few(early)}")
         for one in chosen:
             measured = np.flatnonzero(np.isfinite(one.series.values[:, one.column]))
             if len(measured) and (empty := len(one.series.times) - 1 - int(measured[-1])):
@@ -391,11 +392,6 @@ def check_columns(table: SeriesTable, about: Mapping[str, Any]) -> None:
         raise DataError(
             f"expected the columns {', '.join(names)} in this order, got {', '.join(table.columns)}"
         )
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first names, and how many there are."""
-    return ", ".join(names[:5]) + (f", ... ({len(names):,} in all)" if len(names) > 5 else "")
 
 
 def _called(one: SeriesColumn) -> str:

@@ -16,8 +16,10 @@ from weft.data.batching import ShuffledBatches
 from weft.data.guess import columns_of, series_of
 from weft.data.report import Report
 from weft.data.series import SeriesTable
+from weft.data.values import readable
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError, library, within
+from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
@@ -25,7 +27,16 @@ from weft.nn.heads.quantile import Quantile
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
-from weft.tasks.forecast.data import FORMS, ROLES, SeriesData, check, read_facts, series_facts, short
+from weft.tasks.forecast.data import (
+    FORMS,
+    ROLES,
+    SeriesData,
+    check,
+    read_facts,
+    series_facts,
+    short,
+    without_meaning,
+)
 from weft.tasks.forecast.evaluation import MODEL, SCALED, ForecastEvaluation, ScoredWindows, evaluate
 from weft.tasks.forecast.forecaster import (
     AnyForecaster,
@@ -154,13 +165,14 @@ class ForecastTraining(Training):
         shown = chosen[samples_of(len(chosen))]
         found = [record(model, self._windows, one[None], (), quantiles=False) for one in shown]
 
-        def text(values: np.ndarray | None) -> str:
-            return "" if values is None else " ".join(f"{value:.4g}" for value in values[:8])
+        def text(values: np.ndarray | None, deviation: float) -> str:
+            return "" if values is None else " ".join(readable(value, deviation) for value in values[:8])
 
-        return [
-            Sample(f"{one.name} after {text(one.past[-4:])}", text(one.actual), text(one.best))
-            for one in found
-        ]
+        def sample(one: ForecastRecord) -> Sample:
+            past, true, best = (text(each, one.deviation) for each in (one.past[-4:], one.actual, one.best))
+            return Sample(f"{one.name} after {past}", true, best)
+
+        return [sample(one) for one in found]
 
 
 class ForecastPipeline(Pipeline):
@@ -421,7 +433,8 @@ class ForecastTask(Task):
         )
         left_out = [short(windows.left_out)] if windows.left_out else []
         gaps = [windows.said] if windows.said else []
-        for note in (*table.assumed, *table.notes, *left_out, *gaps):
+        idle = without_meaning(windows.unmeasured())
+        for note in (*table.assumed, *table.notes, *left_out, *gaps, *idle):
             progress(note, 0, 0)
         base = None
         if self.model_config.base != "none":
