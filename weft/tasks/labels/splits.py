@@ -109,7 +109,7 @@ def thinly_held_out(counts: Mapping[str, int], hold_out: int, remedy: str) -> st
 
     Example:
         >>> thinly_held_out({"a": 100, "b": 6}, 5, "add some")
-        "held out for validation: 1 of 6 of the class 'b', so scores there say little about it; add some"
+        "held out for validation: 2 of 6 of the class 'b', so scores there say little about it; add some"
     """
     labels = [label for label, count in counts.items() for _ in range(count)]
     found = zip(labels, parts(labels, HeldOut(hold_out=hold_out, seed=1)), strict=True)
