@@ -209,10 +209,18 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
     ):
         assert sentence in shown
     (tmp_path / "fine.tsv").write_text(
-        "label\ttext\n" + "".join(f"{x}\t{x} {n}\n" for n in range(3) for x in "ab")
+        "label\ttext\n" + "".join(f"{x}\t{x} {n}\n" for n in range(15) for x in "ab")
     )
     fine = weft("data", "check", tmp_path / "fine.tsv", "--task", "classify")
     assert (fine.code, fine.lines[-1]) == (0, "no problems found; ready to train")
+    with (tmp_path / "fine.tsv").open("a") as file:
+        file.writelines(f"rare\tc {n}\n" for n in range(6))
+    said = "held out for validation: 2 of 6 of the class 'rare', so scores there say little about it"
+    thin = weft("data", "check", tmp_path / "fine.tsv", "--task", "classify", code=0)
+    assert thin.out.count("warning: ") == 1 and said in thin.out
+    recipe = ["--model", "linear", "--output", tmp_path / "r.yaml"]
+    written = weft("init", "classify", tmp_path / "fine.tsv", *recipe, code=0)
+    assert said in written.out + written.err
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

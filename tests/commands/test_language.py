@@ -78,7 +78,8 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
     found = json.loads(report.read_text())
     own, words, bits, mixture = found["scores"].values()
     (lowest,) = own["baselines"].values()
-    assert ("hint: the model is below a baseline" in answer.out) >= (own["value"] > lowest)
+    worse = own["value"] > lowest and ": worse than the best baseline" in answer.unfolded
+    assert ("hint: by perplexity" in answer.out) == worse
     assert all(one["low"] < one["value"] < one["high"] for one in found["scores"].values())
     total = math.log(own["value"]) * found["tokens"]
     lines = (run.parent / "toy" / "valid.txt").read_text().split("\n")[:-1]

@@ -137,7 +137,8 @@ def test_what_is_printed_after_a_short_training_can_be_typed(
     assert again.code == 0 and "after 5 updates" in again.out, again.err
     assert weft(*typed[-1]).code == 0
     scored = weft("evaluate", run, "--data", tmp_path / "text")
-    assert "hint: the model is below a baseline; 5 updates may be too few" in scored.out, scored
+    worse = "the model is worse than the baseline" in scored.out
+    assert ("hint: by " in scored.out) <= worse  # never within the noise
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -47,6 +47,9 @@ def test_no_test_part_is_not_answered_with_the_validation_part(solved: Path, tmp
     recipe.write_text("\n".join(lines) + "\n")
     said = refused(weft("evaluate", run))
     assert "--data FILE; weft show" in said and "--split" not in said
+    assert f"weft folds {recipe} data.folds=5" in said
+    assert f"weft folds {recipe} data.folds=5" in refused(weft("evaluate", run, "--split", "valid"))
+    assert "weft folds" not in refused(weft("evaluate", solved, "--split", "valid"))  # it has a test file
 
 
 def test_baselines_have_the_examples_that_the_model_had(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def test_the_verdict_follows_from_the_interval_of_the_paired_difference(
     found = of_lines(shares(right), ["yes"] * 100, None, lowest).scored(Accuracy())
     verdict = found.verdict()
     assert f": {said} the best baseline (strong 0.{baseline}00; difference {difference} [" in verdict
+    assert found.is_worse() == (said == "worse than")
     (line,) = (line for line in found.lines() if "strong" in line)
     assert (
         line.endswith("0")
@@ -145,6 +146,10 @@ def test_a_difference_too_small_for_the_digits_of_the_score_is_shown_all_the_sam
     found = mean_of(error, sums, beside={"near": sums + 3e-6 * np.sign(sums - 0.5)}).verdict()
     ends = re.search(r"difference ([+-].*) \[(.*), (.*)\]\)$", found)
     assert ends and all(0 < abs(float(one)) < 3e-6 for one in ends.groups()), found
+    worse = mean_of(error, sums + 3e-8, beside={"near": sums})
+    assert worse.lines()[1].endswith("worse than the baseline (difference +3e-08 [+3e-08, +3e-08])")
+    noise = mean_of(error, sums, baselines={"near": float(np.mean(sums)) * (1 + 1e-15)})
+    assert "difference +0.0000" in noise.verdict()
     same = mean_of(error, sums, beside={"near": sums}).verdict()
     assert same.endswith("difference +0.0000 [+0.0000, +0.0000])"), same
 

@@ -102,6 +102,26 @@ def test_the_interval_of_folds_allows_for_the_data_that_they_share(recipe: Path,
     assert said == f"loss {mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
 
 
+def test_folds_end_with_the_verdict_and_keep_to_the_range_of_a_score(recipe: Path, tmp_path: Path) -> None:
+    plan = cross.folds(recipe, ["data.folds=4"], tmp_path / "out")
+    for fold, (share, error) in enumerate([(0.9, 0.0), (0.8, 0.09), (1.0, 0.0), (0.94, 0.01)]):
+        path = plan.run(1, fold).with_suffix(".json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = {
+            "scores": {"accuracy": share, "calibration error": error},
+            "higher_is_better": {"accuracy": True},
+        }
+        found["baselines"] = {"accuracy": {"low": share - 0.5, "high": share - 0.1 + 0.02 * (fold % 2)}}
+        path.write_text(json.dumps(found))
+    *said, verdict = cross.write_table(plan)
+    assert said[0].startswith("accuracy 0.91 [") and said[0].endswith(", 1]")
+    assert said[3].startswith("calibration error 0.025 [0, ")
+    # differences .1 .08 .1 .08: mean .09, s = .011547; t(3) = 3.1824; sqrt(1/4 + 1/3) = .7638
+    assert verdict.endswith(
+        ": better than the best baseline (high 0.8200; difference +0.0900 [+0.0619, +0.1181])"
+    )
+
+
 def test_by_time_the_oldest_part_is_never_tested(
     recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,8 +137,8 @@ def command(**given: Any) -> int:
     found = found if given["score"] else found.with_metrics(metrics)
     *lines, verdict = found.text(full=given["full"]).splitlines()
     click.echo(folded("\n".join(lines), columns(), indent=6))
-    if any(one.below_baseline() for one in found.scores[:2]):  # the main scores
-        click.echo(_hint(opened, given["plugins"]))
+    if worse := [one.score.name for one in found.scores[:2] if one.is_worse()]:  # of the main scores
+        click.echo(_hint(opened, worse, given["plugins"]))
     click.echo(folded(verdict, columns(), indent=6))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
@@ -174,13 +174,14 @@ def _metrics(opened: "LoadedRun", given: Mapping[str, Any]) -> "dict[str, Metric
     return own | more
 
 
-def _hint(opened: "LoadedRun", plugins: tuple[str, ...]) -> str:
-    """The advice for a model below a baseline."""
+def _hint(opened: "LoadedRun", worse: list[str], plugins: tuple[str, ...]) -> str:
+    """The advice for a model that these scores show to be worse than a baseline."""
     from weft.commands.longer import advice
     from weft.run.training import check_recipe
 
     settings = check_recipe(opened.recipe, plugins=plugins).settings
-    return advice("the model is below a baseline", opened.path, opened.name, settings, plugins)
+    why = f"by {' and '.join(worse)}, the model is worse than a baseline"
+    return advice(why, opened.path, opened.name, settings, plugins)
 
 
 def _metric(text: str, plugins: Collection[str]) -> "Metric":

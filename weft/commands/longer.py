@@ -1,4 +1,4 @@
-"""Advice for a model that repeats itself or is below a baseline: train longer, if that may help.
+"""Advice for a model that repeats itself or is worse than a baseline: train longer, if that may help.
 
 Read next: train.py and evaluate.py, which print it.
 """

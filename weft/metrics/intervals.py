@@ -34,8 +34,32 @@ DRAWN = 1 << 16  # items of resamples drawn together
 NORMAL = NormalDist()
 Z = NORMAL.inv_cdf(0.975)
 
-SHARES = ("accuracy", "f1", "right", "unknown words")
-"""Endings of the names of scores from 0 to 1."""
+RANGES = {
+    (0.0, 1.0): (
+        "accuracy",
+        "f1",
+        "right",
+        "unknown words",
+        "calibration error",
+        "auroc",
+        "precision",
+        "meteor",
+    ),
+    (0.0, 100.0): ("bleu", "chrf", "chrf2", "rouge-1", "rouge-2", "rouge-l"),
+    (0.0, math.inf): (
+        "brier",
+        "brier score",
+        "perplexity",
+        "wer",
+        "cer",
+        "mae",
+        "mse",
+        "rmse",
+        "mase",
+        "wape",
+    ),
+}
+"""Endings of the names of scores, by the smallest and the largest value that they can have."""
 
 
 class PairedComparison(NamedTuple):
@@ -405,8 +429,11 @@ def mean_over_runs(scores: Sequence[MetricScore]) -> tuple[float, float]:
 
 
 def _cut(low: float, high: float, name: str) -> tuple[float, float]:
-    """An interval, that of a share between 0 and 1."""
-    return (max(0.0, low), min(1.0, high)) if name.lower().endswith(SHARES) else (low, high)
+    """An interval inside the range of the score."""
+    for (least, most), endings in RANGES.items():
+        if name.lower().endswith(endings):
+            return max(least, low), min(most, high)
+    return low, high
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -27,6 +27,10 @@ MASE and RMSSE. nats: outputs [N] nats, references [N] tokens.
 """
 
 
+ROUNDING = 1e-12
+"""A smaller share of a value is an error of rounding."""
+
+
 class MetricScore(NamedTuple):
     """A value with everything needed to reproduce it.
 

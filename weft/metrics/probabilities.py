@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.metrics.calibration import BINS, binned
-from weft.metrics.metric import Metric
+from weft.metrics.metric import ROUNDING, Metric
 
 
 class ProbabilityMetric(Metric):
@@ -88,7 +88,7 @@ class Ece(ProbabilityMetric):
     def value(self, totals: np.ndarray) -> np.ndarray:
         count, sure, right = np.split(totals, 3, axis=-1)
         found: np.ndarray = np.abs(right - sure).sum(-1) / np.maximum(count.sum(-1), 1)
-        return found
+        return np.where(found < ROUNDING, 0.0, found)
 
     def signature(self) -> str:
         return f"bins:{BINS}|of:most probable class"

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.metrics.intervals import FEWEST, difference_interval, with_interval
-from weft.metrics.metric import ItemKind, Metric, MetricScore, check_items
+from weft.metrics.metric import ROUNDING, ItemKind, Metric, MetricScore, check_items
 
 ONE_OF_SEVERAL = "references:the best of each line"
 BETTER, WORSE, EQUAL, UNCLEAR = "better than", "worse than", "equal to", "not clearly better than"
@@ -30,6 +30,7 @@ class ScoreWithBaselines(NamedTuple):
         items: a fingerprint of the items; runs are compared only on the same items.
         beside: statistics [N, K] of baselines, by name, for paired tests with them.
         note: what a reader must know about the score; usually empty.
+        apart: differences from baselines that are known otherwise, with their 95 % intervals, by name.
 
     Example:
         >>> from weft.metrics import Accuracy
@@ -45,6 +46,7 @@ class ScoreWithBaselines(NamedTuple):
     items: str = ""
     beside: Mapping[str, np.ndarray] = {}
     note: str = ""
+    apart: Mapping[str, tuple[float, float, float]] = {}
 
     @property
     def value(self) -> float:
@@ -62,7 +64,11 @@ class ScoreWithBaselines(NamedTuple):
 
         It is that of the paired difference, or of the score itself where the baseline is only a number.
         """
+        if baseline in self.apart:
+            return self.apart[baseline]
         value = self.value - self.baselines[baseline]
+        if math.isclose(self.value, self.baselines[baseline], rel_tol=ROUNDING):
+            value = 0.0
         if self.metric is not None and self.statistics is not None and baseline in self.beside:
             return value, *difference_interval(self.metric, self.beside[baseline], self.statistics)
         if self.score.low is None or self.score.high is None:
@@ -75,10 +81,10 @@ class ScoreWithBaselines(NamedTuple):
         low, high = ends if self.score.higher_is_better else (-ends[1], -ends[0])
         return EQUAL if value == low == high == 0 else BETTER if low > 0 else WORSE if high < 0 else UNCLEAR
 
-    def below_baseline(self) -> bool:
-        """Whether the strongest baseline has more points, by chance or not."""
-        name, sign = self.best_baseline(), 1 if self.score.higher_is_better else -1
-        return name is not None and sign * (self.value - self.baselines[name]) < 0
+    def is_worse(self) -> bool:
+        """Whether the strongest baseline is better, and not by chance."""
+        name = self.best_baseline()
+        return name is not None and self.judged(self.difference(name)) == WORSE
 
     def verdict(self) -> str:
         """One line: the score with its interval, and whether it beats the strongest baseline."""
@@ -88,14 +94,20 @@ class ScoreWithBaselines(NamedTuple):
             found += f" [{score.low:.{digits}f}, {score.high:.{digits}f}]"
         if name is None:
             return found
-        value, low, high = apart = self.difference(name)
+        apart = self.difference(name)
+        return (
+            f"{found}: {self.judged(apart)} the best baseline ({name} {self.baselines[name]:.{digits}f}; "
+            f"{self._shown(apart)})"
+        )
+
+    def _shown(self, apart: tuple[float, float, float]) -> str:
+        """A difference with its interval, in enough digits to be seen."""
+        value, low, high = apart
+        digits = self.score.digits
         largest = max((abs(one) for one in apart if math.isfinite(one)), default=0.0)
         form = "+.1g" if 0 < largest < 0.5 * 10**-digits else f"+.{digits}f"
         ends = f" [{low:{form}}, {high:{form}}]" if math.isfinite(low) else ""
-        return (
-            f"{found}: {self.judged(apart)} the best baseline ({name} {self.baselines[name]:.{digits}f}; "
-            f"difference {value:{form}}{ends})"
-        )
+        return f"difference {value:{form}}{ends}"
 
     def lines(self) -> list[str]:
         """A readable report: the score, then one line per baseline."""
@@ -106,8 +118,11 @@ class ScoreWithBaselines(NamedTuple):
         if self.score.low is None and self.statistics is not None:
             found.append(f"    no interval: {self._why_none(self.statistics)}")
         for name, value in self.baselines.items():
-            judged = self.judged(self.difference(name))
+            apart = self.difference(name)
+            judged = self.judged(apart)
             mark = "" if judged == BETTER else f"  <- the model is {judged} the baseline"
+            if judged == WORSE and f"{value:.{digits}f}" == f"{self.value:.{digits}f}":
+                mark += f" ({self._shown(apart)})"
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -9,6 +10,7 @@ from torch import nn
 
 from weft.config import Table, built, named, read_recipe
 from weft.config.plugins import check_plugins
+from weft.config.recipe import at
 from weft.errors import CheckpointError, ConfigError, MissingSplitError, given_path
 from weft.nn import devices
 from weft.rooms import wrong_result
@@ -43,7 +45,7 @@ class LoadedRun(NamedTuple):
             raise ConfigError(
                 f"--split valid: {seen[0]} was trained on the validation examples too (training.refit), so "
                 f"their score would say nothing; weft show {seen[0]} prints the score of the model before, "
-                "and --data FILE scores other data"
+                f"and --data FILE scores other data{self._folds()}"
             )
         try:
             return self.pipeline.evaluate(self.model, split=split, data=data, settings=settings)
@@ -53,7 +55,15 @@ class LoadedRun(NamedTuple):
             before = (
                 f"weft show {self.path} prints the score of the model that had not seen the validation part"
             )
-            raise ConfigError(f"{error.lack}; {before}") from None
+            raise ConfigError(f"{error.lack}; {before}{self._folds()}") from None
+
+    def _folds(self) -> str:
+        """How to score a recipe that holds nothing out for a test; empty if the task has no folds."""
+        if "folds" not in signature(type(self.task).sections["data"]).parameters:
+            return ""
+        if any(at(self.recipe.plain(), ("data", part)) for part in ("test", "split_column", "corpus")):
+            return ""
+        return f"; weft folds {self.path / 'recipe.yaml'} data.folds=5 trains and tests every fifth in turn"
 
 
 class Runs(NamedTuple):

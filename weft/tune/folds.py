@@ -3,16 +3,20 @@
 Read next: ../metrics/intervals.py, the interval; ../tasks/labels/splits.py, the folds.
 """
 
+import math
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from weft.config import read_recipe
 from weft.config.recipe import at, difference
 from weft.errors import ConfigError
 from weft.metrics.intervals import MeanOfTrainings, mean_of
+from weft.metrics.metric import MetricScore
+from weft.metrics.scored import ScoreWithBaselines
 from weft.run import open_run
 from weft.run.loading import task_class
 from weft.run.train import train_run
@@ -49,6 +53,7 @@ class Folds(NamedTuple):
 class _Tested(jsonfile.Schema):
     scores: dict[str, float]
     baselines: dict[str, dict[str, float]]
+    higher_is_better: dict[str, bool] = jsonfile.field(default_factory=dict)
 
 
 def folds(
@@ -119,13 +124,15 @@ def _run(plan: Folds, repeat: int, fold: int, say: Callable[[str], None]) -> int
     tested = opened.pipeline.evaluate(opened.model).scores
     scores = {one.score.name: one.value for one in tested}
     baselines = {one.score.name: dict(one.baselines) for one in tested}
-    files.replace(run.with_suffix(".json"), files.to_json({"scores": scores, "baselines": baselines}))
+    higher = {one.score.name: one.score.higher_is_better for one in tested}
+    found = {"scores": scores, "baselines": baselines, "higher_is_better": higher}
+    files.replace(run.with_suffix(".json"), files.to_json(found))
     say(", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
     return 0
 
 
 def write_table(plan: Folds) -> list[str]:
-    """Write folds.tsv, and return a line for each score: its mean over all folds, and its baselines'."""
+    """Write folds.tsv, and return a line for each mean score and those of its baselines, and the verdict."""
     rows = {
         (repeat, fold): jsonfile.load(plan.run(repeat, fold).with_suffix(".json"), _Tested, "remove it")
         for repeat in range(1, plan.repeats + 1)
@@ -137,12 +144,34 @@ def write_table(plan: Folds) -> list[str]:
     for (repeat, fold), row in rows.items():
         lines.append("\t".join([str(repeat), str(fold), *(f"{row.scores[name]:.6g}" for name in names)]))
     files.replace(plan.folder / "folds.tsv", "".join(f"{line}\n" for line in lines).encode())
-    said = []
+    said, verdicts = [], []
     for name in names:
-        said.append(f"{name} {_mean(plan, name, [row.scores[name] for row in rows.values()])}")
-        for baseline, values in _shared([row.baselines.get(name, {}) for row in rows.values()]).items():
-            said.append(f"  baseline: {baseline} {_mean(plan, name, values)}")
-    return said
+        scores = [row.scores[name] for row in rows.values()]
+        baselines = _shared([row.baselines.get(name, {}) for row in rows.values()])
+        said.append(f"{name} {_mean(plan, name, scores)}")
+        said += [f"  baseline: {one} {_mean(plan, name, values)}" for one, values in baselines.items()]
+        if baselines and name in first.higher_is_better:  # not of folds that an older version tested
+            verdicts.append(_verdict(plan, name, scores, baselines, first.higher_is_better[name]))
+    return said + verdicts[:1]
+
+
+def _verdict(
+    plan: Folds,
+    name: str,
+    scores: Sequence[float],
+    baselines: Mapping[str, Sequence[float]],
+    higher_is_better: bool,
+) -> str:
+    """Whether the mean is better than that of the best baseline, from the differences in each fold."""
+    mean, means, apart = _mean(plan, name, scores), {}, {}
+    for one, values in baselines.items():
+        found = _mean(plan, "", [score - value for score, value in zip(scores, values, strict=True)])
+        ends = (found.low, found.high) if found.repeats > 1 else (-math.inf, math.inf)
+        means[one], apart[one] = fmean(values), (found.value, *ends)
+    score = MetricScore(name, mean.value, "", mean.repeats, higher_is_better)
+    if mean.known:
+        score = score._replace(low=mean.low, high=mean.high)
+    return ScoreWithBaselines(score, means, apart=apart).verdict()
 
 
 def _shared(rows: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:

@@ -23,6 +23,7 @@ from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.init import VALID_NAMES, sibling
 from weft.tasks.labels.splits import (
+    FEW,
     HeldOut,
     can_hold_out,
     check_classes,
@@ -30,6 +31,7 @@ from weft.tasks.labels.splits import (
     cut_texts,
     few,
     held_out,
+    thinly_held_out,
 )
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import WordSettings
@@ -310,7 +312,8 @@ def check_subclasses(labels: Sequence[str], finer: Sequence[str], column: str, p
         )
 
 
-FEW = 3  # texts of a class that is nearly empty
+MORE = "add texts, or test on every part in turn: weft folds"
+"""What to do about a class of which few texts are held out."""
 
 WORDS = COMMON | {
     "unlabelled": "texts without exactly one label",
@@ -391,6 +394,8 @@ def _training(
     cut = alone and separator is None and len(counts) > 1 and not sibling(path, VALID_NAMES)
     if cut and not can_hold_out(labels, held_out(len(labels))):
         found.add(Finding(str(path), 0, "single", few(len(labels), "texts")))
+    elif cut and (thin := thinly_held_out(counts, held_out(len(labels)), MORE)):
+        found.add(Finding(str(path), 0, "label", thin))
     if separator is not None and most == 1:
         what = f"no text has several labels; if some should, {separator!r} is not their separator"
         found.add(Finding(str(path), 0, "separator", what))

@@ -107,7 +107,8 @@ class ClassifyInit(TemplateInit):
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         from weft.data.labelled import OPTIONS, LabelledText, text_columns  # loads torch
-        from weft.tasks.labels.splits import held_out  # loads torch
+        from weft.tasks.classify.data import MORE
+        from weft.tasks.labels.splits import held_out, thinly_held_out
 
         train, valid, test = files_of(given)
         form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
@@ -127,6 +128,8 @@ class ClassifyInit(TemplateInit):
         table = texts[0].table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
+        if every and not several and (thin := thinly_held_out(classes, every, MORE)):
+            say(thin)
         unusual, plan = _unusual(given), planned(seen.words / BATCH, epochs=12, warmup=100)
         return {
             "warmup": plan.warmup,

@@ -8,7 +8,7 @@ together, and the parts may follow time. Read next: ../../data/split.py.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,8 @@ from weft.wording import plural
 
 ENOUGH = 1068
 """Number of texts whose accuracy has a 95 % interval of at most ±3 points."""
+
+FEW = 3  # examples of a class that is nearly empty
 
 
 class HeldOut(NamedTuple):
@@ -100,6 +102,27 @@ def can_hold_out(labels: Sequence[str], hold_out: int) -> bool:
     """
     found = parts(labels, HeldOut(hold_out=hold_out, seed=1))
     return len({label for label, part in zip(labels, found, strict=True) if part == "valid"}) > 1
+
+
+def thinly_held_out(counts: Mapping[str, int], hold_out: int, remedy: str) -> str:
+    """Which classes have fewer than FEW of every `hold_out` examples, shuffled within classes; "" if none.
+
+    Example:
+        >>> thinly_held_out({"a": 100, "b": 6}, 5, "add some")
+        "held out for validation: 2 of 6 of the class 'b', so scores there say little about it; add some"
+    """
+    labels = [label for label, count in counts.items() for _ in range(count)]
+    found = zip(labels, parts(labels, HeldOut(hold_out=hold_out, seed=1)), strict=True)
+    kept = Counter(label for label, part in found if part == "valid")
+    thin = [f"{kept[one]} of {counts[one]:,} of the class {one!r}" for one in counts if kept[one] < FEW]
+    if not thin:
+        return ""
+    more = f" and few of {plural(len(thin) - 3, 'other class')}" if len(thin) > 3 else ""
+    which = "it" if len(thin) == 1 else "them"
+    return (
+        f"held out for validation: {', '.join(thin[:3])}{more}, so scores there say little about {which}; "
+        f"{remedy}"
+    )
 
 
 def few(count: int, what: str) -> str:

@@ -3,6 +3,7 @@
 Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which makes them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.init import VALID_NAMES
-from weft.tasks.labels.splits import can_hold_out, few
+from weft.tasks.labels.splits import can_hold_out, few, thinly_held_out
 from weft.tasks.pictures.pictures import check_shape
 from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
@@ -232,6 +233,7 @@ CAPTIONS = COMMON | {
 CLASSES = COMMON | {
     "file": "pictures, clips or folders that cannot be read",
     "single": "folders without two classes",
+    "thin": "classes of which few pictures are held out",
     "unlabelled": "classes without pictures, or pictures without a class",
     "nothing": "files that are not pictures",
     "unseen": "classes that the training pictures lack",
@@ -309,6 +311,9 @@ def check_classes(files: Sequence[Path]) -> Report:
         beside = len(every) > 1 or any(path.with_name(name).is_dir() for name in VALID_NAMES)
         if len(set(labels)) > 1 and not beside and not can_hold_out(labels, HOLD_OUT):
             findings.append(Finding(str(path), 0, "single", few(len(labels), "pictures")))
+        elif len(set(labels)) > 1 and not beside:
+            thin = thinly_held_out(Counter(labels), HOLD_OUT, "add pictures, or a validation part")
+            findings += [Finding(str(path), 0, "thin", thin)] if thin else []
     return _report(findings, lines, CLASSES, "pictures")._replace(notes=tuple(notes))
 
 
