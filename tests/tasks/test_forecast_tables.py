@@ -50,9 +50,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def forecast(answer: Answer) -> list[dict[str, str]]:
+def forecast(answer: Answer, delimiter: str = ",") -> list[dict[str, str]]:
     assert answer.code == 0, answer.err
-    return list(csv.DictReader(io.StringIO(answer.out)))
+    return list(csv.DictReader(io.StringIO(answer.out), delimiter=delimiter))
 
 
 @pytest.mark.parametrize("past", WRITTEN)
@@ -153,8 +153,9 @@ def test_a_ledger_with_numeric_names_is_trained_and_forecast(tmp_path: Path) -> 
                   "-o", recipe)  # fmt: skip
     assert answer.code == 0 and "names of series 'store'" in answer.lines[0]
     weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", code=0)
-    rows = forecast(weft("predict", tmp_path / "run", file))
+    rows = forecast(weft("predict", tmp_path / "run", file), ";")
     assert [row["unique_id"] for row in rows] == ["1"] * 7 + ["2"] * 7
+    assert all("." not in row["y"] for row in rows)  # a decimal comma, as in the table
     total = sum(float(line.split(";")[2].replace(",", ".")) for line in lines)
     read = read_series(
         file, SeriesData(file="x", id="store", targets=("amount",), frequency="D", resample="sum").columns

@@ -138,7 +138,8 @@ def command(**given: Any) -> int:
     *lines, verdict = found.text(full=given["full"]).splitlines()
     click.echo(folded("\n".join(lines), columns(), indent=6))
     if worse := [one.score.name for one in found.scores[:2] if one.is_worse()]:  # of the main scores
-        click.echo(_hint(opened, worse, given["plugins"]))
+        hint, *ways = _hint(opened, worse, given["plugins"]).splitlines()
+        click.echo("\n".join([folded(hint, columns(), indent=6), *ways]))
     click.echo(folded(verdict, columns(), indent=6))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
