@@ -20,14 +20,13 @@ from tests.slow import leading
 
 TEXTS = {
     "an endless line in gzip": ("gz", b"\0", 2**26, r"a line longer than 16 MiB|NUL"),
-    "a line of 20 MB": ("gz", b"word ", 20_000_000, r"a line longer than 16 MiB"),
     "an endless line in zstandard": (
         "zst",
         b"a",
         2**32,
         r"a line longer than 16 MiB|unpacks to more than 300",
     ),
-    "an endless line in xz": ("xz", b"a", 2**28, r"a line longer than 16 MiB"),
+    "an endless line in xz": ("xz", b"a", 2**28, r"unpacks to more than 300 times its size"),
     "empty lines without end in zstandard": ("zst", b"\n", 2**28, r"unpacks to more than 300 times its size"),
     "empty lines without end in gzip": ("gz", b"\n", 2**28, r"unpacks to more than 300 times its size"),
 }
