@@ -29,7 +29,7 @@ class OnnxRuntime(Engine):
         if not (folder / "weft.json").exists():
             raise ValueError("onnxruntime: no graphs were exported; pip install weft-seq[export]")
         about = json.loads((folder / "weft.json").read_text())
-        self.writer = Writer(folder, about | {"banned": [PAD, UNK, SOS]})
+        self.writer = Writer(folder, about | {"banned": [PAD, UNK, SOS], "decoding": {}})
         threads = torch.get_num_threads()
         names = ("start", "step")
         self.start, self.writer.step = (OnnxGraph(folder / f"{name}.onnx", threads) for name in names)

@@ -8,9 +8,9 @@ operation is used where it is faster or the only one: on a GPU (cuDNN), with `pr
 sequences without gradients, and while a graph is traced or exported. A cell is torch's own step, with errors
 that say what to do; cells/ has the cells of this package, for stacks, encoders and decoders.
 A time step of a few rows, which a generator calls for every token, has a shorter way: compiled code, or with
-gradients torch's operation. Its checks only find out whether a call can be served; others, wrong ones among
-them, are left to `forward`, its twin. Read next: drop_in_input.py, input checks; recurrent.py, whose stacks
-support a size per layer, a learned join and every cell of this package.
+gradients torch's operation, which trains small LSTMs too. Its checks only find out whether a call can be
+served; others, wrong ones among them, are left to `forward`, its twin. Read next: drop_in_input.py, input
+checks; recurrent.py, whose stacks support a size per layer, a learned join and every cell of this package.
 """
 
 import math
@@ -110,19 +110,17 @@ class DropIn(DropInModule, nn.RNNBase):
             )
         check_given(self, input)
         if not self.residual:
-            quick = one_step(self, input, hx, self.nan)
-            if quick is not None:
-                return quick
+            found = quick(self, input, hx, self.nan)
+            if found is not None:
+                return found
         own = self._torchs_own(input)
         read = read_input(self, input, hx, unpack=not own)
         if own:
             output, state = super().forward(input, hx)
-            if isinstance(output, Tensor) and output.is_cpu and output.requires_grad:
-                output = output.clone()  # callers may change it in place
         else:
             y, finals = self._layers(read)
-            if y.requires_grad and not self.bidirectional:
-                y = y.clone()  # with one direction y is a view that callers must not change in place
+            if y.requires_grad and not self.bidirectional and self.mode != "LSTM":
+                y = y.clone()  # a view, which callers may change in place as torch's; not that of an LSTM
             output, state = pack_output(self, read, y, finals)
         if self.nan == "refuse":
             refuse_nan(type(self).__name__, read, state)
@@ -148,14 +146,11 @@ class DropIn(DropInModule, nn.RNNBase):
         x = input.data if packed else input
         if x.device.type != "cpu" or self.proj_size or not inspectable(x):
             return True
-        return not torch.is_grad_enabled() if packed else self._small(x)
-
-    def _small(self, x: Tensor) -> bool:
-        """Whether a layer is trained that is so small that calling compiled code costs what it saves."""
+        if packed:
+            return not torch.is_grad_enabled()
         rows = 1 if x.dim() == 2 else x.shape[0 if self.batch_first else 1]
-        small = self.mode == "LSTM" and self.hidden_size <= 128 and rows <= 16
-        usual = forced("cells") == "auto" and not torch.is_autocast_enabled("cpu") and not traced()
-        return small and usual and torch.is_grad_enabled() and x.dtype == torch.float32
+        plain = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+        return plain and torch.is_grad_enabled() and _torch_trains(self, rows)
 
     def _layers(self, read: RecurrentInput) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
@@ -503,12 +498,17 @@ CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "elman", "RNN_RELU": "relu"} 
 OPERATIONS = {"GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 
 
-def one_step(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
+def quick(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any] | None:
     """Output and final state as `forward` gives them, or None where it has to compute them."""
     if not _plain(x) or x.dim() != 3 or torch.is_autocast_enabled("cpu"):
         return None
     rows, steps = x.shape[:2] if module.batch_first else (x.shape[1], x.shape[0])
-    if steps != 1 or not 1 <= rows <= PLAIN_ROWS or x.shape[2] != module.input_size:
+    training = torch.is_grad_enabled()
+    if training:
+        served = rows * steps == 1 or (steps and _torch_trains(module, rows))
+    else:
+        served = steps == 1 <= rows <= PLAIN_ROWS
+    if not served or x.shape[2] != module.input_size:
         return None
     if module.bidirectional or module.proj_size or (module.dropout and module.training):
         return None
@@ -516,7 +516,7 @@ def one_step(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any
     flat = _weights(module)
     if flat is None or (states is None and hx is not None) or traced():
         return None
-    if torch.is_grad_enabled():
+    if training:
         return _trained(module, x, states or _zeros(module, x, rows), flat, nan)
     if native.loaded().library is None or forced("cells") not in ("auto", "native"):
         return None
@@ -539,27 +539,37 @@ def one_step(module: nn.RNNBase, x: Any, hx: Any, nan: str) -> tuple[Tensor, Any
 def _trained(
     module: nn.RNNBase, x: Tensor, states: tuple[Tensor, ...], weights: list[Tensor], nan: str
 ) -> tuple[Tensor, Any] | None:
-    """With gradients; for one row of a GRU or RNN, torch's operation is the fastest way."""
-    if x.shape[0] != x.shape[1] or forced("cells") != "auto":
+    """With gradients; torch's operation is the fastest way but for one step of one row of an LSTM."""
+    if forced("cells") != "auto":
         return None
+    how = module.bias, module.num_layers, 0.0, True, False, module.batch_first
+    after: Any
     if module.mode != "LSTM":
-        how = module.bias, module.num_layers, 0.0, True, False, module.batch_first
         y, h = OPERATIONS[module.mode](x, states[0], weights, *how)
-        after: Any = h
-    elif module.num_layers == 1:
+        after = h
+    elif module.num_layers > 1 or x.shape[:2].numel() > 1:
+        y, *after = torch.lstm(x, states, weights, *how)
+        after, h = tuple(after), after[0]
+    else:
         w_x, w_h, *biases = weights
         given = LayerInput(x, states[0][0], states[1][0], w_x, w_h, _bias(biases, w_h), None, None)
         y, h, c = run_layer("lstm", given)
-        y, after = y.clone(), (h[None], c[None])  # type: ignore[index]  # the output may be changed in place
-    else:
-        return None
+        after = h[None], c[None]  # type: ignore[index]
     return None if nan == "refuse" and _is_nan(h.detach()) else (y, after)
+
+
+def _torch_trains(module: nn.RNNBase, rows: int) -> bool:
+    """Whether torch's operation trains an LSTM of this size at least as fast as compiled code."""
+    if module.mode != "LSTM" or forced("cells") != "auto":
+        return False
+    size = module.hidden_size
+    return 0 < rows <= 64 if size <= 128 else 5 <= rows <= 48 and size <= 650 and not native.tiles()
 
 
 def _is_nan(state: Tensor) -> bool:
     """Whether a row is NaN; NaN in any feature of the input reaches all units of the last layer."""
-    one = c_float.from_address(state.data_ptr()).value if state.shape[1] == 1 else state.sum()
-    return math.isnan(one)
+    last = state.data_ptr() + 4 * (state.numel() - 1)
+    return math.isnan(c_float.from_address(last).value if state.shape[1] == 1 else state.sum())
 
 
 def _plain(tensor: Any) -> bool:
