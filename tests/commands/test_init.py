@@ -162,6 +162,22 @@ def test_a_table_is_taken_too(tmp_path: Path) -> None:
     assert (data["source"], data["train"], data["valid"]) == ("no", str(table), str(tmp_path / "valid.tsv"))
 
 
+def test_what_a_translator_has_to_beat_is_said(tmp_path: Path) -> None:
+    lines = [f"open file {number} of {number % 7}" for number in range(60)]
+    rows = [(line, line.replace("open", "abra").replace("of", "de")) for line in lines]
+    for name, some in (("train", rows), ("valid", rows[:9])):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{en}\t{es}\n" for en, es in [("en", "es"), *some]))
+    said = weft("init", "translate", tmp_path / "train.tsv", "--output", tmp_path / "my.yaml", code=0).out
+    assert "nearest of 60 training pairs has chrF2 100.0 on 9 pairs kept for validation" in said
+    assert "60 training pairs are few" in said
+    (tmp_path / "valid.tsv").unlink()
+    said = weft("init", "translate", tmp_path / "train.tsv", "--output", tmp_path / "other.yaml", code=0).out
+    held = re.search(r"nearest of (\d+) training pairs has chrF2 (\d+)\.\d on (\d+) pairs? kept", said)
+    assert held is not None
+    assert int(held[1]) + int(held[3]) == 60
+    assert 50 < int(held[2]) < 100
+
+
 def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, rows in (("train", 60), ("valid", 7)):
