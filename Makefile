@@ -32,6 +32,10 @@ WRITERS := -e ".[all,export]" --group docs
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 
 HOUSE := $(wildcard tests/test_house*.py) tests/test_circles.py tests/test_docstrings.py tests/test_task_names.py
+# Scripts are not typed; but what they call must be there.
+NAMES_ALONE := --ignore-missing-imports $(addprefix --disable-error-code=,arg-type assignment call-arg call-overload \
+    dict-item func-returns-value has-type index list-item misc no-untyped-call no-untyped-def operator override \
+    return-value type-arg union-attr var-annotated)
 NUMERIC := tests/laws tests/oracles tests/nn tests/search tests/train
 # Limited for oneDNN alone, torch still asks it for its LSTM in bfloat16, which it then has not.
 FORCED := ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2,ONEDNN_MAX_CPU_ISA=AVX2,MKL_ENABLE_INSTRUCTIONS=AVX2
@@ -97,8 +101,9 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m ruff format --check .
 	@echo "make check: lint (ruff)"
 	@$(RUN) -m ruff check .
-	@echo "make check: types (mypy)"
+	@echo "make check: types (mypy), and of scripts the names that they use"
 	@$(RUN) -m mypy
+	@$(RUN) -m mypy benchmarks experiments $(NAMES_ALONE)
 	@echo "make check: messages of the commits of the last day"
 	@$(RUN) -m tests.commits
 	@echo "make check: import direction and the other rules of the house ($(HOUSE))"

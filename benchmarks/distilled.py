@@ -16,6 +16,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -35,7 +36,7 @@ def by_weft(run: Path, beam: int, precision: str) -> Search:
     """Weft's search."""
     changes = [f"decoding.beam={beam}", f"decoding.precision={precision}", f"decoding.batch_rows={ROWS}"]
     opened = open_run(run, device="cpu", changes=changes)
-    predictor = opened.pipeline.predictor(opened.model)
+    predictor: Any = opened.pipeline.predictor(opened.model)
     return lambda lines: [one.found[0].text for one in predictor.answers(lines)]
 
 
@@ -89,7 +90,7 @@ def main() -> None:
             begun = time.process_time()
             search(some)
             spent[name].append(len(some) / (time.process_time() - begun))
-    print(f"{len(sources):,} sentences, one thread; {Bleu().for_references(references).signature()}")
+    print(f"{len(sources):,} sentences, one thread; {Bleu().fitted(references).signature()}")
     for name, lines in outputs.items():
         two = compare(Bleu(), outputs[compared], lines, references)
         ratios = [a / b for a, b in zip(spent[name], spent[compared], strict=True)]

@@ -189,7 +189,7 @@ def weft_update(
     model: nn.Module, batches: list[Any], *, graphs: bool, compiled: bool = False
 ) -> Callable[[], None]:
     """One whole update of Weft, as its training loop takes it."""
-    devices.prepare(DEVICE)
+    devices.with_settings(DEVICE)
     if compiled:
         compile_regions(model)
     settings = TrainingSettings(

@@ -116,7 +116,7 @@ class Bench:
                 outputs = [answer.pop("outputs") for answer in answers]
                 if not forced and not alone:
                     bleu[name, label] = scorer.score(outputs[-1], tests)
-        signature = "" if forced else f"BLEU {Bleu().for_references(scorer.references).signature()}"
+        signature = "" if forced else f"BLEU {Bleu().fitted(scorer.references).signature()}"
         full = self.complete
         found = {name: full(rounds) for name, rounds in searching.items()}
         return Measured(self.model, self.facts, full(training), spent, found, bleu, signature)

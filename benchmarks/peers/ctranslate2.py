@@ -6,6 +6,7 @@ and the decoder starts on the embedding of <s>, as our MarianMTModel does, not o
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import ctranslate2
 import numpy as np
@@ -75,7 +76,7 @@ class _FromMemory(Converter):
         return spec
 
 
-def name_tokens(spec: object, count: int) -> None:
+def name_tokens(spec: Any, count: int) -> None:
     """Give a description of a model our numbers as its tokens."""
     tokens = [_name(number) for number in range(count)]
     spec.register_source_vocabulary(tokens)
