@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import CAPTIONED, holds_classes
@@ -54,11 +53,11 @@ from weft.tasks.seq2seq.decoding import (
 from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -109,9 +108,8 @@ class CaptionTraining(Training):
         pixels = self._train.pixels[[number for number, _ in chosen]]
         return captioned(pixels, [row for _, row in chosen], self._places)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss, and scores of greedy captions."""
-        assert isinstance(model, Generator)
         texts, references = self._valid, self._valid.captions
         rows = [self._vocabulary.encode(captions[0]) for captions in references]
         every = parts(len(references), self._data.batch_rows)
@@ -145,12 +143,11 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "shape of pictures": self.shape}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Captioner:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Captioner:
         """The trained model; `predict(file or array)` returns a caption."""
         return self._captioner(model, CaptionSettings.of(settings))
 
-    def _captioner(self, model: nn.Module, settings: DecodingSettings) -> Captioner:
-        assert isinstance(model, Generator)
+    def _captioner(self, model: Generator, settings: DecodingSettings) -> Captioner:
         asked = settings if isinstance(settings, CaptionSettings) else CaptionSettings()
         return Captioner(
             model,
@@ -166,14 +163,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return self.task.data.pictures_of(split, data, self.shape)
 
-    def score(
-        self,
-        model: Generator,
-        examples: Captions,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> CaptionEvaluation:
+    def scores(self, model: Generator, examples: Captions, asked: Scoring) -> CaptionEvaluation:
         """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions."""
         own = self.task.data
         train: list[list[str]] = []
@@ -181,9 +171,8 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             train = (
                 own.load("train").captions if own.generated else [one.captions for one in own.find("train")]
             )
-        title = own.describe(split) if data is None else data.name
-        captioner = self._captioner(model, DecodingSettings.of(settings))
-        return evaluate(captioner, examples, title=title, train=train)
+        captioner = self._captioner(model, asked.settings)
+        return evaluate(captioner, examples, title=asked.title(own), train=train)
 
     def given_scores(
         self, model: Generator, examples: Captions, settings: GenerationEvaluationSettings
@@ -197,11 +186,11 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             settings,
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         """The text is the name of a picture."""
         return inspect_caption(self.predictor(model), settings.text)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_captioner(self.predictor(model))
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
@@ -39,6 +38,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -112,9 +112,8 @@ class ElmoTraining(Training):
     def collate(self, numbers: np.ndarray) -> Sentences:
         return collate(self._lexicon, [self._train[int(number)] for number in numbers])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: BothWays) -> Validation:
         """Both perplexities on the validation text, and what the forward model expected word by word."""
-        assert isinstance(model, BothWays)
         ahead, back = nats(model, self._lexicon, self._valid)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
         comparer, samples = ContextComparer(model, self._lexicon, self._data), []
@@ -141,28 +140,25 @@ class ElmoPipeline(RunningTextPipeline):
         words = next(iter(found.values()))
         return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ContextComparer:
+    def predictor(self, model: BothWays, settings: PredictionSettings | None = None) -> ContextComparer:
         """The trained model: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""
-        assert isinstance(model, BothWays)
         return ContextComparer(model, self.lexicon, self.task.data)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ContextEvaluation:
+    def scores(self, model: BothWays, text: PlainText, title: str, asked: Scoring) -> ContextEvaluation:
         """Both perplexities, beside that of word frequencies."""
-        assert isinstance(model, BothWays)
         source = self.task.data
         some = split_sentences(source, text)
         if not some.parts:
             raise no_words(title)
         return evaluate(model, self.lexicon, some, title=title, length=source.length)
 
-    def contextual(self, model: nn.Module) -> ContextSource:
-        assert isinstance(model, BothWays)
+    def contextual(self, model: BothWays) -> ContextSource:
         return ContextSource(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: BothWays, settings: InspectionSettings) -> Inspection:
         return inspect_sentences(self.predictor(model), settings.input(), self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: BothWays) -> ModelExport:
         return export_contexts(self.predictor(model), self.valid_texts)
 
 

@@ -59,6 +59,7 @@ from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
     named_rows,
@@ -217,9 +218,8 @@ class LanguageTraining(Training):
             length = min(length, part - int(numbers[0]))
         return cut(self.text.tokens, numbers, length, continues=self.streams and numbers[0] > 0)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss and perplexity per token of the validation text, line ends included."""
-        assert isinstance(model, Generator)
         data = self._data
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
         loss = float(-logp.mean())
@@ -257,9 +257,8 @@ class LanguagePipeline(RunningTextPipeline):
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextWriter:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> TextWriter:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
-        assert isinstance(model, Generator)
         data, decoding = self.data, self.task.decoding.with_settings(ProseSettings.of(settings).searched())
         mixture = self._mixture(model, decoding) if decoding.mixture or decoding.cache else None
         return TextWriter(
@@ -272,7 +271,7 @@ class LanguagePipeline(RunningTextPipeline):
             scores=ProseSettings.of(settings).scores,
         )
 
-    def writer(self, model: nn.Module) -> TextWriter:
+    def writer(self, model: Generator) -> TextWriter:
         return self.predictor(model)
 
     def _mixture(self, model: Generator, decoding: LanguageDecoding) -> MixedModel:
@@ -289,9 +288,8 @@ class LanguagePipeline(RunningTextPipeline):
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
         return MixedModel(ngrams, weights.ngram, cache)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ProseEvaluation:
+    def scores(self, model: Generator, text: PlainText, title: str, asked: Scoring) -> ProseEvaluation:
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
-        assert isinstance(model, Generator)
         source = self.data
         train = None
         with suppress(DataError):
@@ -306,13 +304,13 @@ class LanguagePipeline(RunningTextPipeline):
             decoding=self.task.decoding,
             size=len(self.vocabulary),
             train=train,
-            valid=None if validation else lambda: read(source, self.vocabulary, "valid"),
+            valid=None if asked.validation else lambda: read(source, self.vocabulary, "valid"),
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         return inspect_text(self.predictor(model), settings.input(), self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_writer(self.predictor(model), self.valid_texts)
 
 

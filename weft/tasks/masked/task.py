@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import Batches, NumberedEpochs
 from weft.data.plain import PlainText, no_words
@@ -43,6 +42,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Training,
     named_rows,
 )
@@ -91,9 +91,8 @@ class MaskedTraining(Training):
         seed = [self._seed, int(numbers[0])]
         return hide(lines, len(self._vocabulary), share=self._share, seed=seed)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: MaskedLanguageModel) -> Validation:
         """Nats and accuracy of what is hidden, and a few gaps."""
-        assert isinstance(model, MaskedLanguageModel)
         vocabulary = self._vocabulary
         found = score(model, self._valid, len(vocabulary))
         filler = GapFiller(model, vocabulary)
@@ -128,30 +127,29 @@ class MaskedPipeline(RunningTextPipeline):
         found = named_rows(self.vocabulary, more=[MASK])
         return {f"predictor.{name}": names for name, names in found.items()}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> GapFiller:
+    def predictor(self, model: MaskedLanguageModel, settings: PredictionSettings | None = None) -> GapFiller:
         """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`."""
-        assert isinstance(model, MaskedLanguageModel)
         asked = GapSettings.of(settings)
         return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> GapEvaluation:
+    def scores(
+        self, model: MaskedLanguageModel, text: PlainText, title: str, asked: Scoring
+    ) -> GapEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
-        assert isinstance(model, MaskedLanguageModel)
         source = self.task.data
         lines = read(self.vocabulary, text, source.length)
         unit = source.vocabulary.kind
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
 
-    def contextual(self, model: nn.Module) -> ContextSource:
-        assert isinstance(model, MaskedLanguageModel)
+    def contextual(self, model: MaskedLanguageModel) -> ContextSource:
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: MaskedLanguageModel, settings: InspectionSettings) -> Inspection:
         return inspect_gaps(self.predictor(model), settings.input(), self.task.data.length, self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: MaskedLanguageModel) -> ModelExport:
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
 
 

@@ -32,13 +32,13 @@ from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
 from weft.tasks.memory.problems import NUM_SIGNS
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     Pipeline,
     PredictExample,
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Split,
     Training,
 )
@@ -88,9 +88,8 @@ class MemoryTraining(Training):
     def collate(self, numbers: np.ndarray) -> LabelBatch:
         return self._data.batch("train", numbers)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Labeller) -> Validation:
         """The error and the share of right answers, at full length."""
-        assert isinstance(model, Labeller)
         found = measure(Rememberer(model, self._data), "valid", self._data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
@@ -110,33 +109,25 @@ class MemoryPipeline(Pipeline):
     def model(self) -> Labeller:
         return self.task.model_config.build(self.task.data)
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
+    def predictor(self, model: Labeller, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
-        assert isinstance(model, Labeller)
         asked = self.task.prediction_settings.of(settings)
         if not isinstance(asked, ScoredSettings):
             return Rememberer(model, self.task.data)
         return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> MemoryEvaluation:
+    def score(self, model: Labeller, asked: Scoring) -> MemoryEvaluation:
         """The error of sums or the accuracy of copies, next to the score without memory."""
-        if data is not None:
+        if asked.data is not None:
             raise ConfigError(
-                f"--data {data}: memory problems are generated; leave it out, "
+                f"--data {asked.data}: memory problems are generated; leave it out, "
                 "or answer lines with weft predict"
             )
         own = self.task.data
-        count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
-        return evaluate(self.predictor(model), split, count)
+        count = {"train": own.examples, "valid": own.valid, "test": own.test}[asked.split]
+        return evaluate(self.predictor(model), asked.split, count)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Labeller, settings: InspectionSettings) -> Inspection:
         return inspect_problem(self.predictor(model), None if settings.text is None else settings.input())
 
 

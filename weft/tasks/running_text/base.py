@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
@@ -22,7 +21,7 @@ from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
-from weft.tasks.task import EvaluationSettings, Pipeline, Progress, Split, Task
+from weft.tasks.task import Pipeline, Progress, Scoring, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -61,25 +60,15 @@ class RunningTextPipeline(Pipeline):
 
     task: RunningTextTask[Any]
 
-    def text(self, split: Split, file: Path | None) -> PlainText:
-        """The text of a split, or of the user's file."""
-        return self.task.data.open(split) if file is None else PlainText(file)
-
     @abstractmethod
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> Evaluation:
+    def scores(self, model: Any, text: PlainText, title: str, asked: Scoring) -> Evaluation:
         """Perplexities on a text beside their baselines."""
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> Evaluation:
-        title = self.task.data.describe(split) if data is None else str(data)
-        validation = data is None and split == "valid"
-        return self.score(model, self.text(split, data), title, validation=validation)
+    def score(self, model: Any, asked: Scoring) -> Evaluation:
+        own, data = self.task.data, asked.data
+        if data is None:
+            return self.scores(model, own.open(asked.split), own.describe(asked.split), asked)
+        return self.scores(model, PlainText(data), str(data), asked)
 
     def valid_texts(self) -> Iterable[str]:
         """The validation text, line by line."""

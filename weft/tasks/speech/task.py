@@ -11,7 +11,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
@@ -50,11 +49,11 @@ from weft.tasks.speech.predictor import (
     spelled,
 )
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -169,9 +168,8 @@ class SpeechTraining(Training):
             [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
         )
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss on all validation recordings; error rates of greedy transcripts."""
-        assert isinstance(model, Generator)
         targets = self._vocabulary.encode_batch([one.text for one in self._valid])
         loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
         chosen = self._valid[: self._data.validate_rows or None]
@@ -203,9 +201,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "sound": self.task.data.sound}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Transcriber:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text."""
-        assert isinstance(model, Generator)
         return self._transcriber(model, GenerationSettings.of(settings))
 
     def _transcriber(self, model: Generator, settings: DecodingSettings) -> Transcriber:
@@ -224,18 +221,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=data or own.find(split))
         return recordings
 
-    def score(
-        self,
-        model: Generator,
-        examples: Sequence[Recording],
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> SpeechEvaluation:
+    def scores(self, model: Generator, examples: Sequence[Recording], asked: Scoring) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
-        title = self.task.data.describe(split) if data is None else data.name
-        transcriber = self._transcriber(model, DecodingSettings.of(settings))
-        return evaluate(transcriber, examples, title=title, answer=self.answer)
+        transcriber = self._transcriber(model, asked.settings)
+        return evaluate(transcriber, examples, title=asked.title(self.task.data), answer=self.answer)
 
     def given_scores(
         self, model: Generator, examples: Sequence[Recording], settings: GenerationEvaluationSettings
@@ -248,9 +237,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             settings,
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         """The text is the name of a recording; without one, a validation recording is used."""
-        assert isinstance(model, Generator)
         text = settings.text
         if text is None:
             path = next(self.task.data.listed("valid")).file
@@ -262,7 +250,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
         return inspect_recording(transcriber, transcriber._read(path), path.name)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_transcriber(self.predictor(model), self.task.data)
 
 

@@ -8,8 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from torch import nn
-
 from weft.data.check import check_pairs
 from weft.data.guess import holds_pairs
 from weft.data.report import Report
@@ -23,7 +21,7 @@ from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
-from weft.tasks.task import EvaluationSettings, PredictionSettings, Split
+from weft.tasks.task import PredictionSettings, Scoring
 
 
 class TranslatePipeline(PairPipeline):
@@ -32,20 +30,13 @@ class TranslatePipeline(PairPipeline):
     def directions(self) -> Sequence[tuple[str, str]]:
         return [(self.task.data.source, self.task.data.target)]
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; with the setting `split_sentences` for lines of several sentences."""
         asked = TranslationSettings.of(settings)
         found = self.searcher(model, asked)
         return SentenceTranslator(found, *self.directions()[0]) if asked.split_sentences else found
 
-    def score(
-        self,
-        model: Generator,
-        examples: Pairs,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> PairEvaluation:
+    def scores(self, model: Generator, examples: Pairs, asked: Scoring) -> PairEvaluation:
         """BLEU, chrF, METEOR and perplexity.
 
         The baseline "nearest training sentence" is left out if the training data is missing.
@@ -53,14 +44,8 @@ class TranslatePipeline(PairPipeline):
         train = None
         with suppress(DataError):
             train = self.task.data.complete("train")
-        asked = TranslationEvaluationSettings.of(settings)
-        return evaluate(
-            self.searcher(model, asked),
-            *examples,
-            title=self.title(split, data, examples),
-            train=train,
-            lowercase=asked.lowercase,
-        )
+        found, title = self.searcher(model, asked.settings), self.title(asked, examples)
+        return evaluate(found, *examples, title=title, train=train, lowercase=asked.settings.lowercase)
 
 
 class TranslateTask(PairTask):
