@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -201,11 +201,7 @@ class CaptionTask(Seq2SeqTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": CaptionData,
-        "model": CaptionModel,
-        "decoding": Decoding,
-    }
+    sections: ClassVar = {"data": CaptionData, "model": CaptionModel, "decoding": Decoding}
     prediction_settings: ClassVar = CaptionSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     columns: ClassVar[Sequence[str]] = ("image", "caption")
@@ -216,12 +212,7 @@ class CaptionTask(Seq2SeqTask):
     )
     evaluation: ClassVar = CaptionEvaluation
     check_options: ClassVar = CHECK_OPTIONS
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "exact": "higher",
-        "bleu4": "higher",
-        "cider": "higher",
-    }
+    better: ClassVar = {"loss": "lower", "exact": "higher", "bleu4": "higher", "cider": "higher"}
 
     data: CaptionData
     model_config: CaptionModel

@@ -438,7 +438,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
 class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     """A classifier, from labelled texts."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
+    sections: ClassVar = {"data": LabelData, "model": LabelModel}
     prediction_settings: ClassVar = ClassifierSettings
     evaluation_settings: ClassVar = ClassifierEvaluationSettings
     check_options: ClassVar[Sequence[str]] = ("text", "label", "labels", "separator", "encoding")

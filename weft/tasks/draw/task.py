@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -200,7 +200,7 @@ class DrawTask(Seq2SeqTask):
         decoding: sampling with a temperature, or search for the likeliest picture.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
+    sections: ClassVar = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
     prediction_settings: ClassVar = PaintingSettings
     evaluation_settings: ClassVar = PaintingEvaluationSettings
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
@@ -211,11 +211,7 @@ class DrawTask(Seq2SeqTask):
     )
     evaluation: ClassVar = DrawEvaluation
     check_options: ClassVar = CHECK_OPTIONS
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "error": "lower",
-        "right": "higher",
-    }
+    better: ClassVar = {"loss": "lower", "error": "lower", "right": "higher"}
 
     data: DrawData
     model_config: DrawModel

@@ -7,7 +7,7 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -169,13 +169,9 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         data: where text comes from; lines by themselves, in words.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ElmoModel}
+    sections: ClassVar = {"data": ProseData, "model": ElmoModel}
     evaluation: ClassVar = ContextEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "forward": "lower",
-        "backward": "lower",
-    }
+    better: ClassVar = {"loss": "lower", "forward": "lower", "backward": "lower"}
     note: ClassVar[str] = (
         "forward and backward are perplexities per word with the full softmax, including the end (or the "
         "beginning) of each line; all unknown words are one word; loss is the mean of both in nats."

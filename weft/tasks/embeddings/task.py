@@ -3,7 +3,7 @@
 Read next: data.py, predictor.py; ../../nn/embed/neighbours.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -203,11 +203,11 @@ class EmbeddingsPipeline(Pipeline):
 class EmbeddingsTask(Task):
     """Learns word vectors from running text."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
+    sections: ClassVar = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation
     evaluates: ClassVar = ("test",)
     target_unit: ClassVar[str] = "word"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
+    better: ClassVar = {"loss": "lower"}
     prediction_settings: ClassVar = NeighbourSettings
     note: ClassVar[str] = (
         "Loss is the training objective (nats per pair, or GloVe's weighted squared error per cell) on a "

@@ -6,7 +6,7 @@ Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/fo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -318,11 +318,11 @@ UNSEEN = (
 class ForecastTask(Task):
     """Series to forecasts."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
+    sections: ClassVar = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     evaluation: ClassVar = ForecastEvaluation
     samples_readable: ClassVar[bool] = False
     target_unit: ClassVar[str] = "value"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
+    better: ClassVar = {"mse": "lower", "mae": "lower"}
     unlike: ClassVar[Mapping[str, str]] = dict.fromkeys(better, "scaled by the training part")
     prediction_settings: ClassVar = ForecastSettings
     evaluation_settings: ClassVar = ForecastEvaluationSettings

@@ -4,7 +4,7 @@ Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convol
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -133,7 +133,7 @@ class ImagesPipeline(Pipeline):
 class ImagesTask(LabelTask[ClassData, ImageModel]):
     """Trains a classifier of pictures or clips."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
+    sections: ClassVar = {"data": ClassData, "model": ImageModel}
     prediction_settings: ClassVar = ScoredSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     suffixes: ClassVar[Sequence[str]] = ("/",)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -321,15 +321,11 @@ class LanguageTask(RunningTextTask[ProseModel]):
         decoding: how the trained model continues and scores texts.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": ProseData,
-        "model": ProseModel,
-        "decoding": LanguageDecoding,
-    }
+    sections: ClassVar = {"data": ProseData, "model": ProseModel, "decoding": LanguageDecoding}
     prediction_settings: ClassVar = ProseSettings
     note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
+    better: ClassVar = {"loss": "lower", "perplexity": "lower"}
 
     def __init__(self, *, data: ProseData, model: ProseModel, decoding: LanguageDecoding) -> None:
         super().__init__(data=data, model=model)

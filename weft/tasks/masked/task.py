@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -168,9 +168,9 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         data: where text comes from; lines by themselves, cut at `length` tokens.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
+    sections: ClassVar = {"data": ProseData, "model": MaskedModel}
     evaluation: ClassVar = GapEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
+    better: ClassVar = {"loss": "lower", "accuracy": "higher"}
     prediction_settings: ClassVar = GapSettings
     note: ClassVar[str] = (
         "loss (in nats) and accuracy are of 15 % of the validation tokens, always the same ones; as in "

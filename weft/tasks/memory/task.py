@@ -4,10 +4,10 @@ A network that cannot store information over `length` steps cannot solve them, s
 Read next: ../../tasks/memory/problems.py, which makes the examples; data.py, predictor.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from torch import nn
@@ -134,11 +134,11 @@ class MemoryPipeline(Pipeline):
 class MemoryTask(LabelTask[MemoryData, MemoryModel]):
     """Generated sequences, and what to remember from them."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
+    sections: ClassVar = {"data": MemoryData, "model": MemoryModel}
     evaluation: ClassVar = MemoryEvaluation
     prediction_settings: ClassVar = ScoredSettings
     samples_readable: ClassVar[bool] = False
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
+    better: ClassVar = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
         "For the adding problem, loss is the mean squared error (1/6 without memory) and accuracy the "
         "share of sums off by less than 0.04; for the others, loss is nats per position and "

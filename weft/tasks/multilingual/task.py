@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -296,9 +296,9 @@ class MultilingualTask(TextPairTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
+    sections: ClassVar = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     evaluation: ClassVar = ManyEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
+    better: ClassVar = BETTER
     prediction_settings: ClassVar = DirectedSettings
     evaluation_settings: ClassVar = TranslationEvaluationSettings
     note: ClassVar[str] = (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -261,17 +261,9 @@ class SpeechTask(Seq2SeqTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": SpeechData,
-        "model": SpeechModel,
-        "decoding": SpeechDecoding,
-    }
+    sections: ClassVar = {"data": SpeechData, "model": SpeechModel, "decoding": SpeechDecoding}
     evaluation: ClassVar = SpeechEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "wer": "lower",
-        "cer": "lower",
-    }
+    better: ClassVar = {"loss": "lower", "wer": "lower", "cer": "lower"}
     prediction_settings: ClassVar = GenerationSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)

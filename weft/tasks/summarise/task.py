@@ -4,7 +4,7 @@ Read next: ../seq2seq/base.py, which reads and trains.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -120,7 +120,7 @@ class SummariseTask(PairTask):
     """Trains a summariser on texts and summaries, from two columns of a table or two aligned files."""
 
     evaluation: ClassVar = SummaryEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+    better: ClassVar = {
         "loss": "lower",
         "perplexity": "lower",
         "rouge_1": "higher",

@@ -525,7 +525,7 @@ def collate(
 class TagTask(TextLabelTask[TagData, TagModel]):
     """A tagger, from tagged sentences."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
+    sections: ClassVar = {"data": TagData, "model": TagModel}
     prediction_settings: ClassVar = TagSettings
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "

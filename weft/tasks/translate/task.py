@@ -3,10 +3,10 @@
 Read next: ../seq2seq/base.py, which reads and trains; ../seq2seq/translator.py, which searches.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from weft.data.check import check_pairs
 from weft.data.guess import holds_pairs
@@ -59,7 +59,7 @@ class TranslateTask(PairTask):
     )
     evaluation: ClassVar = PairEvaluation
     suffixes: ClassVar[Sequence[str]] = ("*",)
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
+    better: ClassVar = BETTER
 
     def about(self) -> str:
         return f"{self.data.source} to {self.data.target}, on {self.data.origin}"
