@@ -19,7 +19,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
@@ -249,18 +249,11 @@ class _Numbers:
 class DrawEvaluation(Evaluation):
     """Pictures drawn for captions, and their scores."""
 
-    title: str
-    outputs: list[str]  # each picture as a data URI
-    scores: list[
-        ScoreWithBaselines
-    ]  # nats per tile, error per pixel; for generated shapes also the share right
     drawn: np.ndarray  # [N, height, width, 3] uint8
     truth: np.ndarray  # the true pictures, in the same form
     texts: list[str]
     ceiling: float | None  # share right of the true pictures cut into tiles; 1 if the palette is lossless
     seconds: float
-    compared: Sequence[ComparedOutputs]
-    wrong: Sequence[str] = ()
     shows: ClassVar[str] = "true and drawn pictures"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats", "numbers", "labels")
 

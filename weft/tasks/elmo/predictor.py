@@ -371,7 +371,7 @@ def evaluate(
         each.scored(Perplexity()).renamed(f"{side.name} perplexity")
         for each, side in zip(compared, sides, strict=True)
     ]
-    return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared)
+    return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared=compared)
 
 
 def _by_word(

@@ -30,7 +30,7 @@ from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask, perplexity
-from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, sentences_of
+from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, line_batches, sentences_of
 from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
@@ -91,46 +91,39 @@ class TextSentences(NamedTuple):
     valid: list[list[str]]
 
 
+@dataclass(eq=False)
 class ElmoTraining(Training):
     """The text of a training."""
 
-    def __init__(
-        self, data: ProseData, lexicon: Lexicon, train: list[list[str]], valid: list[list[str]]
-    ) -> None:
-        self._data = data
-        self._lexicon = lexicon
-        self._train = train
-        self._valid = valid
+    data: ProseData
+    lexicon: Lexicon
+    train: list[list[str]]
+    valid: list[list[str]]
 
     def plan(self, seed: int) -> Batches:
         """Lines of similar length."""
-        lengths = np.array([[len(words)] * 2 for words in self._train])
-        return Batches(
-            lengths, max_tokens=self._data.batch_rows * self._data.length, max_rows=None, seed=seed
-        )
+        return line_batches(self.data, self.train, seed)
 
     def collate(self, numbers: np.ndarray) -> Sentences:
-        return collate(self._lexicon, [self._train[int(number)] for number in numbers])
+        return collate(self.lexicon, [self.train[int(number)] for number in numbers])
 
     def validate(self, model: BothWays) -> Validation:
         """Both perplexities on the validation text, and what the forward model expected word by word."""
-        ahead, back = nats(model, self._lexicon, self._valid)
+        ahead, back = nats(model, self.lexicon, self.valid)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
-        comparer, samples = ContextComparer(model, self._lexicon, self._data), []
-        for words in (self._valid[number] for number in samples_of(len(self._valid))):
+        comparer, samples = ContextComparer(model, self.lexicon, self.data), []
+        for words in (self.valid[number] for number in samples_of(len(self.valid))):
             best = [comparer.word(int(number)) for number in comparer.ahead(words).argmax(1)]
             samples.append(Sample(" ".join(words), "", " ".join(best)))
         return Validation(scores, samples)
 
 
+@dataclass(eq=False)
 class ElmoPipeline(RunningTextPipeline):
     """The words and letters of a run."""
 
     task: "ElmoTask"
-
-    def __init__(self, task: "ElmoTask", lexicon: Lexicon) -> None:
-        self.task = task
-        self.lexicon = lexicon
+    lexicon: Lexicon
 
     def model(self) -> BothWays:
         return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)

@@ -20,7 +20,7 @@ from weft.errors import DataError, ShapeError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows, report
+from weft.metrics.scored import ComparedOutputs, of_rows, report
 from weft.metrics.spearman import Spearman
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
@@ -275,15 +275,11 @@ ROWS = 256  # analogies per step
 class WordsEvaluation(Evaluation):
     """A score, and how many questions it covers."""
 
-    title: str
-    outputs: list[str]  # one line per question: the question and the answer
-    scores: list[ScoreWithBaselines]  # one score: Spearman x 100, or percent of analogies right
     asked: int
     covered: int
     sections: dict[str, tuple[int, int]]  # for analogies: right, covered
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "map of words"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 

@@ -170,14 +170,12 @@ class EmbeddingsTraining(Training):
         )
 
 
+@dataclass(eq=False)
 class EmbeddingsPipeline(Pipeline):
     """The words of a run."""
 
     task: "EmbeddingsTask"
-
-    def __init__(self, task: "EmbeddingsTask", words: WordList) -> None:
-        self.task = task
-        self.words = words
+    words: WordList
 
     def model(self) -> Neighbours | Glove:
         """A new model for these words."""

@@ -6,6 +6,7 @@ Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convol
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -93,15 +94,13 @@ class ImagesTraining(Training):
         return Validation(scores, samples, [labels, probabilities_of(names, probs, found.labels, None)])
 
 
+@dataclass(eq=False)
 class ImagesPipeline(Pipeline):
     """The shape and the classes of a run."""
 
     task: "ImagesTask"
-
-    def __init__(self, task: "ImagesTask", shape: tuple[int, ...], names: list[str]) -> None:
-        self.task = task
-        self.shape = shape
-        self.names = names
+    shape: tuple[int, ...]
+    names: list[str]
 
     def model(self) -> Labeller:
         return self.task.model_config.build(self.shape, len(self.names))

@@ -21,7 +21,7 @@ from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.setting_types import DropoutRate, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
@@ -308,18 +308,12 @@ class ClassEvaluation(Evaluation):
     `classes` says what a class is called.
     """
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]  # the first one is the accuracy
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     seconds: float
-    compared: Sequence[ComparedOutputs]
     confidence: Confidence | None = None
     unseen: Sequence[str] = ()  # classes that training never saw
-    wrong: Sequence[str] = ()
-    again: int = 0
     classes: ClassVar[str] = "classes"
     shows: ClassVar[str] = "confusion matrix"
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.masks import fill, grid, to_device
@@ -306,13 +305,6 @@ def lines_of(stream: Stream) -> Iterator[np.ndarray]:
     for end in stream.ends().tolist():
         yield stream.tokens[begin : end + (not closed)]
         begin = end + 1
-
-
-def line_batches(lines: Sequence[np.ndarray], *, rows: int, length: int, seed: int) -> Batches:
-    """Batches of lines of similar length, by their numbers."""
-    lengths = np.array([len(line) for line in lines])
-    sides = np.stack([lengths, lengths], 1)
-    return Batches(sides, max_tokens=rows * length, max_rows=None, seed=seed)
 
 
 def rarity(stream: Stream, size: int) -> Tensor:

@@ -42,7 +42,6 @@ from weft.tasks.language.data import (
     collate_lines,
     cut,
     joined,
-    line_batches,
     lines_of,
     rarity,
 )
@@ -53,7 +52,7 @@ from weft.tasks.language.predictor import TextWriter, export_writer, inspect_tex
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.reused import ReusedEncoder
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.data import ProseData, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     InspectionSettings,
@@ -206,7 +205,7 @@ class LanguageTraining(Training):
             return StreamPieces(self.text.size, rows=rows, length=length)
         if self._data.batches == "windows":
             return RandomWindows(self.text.size, rows=rows, length=length, seed=seed)
-        return line_batches(self._lines, rows=rows, length=length, seed=seed)
+        return line_batches(self._data, self._lines, seed)
 
     def collate(self, numbers: np.ndarray) -> ProseBatch:
         """The pieces that begin at these places, or the lines of these numbers."""

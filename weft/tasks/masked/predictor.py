@@ -470,5 +470,5 @@ def evaluate(
         ],
         [Side("masked", found.near, found.each)],
         "tokens to the nearer end of the line",
-        [nats, pieces],
+        compared=[nats, pieces],
     )

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from weft.data.batching import Batches, NumberedEpochs
+from weft.data.batching import NumberedEpochs
 from weft.data.plain import PlainText, no_words
 from weft.errors import within
 from weft.metrics.scored import DeferredOutputs
@@ -33,7 +33,7 @@ from weft.tasks.masked.predictor import (
 )
 from weft.tasks.reused import ReusedEncoder, words_in_pieces
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
-from weft.tasks.running_text.data import Parts, ProseData, check_lines
+from weft.tasks.running_text.data import Parts, ProseData, check_lines, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     ContextSource,
@@ -60,44 +60,35 @@ class GapSettings(ScoredSettings):
     nbest: AtLeastOne = 1
 
 
+@dataclass(eq=False)
 class MaskedTraining(Training):
     """The text of a training."""
 
-    def __init__(
-        self,
-        data: ProseData,
-        share: float,
-        vocabulary: Vocabulary,
-        train: list[list[int]],
-        valid: list[list[int]],
-    ) -> None:
-        self._data = data
-        self._share = share
-        self._vocabulary = vocabulary
-        self._train = train
-        self._valid = valid
-        self._seed = 1  # of what is hidden; that of the plan
+    data: ProseData
+    share: float
+    vocabulary: Vocabulary
+    train: list[list[int]]
+    valid: list[list[int]]
+    seed = 1  # of what is hidden; that of the plan
 
     def plan(self, seed: int) -> NumberedEpochs:
         """Lines of similar length; other tokens are hidden in every epoch."""
-        self._seed = seed
-        lengths = np.array([[len(line)] * 2 for line in self._train])
-        most = self._data.batch_rows * self._data.length
-        return NumberedEpochs(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
+        self.seed = seed
+        return NumberedEpochs(line_batches(self.data, self.train, seed), len(self.train))
 
     def collate(self, numbers: np.ndarray) -> MaskedBatch:
         """Training lines by number; a number beyond their count is a line in a later epoch."""
-        lines = [self._train[int(number) % len(self._train)] for number in numbers]
-        seed = [self._seed, int(numbers[0])]
-        return hide(lines, len(self._vocabulary), share=self._share, seed=seed)
+        lines = [self.train[int(number) % len(self.train)] for number in numbers]
+        seed = [self.seed, int(numbers[0])]
+        return hide(lines, len(self.vocabulary), share=self.share, seed=seed)
 
     def validate(self, model: MaskedLanguageModel) -> Validation:
         """Nats and accuracy of what is hidden, and a few gaps."""
-        vocabulary = self._vocabulary
-        found = score(model, self._valid, len(vocabulary))
+        vocabulary = self.vocabulary
+        found = score(model, self.valid, len(vocabulary))
         filler = GapFiller(model, vocabulary)
         samples = []
-        for line in (self._valid[number] for number in samples_of(len(self._valid))):
+        for line in (self.valid[number] for number in samples_of(len(self.valid))):
             middle = len(line) // 2
             before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
             gap = f"{before} {MASK} {after}".strip()
@@ -110,14 +101,12 @@ class MaskedTraining(Training):
         return Validation(scores, samples, [found.nats_of_lines(), pieces])
 
 
+@dataclass(eq=False)
 class MaskedPipeline(RunningTextPipeline):
     """The vocabulary of a run."""
 
     task: "MaskedTask"
-
-    def __init__(self, task: "MaskedTask", vocabulary: Vocabulary) -> None:
-        self.task = task
-        self.vocabulary = vocabulary
+    vocabulary: Vocabulary
 
     def model(self) -> MaskedLanguageModel:
         return self.task.model_config.build(len(self.vocabulary))

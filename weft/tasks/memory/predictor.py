@@ -22,7 +22,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows
+from weft.metrics.scored import ComparedOutputs, of_rows
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
@@ -253,12 +253,8 @@ class MemoryScores(NamedTuple):
 class MemoryEvaluation(Evaluation):
     """Scores, and the values that they summarise."""
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]  # MSE and sums within NEAR; for symbols, accuracy
     places: np.ndarray  # [N, M] see MemoryScores
     values: np.ndarray  # [N, M] squared errors of sums, or 1.0 for right symbols
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "score by how long something is remembered"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
@@ -317,4 +313,5 @@ def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation
         values = found.errors
     else:
         scores = [compared.scored(Accuracy()).counted("symbol")]
-    return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, values, [compared])
+    title = data.describe(split)
+    return MemoryEvaluation(title, found.outputs, scores, found.places, values, compared=[compared])

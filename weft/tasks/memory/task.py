@@ -75,22 +75,22 @@ class MemoryModel:
         return Labeller(embed, encoder, Point(pool.size), pool=pool)
 
 
+@dataclass(eq=False)
 class MemoryTraining(Training):
     """The training examples."""
 
-    def __init__(self, data: MemoryData) -> None:
-        self._data = data
+    data: MemoryData
 
     def plan(self, seed: int) -> EndlessBatches:
         """New examples in every epoch, from data.seed; `seed` is not used."""
-        return EndlessBatches(self._data.examples, self._data.batch_rows)
+        return EndlessBatches(self.data.examples, self.data.batch_rows)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
-        return self._data.batch("train", numbers)
+        return self.data.batch("train", numbers)
 
     def validate(self, model: Labeller) -> Validation:
         """The error and the share of right answers, at full length."""
-        found = measure(Rememberer(model, self._data), "valid", self._data.valid)
+        found = measure(Rememberer(model, self.data), "valid", self.data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
         accuracy = float(found.right(found.answers).mean())
@@ -98,13 +98,11 @@ class MemoryTraining(Training):
         return Validation(scores, samples, [found.compared()])
 
 
+@dataclass(eq=False)
 class MemoryPipeline(Pipeline):
     """A memory problem."""
 
     task: "MemoryTask"
-
-    def __init__(self, task: "MemoryTask") -> None:
-        self.task = task
 
     def model(self) -> Labeller:
         return self.task.model_config.build(self.task.data)

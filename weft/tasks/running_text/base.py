@@ -17,7 +17,6 @@ from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
@@ -96,12 +95,8 @@ class Side(NamedTuple):
 class ContextEvaluation(Evaluation):
     """Scores next to their baselines."""
 
-    title: str
-    outputs: Sequence[str]
-    scores: list[ScoreWithBaselines]
     sides: list[Side]
     beside: str  # what Side.words counts
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats by length of the context"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 

@@ -24,7 +24,7 @@ from weft.data.held import held, name_of
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bylength import LengthRow, by_length
+from weft.metrics.bylength import by_length
 from weft.metrics.cer import Cer
 from weft.metrics.forms import scores_in_form
 from weft.metrics.scored import of_lines, scored
@@ -377,7 +377,6 @@ class SpeechEvaluation(WrittenEvaluation):
     """Transcripts and their scores: WER, CER, accuracy; CER first without spaces between words."""
 
     references: list[str]
-    lengths: list[LengthRow]  # the first error rate by length
     counts: list[int]  # substitutions, deletions, insertions, words or characters of the references
     hours: float  # of sound
     length: str = "words said"  # or characters
