@@ -478,11 +478,7 @@ class Task(ABC):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Report every problem in data files of this task, with its place.
-
-        Raises:
-            ConfigError: this task has no checks.
-        """
+        """Report every problem in data files of this task, with its place."""
         raise ConfigError(f"{files[0]}: this task has no data checks; weft train reads its files")
 
 

@@ -100,11 +100,7 @@ UNLIMITED = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierSettings(EnsembleSettings, ScoredSettings):
-    """What the user asks of classes.
-
-    Raises:
-        ConfigError: an ensemble is to be drawn.
-    """
+    """What the user asks of classes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

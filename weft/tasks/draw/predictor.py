@@ -89,9 +89,6 @@ class Painter(predictor.Predictor[str]):
         decoding: settings of search or sampling.
         max_length: tokens of a caption that are read, as in training; 0 for all.
 
-    Raises:
-        ConfigError: a search setting does not apply to pictures.
-
     Example:
         >>> from weft.tasks.draw.tiles import Tiles
         >>> from weft.tasks.pictures.model import DrawModel
@@ -133,11 +130,7 @@ class Painter(predictor.Predictor[str]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
-        """A caption.
-
-        Raises:
-            DataError: it is empty.
-        """
+        """A caption."""
         text = as_text(raw, place)
         if not text.strip():
             raise place.refuse("the caption is empty; write one")

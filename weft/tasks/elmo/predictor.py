@@ -105,11 +105,7 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         self.model, self.lexicon, self._data = model, lexicon, data
 
     def parse(self, raw: Raw, place: Place) -> ContextQuery:
-        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer.
-
-        Raises:
-            DataError: the word is missing in a sentence, or there are too many words.
-        """
+        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer."""
         text = as_text(raw, place)
         cells = text.split("\t")
         if len(cells) == 3:

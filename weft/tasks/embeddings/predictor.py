@@ -137,11 +137,7 @@ class WordVectors(predictor.Predictor[list[str]]):
         return self.data.word(word) in self.list.number
 
     def parse(self, raw: Raw, place: Place) -> list[str]:
-        """One word, or three: a b c.
-
-        Raises:
-            DataError: not one or three words, or one without a vector.
-        """
+        """One word, or three: a b c."""
         words = as_text(raw, place).split()
         if len(words) not in (1, 3):
             raise place.refuse(f"expected one word, or three (man king woman), got {len(words)}")

@@ -221,11 +221,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
-        """The values of one series, oldest first; or a table: a path, the text of a CSV, a DataFrame.
-
-        Raises:
-            DataError: the table cannot be read, or a series is too short.
-        """
+        """The values of one series, oldest first; or a table: a path, the text of a CSV, a DataFrame."""
         forecaster = self.forecaster
         raw = self._timed(raw)
         if is_frame(raw) or isinstance(raw, Path):

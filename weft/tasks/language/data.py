@@ -266,9 +266,6 @@ class StreamPieces:
     """Batches for carried states: row r of batch i is piece i of the r-th part of the text.
 
     The last tokens that do not fill a row of the parts are left out of training (fewer than `rows`).
-
-    Raises:
-        DataError: the text is too short for so many rows.
     """
 
     def __init__(self, count: int, *, rows: int, length: int) -> None:

@@ -112,9 +112,6 @@ class MaskedModel:
         norm_epsilon: of the norm in the output layer.
         share: of the tokens, chosen in training.
 
-    Raises:
-        ConfigError: a size below 1, or a share that is not between 0 and 1.
-
     Example:
         >>> model = MaskedModel(size=16, share=0.2).build(99)
         >>> model(torch.zeros(2, 7, dtype=torch.int64), torch.ones(2, 7) > 0).shape  # [B, S, V + 1]

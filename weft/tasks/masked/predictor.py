@@ -139,11 +139,7 @@ class GapFiller(predictor.Predictor[list[int]]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> list[int]:
-        """A text with [MASK] in it, as tokens.
-
-        Raises:
-            DataError: there is no [MASK] in the text.
-        """
+        """A text with [MASK] in it, as tokens."""
         text = as_text(raw, place)
         if MASK not in text:
             raise place.refuse(f"expected {MASK} where a word is missing, got {text[:40]!r}")

@@ -73,9 +73,6 @@ class Rememberer(predictor.Predictor[Tensor]):
         scores: whether answers begin with their log-probability.
         plot: whether answers have figures.
 
-    Raises:
-        ConfigError: scores or figures of sums, which have no probability.
-
     Example:
         >>> from weft.tasks.memory.data import MemoryData
         >>> from weft.tasks.memory.task import MemoryModel
@@ -99,11 +96,7 @@ class Rememberer(predictor.Predictor[Tensor]):
         self._scores, self._plot = scores, plot
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
-        """A line as the model's input: [1, T, 2] or [1, T].
-
-        Raises:
-            DataError: not an input of the problem.
-        """
+        """A line as the model's input: [1, T, 2] or [1, T]."""
         if self.data.problem == "adding":
             return _numbers(as_text(raw, place).split(), place)
         line = as_text(raw, place).strip()

@@ -153,11 +153,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves.
-
-        Raises:
-            DataError: no recording, or one that cannot be read.
-        """
+        """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves."""
         if isinstance(raw, Sound):
             return self._sound.of(raw)
         if isinstance(raw, str | Path):
@@ -209,11 +205,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return str(answer.found[0].text)
 
     def _read(self, path: Path) -> np.ndarray:
-        """The frames [S, F] of a recording.
-
-        Raises:
-            DataError: the file is damaged or cannot be resampled.
-        """
+        """The frames [S, F] of a recording."""
         return self._sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
