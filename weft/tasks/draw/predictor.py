@@ -49,18 +49,13 @@ LARGE = 192
 """A picture is enlarged until each side has at least this many pixels; each of its own pixels is a square."""
 
 
+@dataclass(eq=False)
 class DrawnPicture(Answer):
-    """A drawn picture.
+    """A drawn picture."""
 
-    Args:
-        picture: [height, width, 3] uint8.
-        lost: what was not read of the caption, as text.
-    """
-
-    def __init__(self, caption: str, picture: np.ndarray, lost: str = "") -> None:
-        self.caption = caption
-        self.picture = picture
-        self.lost = lost
+    caption: str
+    picture: np.ndarray  # [height, width, 3] uint8
+    lost: str = ""  # what was not read of the caption, as text
 
     def text(self) -> str:
         """A data URI."""

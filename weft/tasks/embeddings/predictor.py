@@ -45,25 +45,19 @@ class Near(NamedTuple):
     similarity: float
 
 
+@dataclass(eq=False)
 class NearestWords(Answer):
-    """The words nearest to a word, or to the answer of an analogy.
+    """The words nearest to a word, or to the answer of an analogy."""
 
-    Args:
-        words: one word, or the three of an analogy, a b c.
-    """
-
-    def __init__(
-        self, vectors: "WordVectors", words: Sequence[str], near: Sequence[Near], *, scores: bool
-    ) -> None:
-        self._vectors = vectors
-        self._words = words
-        self.near = near
-        self._scores = scores
+    vectors: "WordVectors"
+    words: Sequence[str]  # one word, or the three of an analogy, a b c
+    near: Sequence[Near]
+    scores: bool
 
     def text(self) -> str:
         """The words of the input, a tab, and the words near them."""
-        near = [f"{one.word}={one.similarity:.4f}" if self._scores else one.word for one in self.near]
-        return "\t".join([" ".join(self._words), " ".join(near)])
+        near = [f"{one.word}={one.similarity:.4f}" if self.scores else one.word for one in self.near]
+        return "\t".join([" ".join(self.words), " ".join(near)])
 
     def json(self) -> Json:
         """The near words with their cosines."""
@@ -73,10 +67,10 @@ class NearestWords(Answer):
         """A map of all these words."""
         from weft.figures.wordmap import word_map  # imports matplotlib
 
-        words = [*self._words, *(one.word for one in self.near)]
-        rows = np.stack([self._vectors.vector(word) for word in words])
-        title = f"what is near {' '.join(self._words)}"
-        return word_map(words, rows, title=title, marked=len(self._words))
+        words = [*self.words, *(one.word for one in self.near)]
+        rows = np.stack([self.vectors.vector(word) for word in words])
+        title = f"what is near {' '.join(self.words)}"
+        return word_map(words, rows, title=title, marked=len(self.words))
 
 
 class WordVectors(predictor.Predictor[list[str]]):
@@ -154,7 +148,7 @@ class WordVectors(predictor.Predictor[list[str]]):
                 near = self.nearest(words[0], self._count)
             else:
                 near = self.analogy(words[0], words[1], words[2], self._count)
-            yield NearestWords(self, words, near, scores=self._scores)
+            yield NearestWords(self, words, near, self._scores)
 
     def vector(self, word: str) -> np.ndarray:
         """[D] the vector of a word; for an unseen word, from its letters if the model has n-grams.

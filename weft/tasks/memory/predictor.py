@@ -36,20 +36,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(eq=False)
 class MemoryAnswer(Answer):
-    """A sum, or the recalled letters.
+    """A sum, or the recalled letters."""
 
-    Args:
-        logp: of each letter, if it was computed.
-    """
-
-    def __init__(self, written: str, logp: Sequence[float] = (), *, scores: bool = False) -> None:
-        self._written = written
-        self._logp = logp
-        self._scores = scores
+    written: str
+    logp: Sequence[float] = ()  # of each letter, if it was computed
+    scores: bool = False
 
     def text(self) -> str:
-        return f"{sum(self._logp):.4f}\t{self._written}" if self._scores else self._written
+        return f"{sum(self.logp):.4f}\t{self.written}" if self.scores else self.written
 
     def figure(self) -> "Figure | None":
         """The letters; the likelier one, the darker."""
@@ -57,11 +53,11 @@ class MemoryAnswer(Answer):
 
         note = "probability of each letter; white 0, dark 1"
         return coloured_text(
-            list(self._written), np.exp(self._logp), title=self._written[:80], note=note, top=1.0
+            list(self.written), np.exp(self.logp), title=self.written[:80], note=note, top=1.0
         )
 
     def json(self) -> Json:
-        return self._written
+        return self.written
 
 
 class Rememberer(predictor.Predictor[Tensor]):
