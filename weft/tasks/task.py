@@ -326,7 +326,7 @@ class Task(ABC):
         self.data, self.model_config = data, model
 
     @classmethod
-    def knows(cls, file: Path) -> bool:
+    def knows(cls, file: Path, /) -> bool:
         """Whether the content of a file looks like data of this task."""
         return False
 
@@ -477,7 +477,7 @@ class Task(ABC):
         return None
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], /) -> Report:
         """Report every problem in data files of this task, with its place."""
         raise ConfigError(f"{files[0]}: this task has no data checks; weft train reads its files")
 

@@ -14,7 +14,6 @@ import numpy as np
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import CAPTIONED, holds_classes
 from weft.data.listed import first_texts
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
@@ -206,6 +205,7 @@ class CaptionTask(Seq2SeqTask):
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     columns: ClassVar[Sequence[str]] = ("image", "caption")
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
+    check = staticmethod(check_captions)
     note: ClassVar[str] = (
         "Exact is the share of captions that match a reference word for word; BLEU-4 and CIDEr-D are "
         "computed as COCO's evaluation does, on greedy output in lower case without punctuation."
@@ -260,11 +260,6 @@ class CaptionTask(Seq2SeqTask):
     def knows(cls, file: Path) -> bool:
         """A list of pictures that has no classes."""
         return bool(first_texts(file, CAPTIONED)) and not holds_classes(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
-        """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files, images)
 
     def _likely(self) -> tuple[int, ...]:
         """The shape of pictures before any is read."""

@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 
 from weft.data.batching import ShuffledBatches
-from weft.data.report import Report
 from weft.data.shapes import read_caption
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
@@ -204,6 +203,7 @@ class DrawTask(Seq2SeqTask):
     prediction_settings: ClassVar = PaintingSettings
     evaluation_settings: ClassVar = PaintingEvaluationSettings
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
+    check = staticmethod(check_captions)
     note: ClassVar[str] = (
         "loss is nats per tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "
         "from the true ones, right the share of generated shapes whose colour, shape and place are as "
@@ -272,8 +272,3 @@ class DrawTask(Seq2SeqTask):
             0,
         )
         return training
-
-    @classmethod
-    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
-        """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files, images)

@@ -17,7 +17,6 @@ import torch
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import holds_classes
 from weft.data.images import read_folders
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1
@@ -136,6 +135,8 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     prediction_settings: ClassVar = ScoredSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     suffixes: ClassVar[Sequence[str]] = ("/",)
+    knows = staticmethod(holds_classes)
+    check = staticmethod(check_classes)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
         "per picture."
@@ -187,13 +188,3 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     def open(self, run: Path) -> ImagesPipeline:
         """Read the shape and the classes of the run."""
         return ImagesPipeline(self, *read_shape(run))
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        """A list of pictures with classes."""
-        return holds_classes(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check folders of pictures or clips; see ../pictures/data.py."""
-        return check_classes(files)

@@ -133,15 +133,12 @@ class LabelTask(Task, Generic[D, M]):
     """A task that predicts labels."""
 
     data: D
+    model_config: M
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
         "f1": "higher",
     }
-
-    def __init__(self, *, data: D, model: M) -> None:
-        self.data = data
-        self.model_config = model
 
 
 class SolvedTraining(Training):

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from weft import tree
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, check_plain_texts
-from weft.data.report import Report
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
@@ -322,6 +321,7 @@ class LanguageTask(RunningTextTask[ProseModel]):
 
     sections: ClassVar = {"data": ProseData, "model": ProseModel, "decoding": LanguageDecoding}
     prediction_settings: ClassVar = ProseSettings
+    check = staticmethod(check_plain_texts)
     note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
     better: ClassVar = {"loss": "lower", "perplexity": "lower"}
@@ -405,7 +405,3 @@ class LanguageTask(RunningTextTask[ProseModel]):
 
     def open(self, run: Path) -> LanguagePipeline:
         return LanguagePipeline(self, vocabulary_of(run))
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        return check_plain_texts(files)

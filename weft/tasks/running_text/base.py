@@ -49,7 +49,7 @@ class RunningTextTask(Task, Generic[M]):
         self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], /) -> Report:
         """Check plain text; see weft/data/check.py."""
         return check_pairs(*files, pairs=False)
 

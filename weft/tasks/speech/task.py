@@ -15,7 +15,6 @@ import torch
 from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
 from weft.data.listed import first_texts
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.cer import Cer
 from weft.metrics.scored import of_lines
@@ -268,6 +267,7 @@ class SpeechTask(Seq2SeqTask):
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)
     suffixes: ClassVar[Sequence[str]] = SOUNDS
+    check = staticmethod(check_recordings)
     note: ClassVar[str] = (
         "WER and CER are percent of the references' words and characters, with greedy search."
     )
@@ -331,8 +331,3 @@ class SpeechTask(Seq2SeqTask):
     def knows(cls, file: Path) -> bool:
         """A list whose first column names recordings."""
         return bool(first_texts(file, SPOKEN))
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check lists of recordings, and the recordings."""
-        return check_recordings(files)

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
-from weft.data.report import Report
 from weft.data.several import called
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
@@ -527,6 +526,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
 
     sections: ClassVar = {"data": TagData, "model": TagModel}
     prediction_settings: ClassVar = TagSettings
+    knows = staticmethod(holds_tags)
+    check = staticmethod(check_tags)
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
@@ -688,12 +689,3 @@ class TagTask(TextLabelTask[TagData, TagModel]):
                 "pieces, got none; name one, or leave pieces out"
             )
         return load_vocabulary(path)
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        return holds_tags(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check tagged text; see data.py."""
-        return check_tags(files)

@@ -54,6 +54,7 @@ class TranslateTask(PairTask):
     prediction_settings: ClassVar = TranslationSettings
     evaluation_settings: ClassVar = TranslationEvaluationSettings
     check_options: ClassVar[Sequence[str]] = ("source", "target")
+    knows = staticmethod(holds_pairs)
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."
     )
@@ -69,11 +70,6 @@ class TranslateTask(PairTask):
 
     def with_scores(self, found: Validation) -> Validation:
         return found.with_metrics([Bleu(), Chrf()])
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        """Two columns that are called after languages, or two columns of texts."""
-        return holds_pairs(file)
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
