@@ -22,7 +22,7 @@ from weft.metrics.metric import Metric
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
 from weft.search.offered import BatchRows
-from weft.setting_types import check_fields
+from weft.setting_types import Section
 from weft.tasks.evaluation import PlainEvaluation, Sample, Validation, mean_loss, samples_of
 from weft.tasks.predictor import ParsedInput, Place, PlainAnswer, Predictor, as_text, predicted
 from weft.tasks.task import (
@@ -44,7 +44,7 @@ Pairs = Sequence[tuple[Any, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainData:
+class PlainData(Section):
     """A recipe's section `data`: files with an example in each line.
 
     Args:
@@ -60,9 +60,6 @@ class PlainData:
     valid: Path
     test: Path | None = None
     batch_rows: BatchRows = 32
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def has(self, split: Split) -> bool:
         """Whether there is a file."""

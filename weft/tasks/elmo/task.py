@@ -16,7 +16,7 @@ from weft.data.plain import PlainText, no_words
 from weft.metrics.metric import ItemKind
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
-from weft.setting_types import Bounds, DropoutRate, Features, check_fields
+from weft.setting_types import Bounds, DropoutRate, Features, Section
 from weft.tasks.elmo.predictor import (
     ContextComparer,
     collate,
@@ -48,7 +48,7 @@ LEXICON = "tokenizer.elmo.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElmoModel:
+class ElmoModel(Section):
     """Two language models, forward and backward.
 
     Args:
@@ -66,9 +66,6 @@ class ElmoModel:
     spelled: Features = 128
     residual: bool = True
     dropout: DropoutRate = 0.1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, num_words: int, num_letters: int) -> BothWays:
         """A new model."""

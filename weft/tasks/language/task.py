@@ -29,7 +29,7 @@ from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import DropoutRate, Features, Share, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share, check_fields
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
@@ -67,7 +67,7 @@ from weft.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenEmbedding:
+class TokenEmbedding(Section):
     """How tokens are embedded.
 
     Args:
@@ -87,9 +87,6 @@ class TokenEmbedding:
     scaled: bool = True
     bias: bool = True
     cutoffs: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)

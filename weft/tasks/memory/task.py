@@ -24,7 +24,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
-from weft.setting_types import Size, check_fields
+from weft.setting_types import Section, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
@@ -45,7 +45,7 @@ from weft.tasks.task import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryModel:
+class MemoryModel(Section):
     """The model that remembers.
 
     Args:
@@ -58,9 +58,6 @@ class MemoryModel:
     encoder: Callable[..., Encoder] = RecurrentEncoder
     pool: Callable[..., Pool] = Summary
     embedding: Size = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, data: MemoryData) -> Labeller:
         """A new model."""

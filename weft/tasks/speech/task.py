@@ -27,7 +27,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.heads.categorical import Categorical
-from weft.setting_types import DropoutRate, Features, Share, Whole, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share, Whole
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
@@ -61,7 +61,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontSettings:
+class FrontSettings(Section):
     """How frames are mapped to vectors; see nn/embed/audio.py.
 
     Args:
@@ -77,12 +77,9 @@ class FrontSettings:
     widest: Whole = 8
     dropout: DropoutRate = 0.0
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class SpeechModel:
+class SpeechModel(Section):
     """Listen, attend and spell, or any other encoder and decoder.
 
     Args:
@@ -100,9 +97,6 @@ class SpeechModel:
     embedding: Features = 64
     dropout: DropoutRate = 0.0
     smoothing: Share = 0.1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, bins: int, num_tokens: int) -> Generator:
         """A new model for frames of `bins` bands and a vocabulary of `num_tokens` tokens."""
