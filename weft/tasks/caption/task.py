@@ -144,20 +144,10 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
 
     def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Captioner:
         """The trained model; `predict(file or array)` returns a caption."""
-        return self._captioner(model, CaptionSettings.of(settings))
-
-    def _captioner(self, model: Generator, settings: DecodingSettings) -> Captioner:
-        asked = settings if isinstance(settings, CaptionSettings) else CaptionSettings()
-        return Captioner(
-            model,
-            self.vocabulary,
-            self.decoding.with_settings(settings.searched()),
-            self.shape,
-            self.task.data,
-            others=self.members(settings),
-            scores=asked.scores,
-            coco=asked.coco,
-        )
+        asked = DecodingSettings.of(settings)
+        coco = isinstance(asked, CaptionSettings) and asked.coco
+        own, how = self.task.data, self.searching(asked)
+        return Captioner(model, self.vocabulary, shape=self.shape, data=own, coco=coco, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return self.task.data.pictures_of(split, data, self.shape)
@@ -170,7 +160,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             train = (
                 own.load("train").captions if own.generated else [one.captions for one in own.find("train")]
             )
-        captioner = self._captioner(model, asked.settings)
+        captioner = self.predictor(model, asked.settings)
         return evaluate(captioner, examples, title=asked.title(own), train=train)
 
     def given_scores(

@@ -39,7 +39,6 @@ from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
-    GenerationSettings,
     TranslationEvaluationSettings,
     TranslationSettings,
 )
@@ -249,11 +248,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         )
 
     def _many(self, model: Generator, settings: DecodingSettings) -> MultilingualTranslator:
-        scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
-        return MultilingualTranslator(
-            model, self.task.data, self.source, decoding, others=others, scores=scores
-        )
+        return MultilingualTranslator(model, self.task.data, self.source, **self.searching(settings))
 
     def model_export(self, model: Generator) -> ModelExport:
         """The program takes the target language as an option."""

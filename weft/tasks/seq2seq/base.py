@@ -161,9 +161,15 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def common(self) -> Mapping[str, object]:
         return {"vocabulary": pieces(self.target)}
 
-    def members(self, settings: DecodingSettings) -> list[Generator]:
-        """The further models of an ensemble."""
-        return [joined(member, self) for member in settings.ensemble]
+    def searching(self, settings: DecodingSettings) -> dict[str, Any]:
+        """How a predictor searches, as the user asks: settings, further models, whether it shows scores."""
+        scores = isinstance(settings, GenerationSettings) and settings.scores
+        others = [joined(member, self) for member in settings.ensemble]
+        return {
+            "decoding": self.decoding.with_settings(settings.searched()),
+            "others": others,
+            "scores": scores,
+        }
 
     def score(self, model: Generator, asked: Scoring) -> Evaluation:
         """The scores of what the model writes; with the setting `score`, those of the lines of that file."""
@@ -312,9 +318,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def searcher(self, model: Generator, settings: DecodingSettings | None = None) -> Translator:
         """The trained model, for one sentence or text at a time."""
         asked = DecodingSettings.of(settings)
-        others, decoding = self.members(asked), self.decoding.with_settings(asked.searched())
-        scores = isinstance(asked, GenerationSettings) and asked.scores
-        return self.translator(model, decoding, others=others, scores=scores, progress=asked.progress)
+        return self.translator(model, progress=asked.progress, **self.searching(asked))
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """None, unless it translates; see abilities.Rewrites."""

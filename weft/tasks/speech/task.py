@@ -196,15 +196,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text."""
-        return self._transcriber(model, GenerationSettings.of(settings))
-
-    def _transcriber(self, model: Generator, settings: DecodingSettings) -> Transcriber:
-        scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
-        sound = self.task.data.sound
-        return Transcriber(
-            model, self.vocabulary, sound, decoding, others=others, scores=scores, longest=self.longest
-        )
+        how = self.searching(DecodingSettings.of(settings))
+        return Transcriber(model, self.vocabulary, self.task.data.sound, longest=self.longest, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         """The recordings of a split, or of the user's list."""
@@ -216,7 +209,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
     def scores(self, model: Generator, examples: Sequence[Recording], asked: Scoring) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
-        transcriber = self._transcriber(model, asked.settings)
+        transcriber = self.predictor(model, asked.settings)
         return evaluate(transcriber, examples, title=asked.title(self.task.data), answer=self.answer)
 
     def given_scores(
