@@ -80,6 +80,13 @@ def check_fields(settings: Any, prefix: str = "") -> None:
         check_value(f"{prefix}{name}", getattr(settings, name), kind)
 
 
+class Section:
+    """A part of a recipe: a dataclass whose fields are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def check_value(name: str, value: Any, kind: Any) -> None:
     """Check a value against a type with ranges and choices."""
     origin: Any = get_origin(kind)

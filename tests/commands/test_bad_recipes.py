@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import content, refused, untouched, weft
+from tests.tasks.every import KINDS
 
 
 def train(recipe: Path, *options: object) -> str:
@@ -63,6 +64,46 @@ def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
 )
 def test_a_wrong_override_is_named(toy: Path, override: str, sentence: str) -> None:
     assert re.search(sentence, train(toy, override))
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "sentence"),
+    [
+        ("elmo", "data.batches=stream", "set batches: lines"),
+        ("elmo", "data.vocabulary.kind=bpe", "predicts whole words"),
+        ("elmo", "model.size=0", "size=0: expected a whole number from 1"),
+        ("masked", "data.batches=windows", "set batches: lines"),
+        ("masked", "model.share=1.0", "share=1.0: expected a number above 0"),
+        ("embeddings", "model.size=0", "size=0: expected a whole number from 1"),
+        ("embeddings", "data.min_count=10000", "occur 10000 times, got 0"),
+        ("embeddings", "data.test=no.tsv", "no.tsv"),
+        ("embeddings", "data.subsample=7", "got 7"),
+        ("embeddings", "model.objective=glove model.subwords=true", "glove counts whole words"),
+        ("tag", "model.smoothing=0.1", "0 with a CRF"),
+        ("language", "data.train=no.txt", "no.txt: no such file"),
+        ("language", "data.batches=windows data.length=9999", "for data.length: 9999"),
+        ("language", "data.batch_rows=99999", "for data.batch_rows: 99999; lower it"),
+        ("language", "data.valid_share=0.1", "exactly one validation text"),
+        ("language", "data.vocabulary.kind=bpe", "a bpe vocabulary needs a size, such as 8000"),
+        ("language", "training.accumulate=2", "training.accumulate: expected 1, got 2"),
+        ("language", "decoding.mixture=1.5", "a number from 0 to 1 or one of 'tuned'"),
+        ("language", "decoding.top_p=0", "top_p=0: expected a number above 0"),
+        ("language", "model.embedding.cutoffs=[5,3]", "cutoffs: expected rising numbers"),
+        ("language", "model.embedding.cutoffs=[5,300]", "between 0 and the 16 symbols, got [5, 300]"),
+        ("language", "model.embedding.cutoffs=[5] model.smoothing=0.1", "smoothing=0.1: cannot be combined"),
+        (
+            "language",
+            "model.embedding.cutoffs=[5] data.vocabulary.kind=bpe data.vocabulary.size=30",
+            "embedding.cutoffs: expected tokens ordered by frequency",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_a_task_are_refused(
+    tmp_path: Path, task: str, changes: str, sentence: str
+) -> None:
+    recipe = KINDS[task].make(tmp_path / "toy")
+    assert sentence in refused(weft("train", recipe, "--run", tmp_path / "run", *changes.split()))
+    assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:

@@ -28,22 +28,13 @@ def run() -> Path:
     return shared_run("caption")
 
 
-def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
-    pictures = run.parent / "toy" / "pictures"
-    whole = weft("predict", run, pictures, code=0)
-    assert len(whole.lines) == 16
-    names = "".join(f"{path}\n" for path in sorted(pictures.iterdir()))
-    assert weft("predict", run, stdin=names.encode()).lines == whole.lines
-    assert weft("predict", run, pictures / "03.png").lines == [whole.lines[3]]
-    assert weft("predict", run, run.parent / "toy" / "valid.tsv").lines == whole.lines[13:]
-    assert package.load(run).predict(pictures / "03.png") == whole.lines[3]
-
-
 def test_coco_results_are_one_array(run: Path) -> None:
     answer = weft("predict", run, run.parent / "toy" / "pictures", "--coco")
     found = json.loads(answer.out)
     assert [one["image_id"] for one in found] == [f"{n:02}" for n in range(16)]
-    assert [one["caption"] for one in found] == weft("predict", run, run.parent / "toy" / "pictures").lines
+    captions = weft("predict", run, run.parent / "toy" / "pictures").lines
+    assert [one["caption"] for one in found] == captions
+    assert weft("predict", run, run.parent / "toy" / "valid.tsv").lines == captions[13:]
 
 
 def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path, tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import weft as package
-from tests import toys
-from tests.commands.shell import refused, unanswered, weft
+from tests.commands.shell import unanswered, weft
 from tests.shared import shared_run
 
 
@@ -57,18 +56,4 @@ def test_wrong_lines_are_named(run: Path) -> None:
     assert (
         "standard input:1: expected a sentence, or 3 columns" in columns
         and "'bank' is no word of 'a'" in word
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("data.batches=stream", "set batches: lines"),
-        ("data.vocabulary.kind=bpe", "predicts whole words"),
-        ("model.size=0", "size=0: expected a whole number from 1"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    assert sentence in refused(
-        weft("train", toys.contexts(tmp_path / "toy"), "--run", tmp_path / "run", change)
     )

@@ -8,7 +8,7 @@ import pytest
 
 import weft as package
 from tests import toys
-from tests.commands.shell import refused, unanswered, untouched, weft
+from tests.commands.shell import refused, unanswered, weft
 from tests.shared import shared_run
 from weft.data.vectors import read_vectors
 
@@ -89,25 +89,3 @@ def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: P
     assert "ends in .txt" in refused(weft("export", run, "--vectors", tmp_path / "v.csv"))
     (tmp_path / "q.tsv").write_text("zebra\tgnu\t3\n")
     assert "at least 2 pairs with vectors" in refused(weft("evaluate", run, "--data", tmp_path / "q.tsv"))
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("model.size=0", "size=0: expected a whole number from 1"),
-        ("data.min_count=10000", "occur 10000 times, got 0"),
-        ("data.test=no.tsv", "no.tsv"),
-        ("data.subsample=7", "got 7"),
-    ],
-)
-def test_bad_settings_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    recipe = toys.words(tmp_path / "toy")
-    said = refused(weft("train", recipe, "--run", tmp_path / "run", change))
-    assert sentence in said and not (tmp_path / "run" / "model.safetensors").exists()
-
-
-def test_glove_has_no_subwords(tmp_path: Path) -> None:
-    recipe = toys.words(tmp_path / "toy")
-    changes = "model.objective=glove", "model.subwords=true"
-    act = lambda: weft("train", recipe, "--run", tmp_path / "run", *changes)  # noqa: E731
-    assert "glove counts whole words" in untouched(tmp_path, act)

@@ -25,22 +25,23 @@ def run() -> Path:
     return shared_run("images")
 
 
-def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
-    circles = run.parent / "toy" / "train" / "circle"
-    whole = weft("predict", run, circles).lines
-    assert len(whole) == len(list(circles.iterdir())) and set(whole) <= {
-        "circle",
-        "cross",
-        "square",
-        "triangle",
-    }
-    names = "".join(f"{path}\n" for path in sorted(circles.iterdir()))
+@pytest.mark.parametrize(("task", "folder"), [("images", "train/circle"), ("caption", "pictures")])
+def test_a_folder_a_file_and_names_are_answered_alike(task: str, folder: str) -> None:
+    run = shared_run(task)
+    paths = sorted((run.parent / "toy" / folder).iterdir())
+    whole = weft("predict", run, paths[0].parent, code=0).lines
+    assert len(whole) == len(paths) and all(whole)
+    names = "".join(f"{path}\n" for path in paths)
     assert weft("predict", run, stdin=names.encode()).lines == whole
-    first = min(circles.iterdir())
-    assert package.load(run).predict(first) == whole[0]
+    assert weft("predict", run, paths[3]).lines == [whole[3]] == [package.load(run).predict(paths[3])]
+
+
+def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
+    first = min((run.parent / "toy" / "train" / "circle").iterdir())
     (line,) = weft("predict", run, first, "--scores").lines
     probs = [float(cell.rpartition("=")[2]) for cell in line.split("\t")[1:]]
-    assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
+    assert len(probs) == 4 and probs == sorted(probs, reverse=True)
+    assert sum(probs) == pytest.approx(1, abs=1e-3)
 
 
 def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:

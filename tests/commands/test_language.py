@@ -144,34 +144,6 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
     assert json.loads(report.read_text())["characters"] == len(whole[int(0.75 * len(whole)) :])
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        (["data.train=no.txt"], "no.txt: no such file"),
-        (
-            ["data.batches=windows", "model.decoder.use=recurrent", "data.length=9999"],
-            "for data.length: 9999",
-        ),
-        (["data.batch_rows=99999"], "for data.batch_rows: 99999; lower it"),
-        (["data.valid_share=0.1"], "exactly one validation text"),
-        (["data.vocabulary.kind=bpe"], "a bpe vocabulary needs a size, such as 8000"),
-        (["training.accumulate=2"], "training.accumulate: expected 1, got 2"),
-        (["decoding.mixture=1.5"], "a number from 0 to 1 or one of 'tuned'"),
-        (["decoding.top_p=0"], "top_p=0: expected a number above 0"),
-        (["model.embedding.cutoffs=[5, 3]"], "cutoffs: expected rising numbers"),
-        (["model.embedding.cutoffs=[5, 300]"], "between 0 and the 16 symbols, got [5, 300]"),
-        (["model.embedding.cutoffs=[5]", "model.smoothing=0.1"], "model.smoothing=0.1: cannot be combined"),
-        (
-            ["model.embedding.cutoffs=[5]", "data.vocabulary.kind=bpe", "data.vocabulary.size=30"],
-            "embedding.cutoffs: expected tokens ordered by frequency",
-        ),
-    ],
-)
-def test_mistakes_are_told_in_a_sentence(tmp_path: Path, changes: list[str], sentence: str) -> None:
-    recipe = make(tmp_path / "data")
-    assert sentence in refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
-
-
 def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path) -> None:
     recipe = make(tmp_path / "data")
     for text, sentence in ((b"", "the file is empty"), (b" \n\n", "only white space")):

@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import weft as package
 from tests import toys
-from tests.commands.shell import refused, unanswered, weft
+from tests.commands.shell import unanswered, weft
 from tests.shared import shared_run
 
 
@@ -38,14 +36,3 @@ def test_an_evaluation_writes_its_answers_a_line_for_each_line(tmp_path: Path) -
     accuracy = json.loads(files["scores.json"].read_text())["scores"]["accuracy"]
     wrong = round((1 - accuracy["value"]) * accuracy["size"])
     assert sum(one != other for one, other in pairs) == wrong > 0
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ("data.batches=windows", "set batches: lines"),
-        ("model.share=1.0", "share=1.0: expected a number above 0"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
-    assert sentence in refused(weft("train", toys.gaps(tmp_path / "toy"), "--run", tmp_path / "run", change))

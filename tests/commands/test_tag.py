@@ -8,7 +8,7 @@ import pytest
 
 import weft as package
 from tests.commands import labelled
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import refused, weft
 from tests.shared import shared_run
 from weft.errors import DataWarning
 
@@ -96,12 +96,6 @@ def test_bad_files_are_named_and_no_model_is_written(tmp_path: Path, text: str, 
     said = refused(weft("train", recipe, "--run", tmp_path / "run"))
     assert sentence in said
     assert not (tmp_path / "run" / "model.safetensors").exists()
-
-
-def test_a_crf_has_no_smoothing(tmp_path: Path) -> None:
-    recipe = labelled.make_sentences(tmp_path / "toy")
-    act = lambda: weft("train", recipe, "--run", tmp_path / "run", "model.smoothing=0.1")  # noqa: E731
-    assert "0 with a CRF" in untouched(tmp_path, act)
 
 
 def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_type_hints
 
 from weft.errors import ConfigError
-from weft.setting_types import Bounds, Probability, Whole, check_fields
+from weft.setting_types import Bounds, Probability, Section, Whole
 
 BeamWidth = Annotated[int, Bounds(ge=1, le=1_000)]
 """Hypotheses kept, or texts written, for a source."""
@@ -100,7 +100,7 @@ def options(kind: type) -> dict[str, Offer]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Narrowing:
+class Narrowing(Section):
     """How a distribution is narrowed before a token is drawn, in this order (filters.py).
 
     Example:
@@ -148,9 +148,6 @@ class Narrowing:
         search="sample",
         programs={"huggingface": None},
     )
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def narrowing(self) -> "Narrowing":
         """These settings alone."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 if TYPE_CHECKING:
     from weft.models import Generator
@@ -142,7 +142,7 @@ class ContinuationSettings(Protocol):
 class ContinuesText(Protocol):
     """A Pipeline whose model continues a text."""
 
-    def writer(self, model: nn.Module) -> TextContinuation:
+    def writer(self, model: Any) -> TextContinuation:
         """The trained model, in evaluation mode, ready to continue texts."""
 
 

@@ -151,11 +151,7 @@ def missing(value: Any) -> bool:
 
 
 def rows_of(given: Any, columns: Sequence[str]) -> Any:
-    """The inputs in a DataFrame: its only column, or those of these names; anything else as it is.
-
-    Raises:
-        DataError: it has other columns.
-    """
+    """The inputs in a DataFrame: its only column, or those of these names; anything else as it is."""
     if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1 and not hasattr(given, "columns"):
         return given[:, 0]
     if not (hasattr(given, "columns") and hasattr(given, "to_numpy")):

@@ -7,7 +7,7 @@ Read next: seq2seq/evaluation.py, for translations; ../metrics/scored.py, a scor
 import json
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -49,6 +49,7 @@ class Items(NamedTuple):
     fingerprint: str  # of the items; empty if unknown. Only runs with equal ones are compared
 
 
+@dataclass(frozen=True)
 class Evaluation(ABC):
     r"""The scores of a model on a split. Leaves are frozen dataclasses.
 
@@ -75,10 +76,11 @@ class Evaluation(ABC):
     title: str
     outputs: Sequence[str]
     scores: Sequence[ScoreWithBaselines]
-    lengths: Sequence[LengthRow] = ()
+    _: KW_ONLY
     shows: ClassVar[str] = ""
-    length: str = ""
     offers: ClassVar[tuple[ItemKind, ...]] = ()
+    lengths: Sequence[LengthRow] = ()
+    length: str = ""
     compared: Sequence[Compared] = ()
     wrong: Sequence[str] = ()
     again: int = 0
@@ -191,10 +193,6 @@ class Evaluation(ABC):
 @dataclass(frozen=True)
 class PlainEvaluation(Evaluation):
     """Scores without more; see Evaluation."""
-
-    title: str
-    outputs: Sequence[str]
-    scores: Sequence[ScoreWithBaselines]
 
 
 class Sample(NamedTuple):

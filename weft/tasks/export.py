@@ -4,7 +4,6 @@ A task whose model can be exported as graphs overrides `Pipeline.model_export` (
 Read next: ../export/format.py.
 """
 
-import operator
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -59,6 +58,7 @@ class ModelExport(NamedTuple):
         shown: the text of an answer of Weft, in the form of the program.
         distance: of two answers that are numbers, as a share of the largest number; None for other answers.
             8-bit weights change such answers a little, so they are measured and not counted.
+        close: the largest distance of equal answers.
         options: of the predictor and of the program when their answers are compared, such as no sampling.
     """
 
@@ -69,9 +69,13 @@ class ModelExport(NamedTuple):
     program: str
     scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
     shown: Callable[[Answer], str] = lambda answer: answer.text()
-    same: Callable[[str, str], bool] = operator.eq
     distance: Callable[[str, str], float] | None = None
+    close: float = 0.0
     options: Mapping[str, int | str] = {}
+
+    def same(self, ours: str, theirs: str) -> bool:
+        """Whether two answers are equal, as far as numbers are."""
+        return ours == theirs if self.distance is None else self.distance(ours, theirs) <= self.close
 
 
 def ragged_mask(rows: int, steps: int) -> Tensor:

@@ -267,9 +267,6 @@ class TemplateInit(Init):
 
         Args:
             given: value of each option by name; None for an option that was not given.
-
-        Raises:
-            ConfigError: the options do not fit together.
         """
 
 

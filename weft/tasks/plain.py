@@ -22,10 +22,19 @@ from weft.metrics.metric import Metric
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
 from weft.search.offered import BatchRows
-from weft.setting_types import check_fields
+from weft.setting_types import Section
 from weft.tasks.evaluation import PlainEvaluation, Sample, Validation, mean_loss, samples_of
 from weft.tasks.predictor import ParsedInput, Place, PlainAnswer, Predictor, as_text, predicted
-from weft.tasks.task import Pipeline, PredictExample, PredictionSettings, Progress, Split, Task, Training
+from weft.tasks.task import (
+    Pipeline,
+    PredictExample,
+    PredictionSettings,
+    Progress,
+    Scoring,
+    Split,
+    Task,
+    Training,
+)
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
@@ -35,7 +44,7 @@ Pairs = Sequence[tuple[Any, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainData:
+class PlainData(Section):
     """A recipe's section `data`: files with an example in each line.
 
     Args:
@@ -51,9 +60,6 @@ class PlainData:
     valid: Path
     test: Path | None = None
     batch_rows: BatchRows = 32
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def has(self, split: Split) -> bool:
         """Whether there is a file."""
@@ -175,7 +181,7 @@ class PlainTraining(Training):
     def collate(self, numbers: np.ndarray) -> Any:
         return self._pipeline.batch([self._pairs[n] for n in numbers])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Any) -> Validation:
         """Loss and score."""
         task = self._pipeline.task
         pairs, rows = task.examples(task.data.valid), task.data.batch_rows
@@ -205,17 +211,15 @@ class PlainPipeline(Pipeline):
         """A batch of these examples."""
         return self.task.batch(self.words, *zip(*pairs, strict=True))
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> "PlainPredictor":
+    def predictor(self, model: Any, settings: PredictionSettings | None = None) -> "PlainPredictor":
         return PlainPredictor(self, model)
 
-    def evaluate(
-        self, model: nn.Module, *, split: Split = "test", data: Path | None = None, settings: Any = None
-    ) -> PlainEvaluation:
+    def score(self, model: Any, asked: Scoring) -> PlainEvaluation:
         """The score of the answers to a file, beside that of the baseline."""
         task, form = self.task, self.task.form
-        path = data or getattr(task.data, split)
+        path = asked.data or getattr(task.data, asked.split)
         if path is None:
-            raise MissingSplitError.of(split, "examples", "FILE")
+            raise MissingSplitError.of(asked.split, "examples", "FILE")
         inputs, true = zip(*task.examples(path), strict=True)
         given = (ParsedInput(Place(str(path), n), one) for n, one in enumerate(inputs, 1))
         found = predicted(self.predictor(model), given, PlainAnswer).checked()
@@ -229,7 +233,7 @@ class PlainPipeline(Pipeline):
 class PlainPredictor(Predictor[Any]):
     """The trained model of a PlainTask."""
 
-    def __init__(self, pipeline: PlainPipeline, model: nn.Module) -> None:
+    def __init__(self, pipeline: PlainPipeline, model: Any) -> None:
         self._task, self._words, self._model = pipeline.task, pipeline.words, model
 
     def parse(self, raw: Any, place: Place) -> Any:

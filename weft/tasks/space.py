@@ -28,9 +28,6 @@ class Range:
         values: the values to choose from, instead of the ends.
         also: other settings that get the same value.
         unless: another setting of the space; this one is 0 where that one is true.
-
-    Raises:
-        ConfigError: the ends do not fit, or there are neither ends nor values.
     """
 
     low: int | float | None = None

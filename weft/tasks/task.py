@@ -59,7 +59,7 @@ class OtherRun(Protocol):
         """What the run learnt from its data."""
 
     @property
-    def model(self) -> nn.Module:
+    def model(self) -> Any:
         """The run's model, in evaluation mode."""
 
 
@@ -238,6 +238,29 @@ LONGEST_EXAMPLE = 200
 """Characters of a line that `weft train` prints to be typed."""
 
 
+class Scoring(NamedTuple):
+    """What is to be scored, and how.
+
+    Fields:
+        split: of the recipe's data.
+        data: the user's files, to score instead.
+        settings: of the class `task.evaluation_settings`.
+    """
+
+    split: Split
+    data: Path | None
+    settings: Any
+
+    @property
+    def validation(self) -> bool:
+        """Whether it is the validation part, to which settings may have been fitted."""
+        return self.data is None and self.split == "valid"
+
+    def title(self, data: Any) -> str:
+        """The name of a split of the section `data`, or of the user's files."""
+        return str(data.describe(self.split)) if self.data is None else self.data.name
+
+
 class Task(ABC):
     """What to learn, from which data.
 
@@ -303,7 +326,7 @@ class Task(ABC):
         self.data, self.model_config = data, model
 
     @classmethod
-    def knows(cls, file: Path) -> bool:
+    def knows(cls, file: Path, /) -> bool:
         """Whether the content of a file looks like data of this task."""
         return False
 
@@ -454,12 +477,8 @@ class Task(ABC):
         return None
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Report every problem in data files of this task, with its place.
-
-        Raises:
-            ConfigError: this task has no checks.
-        """
+    def check(cls, files: Sequence[Path], /) -> Report:
+        """Report every problem in data files of this task, with its place."""
         raise ConfigError(f"{files[0]}: this task has no data checks; weft train reads its files")
 
 
@@ -530,7 +549,7 @@ class Training(ABC):
         return
 
     @abstractmethod
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Any) -> Validation:
         """Scores on the validation data; the model is in evaluation mode, gradients are off."""
 
     def whole(self) -> "Training":
@@ -580,7 +599,7 @@ class Pipeline(ABC):
         """A new model with `loss(batch) -> Loss`."""
 
     @abstractmethod
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[Any]:
+    def predictor(self, model: Any, settings: PredictionSettings | None = None) -> Predictor[Any]:
         """The trained model, ready to answer inputs.
 
         Args:
@@ -591,10 +610,9 @@ class Pipeline(ABC):
             ConfigError: the settings do not fit together.
         """
 
-    @abstractmethod
     def evaluate(
         self,
-        model: nn.Module,
+        model: Any,
         *,
         split: Split = "test",
         data: Path | None = None,
@@ -608,8 +626,13 @@ class Pipeline(ABC):
             data: the user's files, to score instead.
             settings: of the class `task.evaluation_settings`.
         """
+        return self.score(model, Scoring(split, data, self.task.evaluation_settings.of(settings)))
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def score(self, model: Any, asked: Scoring) -> Evaluation:
+        """What `evaluate` returns."""
+        raise NotImplementedError(f"{type(self).__name__}: define score, or evaluate without it")
+
+    def inspection(self, model: Any, settings: InspectionSettings) -> Inspection:
         """What `weft inspect` shows of one input; heavy imports belong inside.
 
         Args:
@@ -626,7 +649,7 @@ class Pipeline(ABC):
             )
         return Inspection(text="", answer="")
 
-    def model_export(self, model: nn.Module) -> ModelExport | None:
+    def model_export(self, model: Any) -> ModelExport | None:
         """The model as graphs that other programs run; None if the task has none.
 
         Raises:
@@ -649,7 +672,7 @@ class Pipeline(ABC):
         """What the members of an ensemble must share, by name (seq2seq/base.py)."""
         return {}
 
-    def contextual(self, model: nn.Module) -> ContextSource:
+    def contextual(self, model: Any) -> ContextSource:
         """A model of this task as a source of words in context.
 
         Raises:

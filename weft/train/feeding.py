@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from weft.errors import ConfigError
-from weft.setting_types import AtLeastOne, Bounds, Probability, check_fields
+from weft.setting_types import AtLeastOne, Bounds, Probability, Section
 
 
 @dataclass(frozen=True, kw_only=True)
-class Feeding(ABC):
+class Feeding(Section, ABC):
     """Gives the probability of feeding the true token.
 
     Args:
@@ -37,9 +37,6 @@ class Feeding(ABC):
 
     per_sequence: bool = False
     parallel: bool = False
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @abstractmethod
     def probability(self, update: int, epoch: int) -> float:

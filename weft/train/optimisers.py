@@ -18,11 +18,11 @@ from weft.errors import ConfigError
 from weft.native import jobs, pointer
 from weft.nn.cells.cell import Cell
 from weft.nn.heads.head import Head
-from weft.setting_types import NonNegative, Share, check_fields
+from weft.setting_types import NonNegative, Section, Share
 from weft.train.sharding import is_sharded
 
 
-class Optimiser(ABC):
+class Optimiser(Section, ABC):
     """Settings of an optimiser.
 
     Attributes:
@@ -42,9 +42,6 @@ class Optimiser(ABC):
     """
 
     lr: float
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @abstractmethod
     def build(self, model: nn.Module) -> torch.optim.Optimizer:

@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
+from weft.setting_types import AtLeastOne, Bounds, Section, Whole
 
 ScheduleState = dict[str, Any]
 """The state of a schedule after the validations so far, as plain JSON."""
 
 
-class Schedule(ABC):
+class Schedule(Section, ABC):
     """Gives the factor of the learning rate.
 
     Raises:
@@ -30,9 +30,6 @@ class Schedule(ABC):
         >>> [Halving().factor(update, 0.0, {}) for update in (1, 2, 3)]
         [1.0, 0.5, 0.25]
     """
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @abstractmethod
     def factor(self, update: int, done: float, state: ScheduleState) -> float:

@@ -146,9 +146,6 @@ def choose(
 
     Returns:
         All that were tried. Ctrl-C ends a training, and its best model so far counts.
-
-    Raises:
-        ConfigError: none was trained; the message says why.
     """
 
     def report(checked: CheckedRecipe) -> Reporter:

@@ -9,7 +9,7 @@ from weft.models import Generator
 from weft.ngram.kneser_ney import kneser_ney
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.tasks.language.data import RandomWindows, Stream, StreamPieces, cut, line_batches, lines_of
+from weft.tasks.language.data import RandomWindows, Stream, StreamPieces, cut, lines_of
 from weft.tasks.language.decoding import MixedModel, StepReader
 from weft.tasks.language.scoring import (
     MixtureParts,
@@ -22,6 +22,7 @@ from weft.tasks.language.scoring import (
     with_starts,
 )
 from weft.tasks.language.task import ProseModel, TokenEmbedding, grows
+from weft.tasks.running_text.data import ProseData, line_batches
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SIZE = 13
@@ -117,7 +118,8 @@ def test_windows_are_drawn_anew_each_epoch_and_line_batches_hold_each_line_once(
     assert all((one == other).all() for one, other in zip(first, again, strict=True))
     assert any((one != other).any() for one, other in zip(first, second, strict=True))
     assert max(int(one.max()) for one in first) <= text.size - 5
-    lines = line_batches(list(lines_of(text)), rows=3, length=5, seed=1).epoch(0)
+    data = ProseData(train="x", valid_share=0.1, batch_rows=3, length=5)
+    lines = line_batches(data, list(lines_of(text)), 1).epoch(0)
     assert sorted(int(n) for batch in lines for n in batch) == list(range(text.lines))
 
 

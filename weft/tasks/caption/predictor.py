@@ -162,11 +162,7 @@ class Captioner(predictor.Predictor[Picture]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> Picture:
-        """The pixels or features of a file or its bytes, or an array as in training.
-
-        Raises:
-            DataError: no picture, or one that cannot be read or has another shape.
-        """
+        """The pixels or features of a file or its bytes, or an array as in training."""
         return Picture(picture_of(raw, place, self._read, self._shape))
 
     def is_one(self, raw: Raw) -> bool:
@@ -227,11 +223,7 @@ class Captioner(predictor.Predictor[Picture]):
         return str(answer.found[0].text)
 
     def _read(self, path: Path) -> np.ndarray:
-        """The pixels of a picture's file, in the model's shape.
-
-        Raises:
-            DataError: the file is damaged or has another shape.
-        """
+        """The pixels of a picture's file, in the model's shape."""
         found = read(path, self._data.side)
         check_shape(found.shape, self._shape, path)
         return found

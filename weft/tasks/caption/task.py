@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import CAPTIONED, holds_classes
 from weft.data.listed import first_texts
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
@@ -54,11 +52,11 @@ from weft.tasks.seq2seq.decoding import (
 from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -109,9 +107,8 @@ class CaptionTraining(Training):
         pixels = self._train.pixels[[number for number, _ in chosen]]
         return captioned(pixels, [row for _, row in chosen], self._places)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss, and scores of greedy captions."""
-        assert isinstance(model, Generator)
         texts, references = self._valid, self._valid.captions
         rows = [self._vocabulary.encode(captions[0]) for captions in references]
         every = parts(len(references), self._data.batch_rows)
@@ -145,35 +142,17 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "shape of pictures": self.shape}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Captioner:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Captioner:
         """The trained model; `predict(file or array)` returns a caption."""
-        return self._captioner(model, CaptionSettings.of(settings))
-
-    def _captioner(self, model: nn.Module, settings: DecodingSettings) -> Captioner:
-        assert isinstance(model, Generator)
-        asked = settings if isinstance(settings, CaptionSettings) else CaptionSettings()
-        return Captioner(
-            model,
-            self.vocabulary,
-            self.decoding.with_settings(settings.searched()),
-            self.shape,
-            self.task.data,
-            others=self.members(settings),
-            scores=asked.scores,
-            coco=asked.coco,
-        )
+        asked = DecodingSettings.of(settings)
+        coco = isinstance(asked, CaptionSettings) and asked.coco
+        own, how = self.task.data, self.searching(asked)
+        return Captioner(model, self.vocabulary, shape=self.shape, data=own, coco=coco, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return self.task.data.pictures_of(split, data, self.shape)
 
-    def score(
-        self,
-        model: Generator,
-        examples: Captions,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> CaptionEvaluation:
+    def scores(self, model: Generator, examples: Captions, asked: Scoring) -> CaptionEvaluation:
         """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions."""
         own = self.task.data
         train: list[list[str]] = []
@@ -181,9 +160,8 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             train = (
                 own.load("train").captions if own.generated else [one.captions for one in own.find("train")]
             )
-        title = own.describe(split) if data is None else data.name
-        captioner = self._captioner(model, DecodingSettings.of(settings))
-        return evaluate(captioner, examples, title=title, train=train)
+        captioner = self.predictor(model, asked.settings)
+        return evaluate(captioner, examples, title=asked.title(own), train=train)
 
     def given_scores(
         self, model: Generator, examples: Captions, settings: GenerationEvaluationSettings
@@ -197,11 +175,11 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
             settings,
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         """The text is the name of a picture."""
         return inspect_caption(self.predictor(model), settings.text)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_captioner(self.predictor(model))
 
 
@@ -212,27 +190,19 @@ class CaptionTask(Seq2SeqTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": CaptionData,
-        "model": CaptionModel,
-        "decoding": Decoding,
-    }
+    sections: ClassVar = {"data": CaptionData, "model": CaptionModel, "decoding": Decoding}
     prediction_settings: ClassVar = CaptionSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     columns: ClassVar[Sequence[str]] = ("image", "caption")
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
+    check = staticmethod(check_captions)
     note: ClassVar[str] = (
         "Exact is the share of captions that match a reference word for word; BLEU-4 and CIDEr-D are "
         "computed as COCO's evaluation does, on greedy output in lower case without punctuation."
     )
     evaluation: ClassVar = CaptionEvaluation
     check_options: ClassVar = CHECK_OPTIONS
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "exact": "higher",
-        "bleu4": "higher",
-        "cider": "higher",
-    }
+    better: ClassVar = {"loss": "lower", "exact": "higher", "bleu4": "higher", "cider": "higher"}
 
     data: CaptionData
     model_config: CaptionModel
@@ -280,11 +250,6 @@ class CaptionTask(Seq2SeqTask):
     def knows(cls, file: Path) -> bool:
         """A list of pictures that has no classes."""
         return bool(first_texts(file, CAPTIONED)) and not holds_classes(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
-        """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files, images)
 
     def _likely(self) -> tuple[int, ...]:
         """The shape of pictures before any is read."""

@@ -17,7 +17,7 @@ from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
 from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.metrics.probabilities import Ece
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs
 from weft.tasks.classify.data import LabelledTexts, names_of
 from weft.tasks.classify.predictor import LabelAnswer, TextClassifier
 from weft.tasks.evaluation import Evaluation, speed, unanswered
@@ -105,16 +105,10 @@ def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:
 class SeveralEvaluation(Evaluation):
     """The scores of a classifier that gives several labels."""
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]  # micro F1, macro F1, the share of texts with exactly the right labels
     rows: list[ClassRow]
     thresholds: dict[str, float]
     unseen: list[str]  # labels of these texts that training never saw
-    wrong: list[str]
     seconds: float
-    compared: Sequence[ComparedOutputs]
-    again: int = 0
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
 
     def notes(self) -> list[str]:

@@ -165,9 +165,6 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             way, the classes are the same (in any order).
         scores: whether the text of an answer says all probabilities.
 
-    Raises:
-        ConfigError: other classes.
-
     Example:
         >>> from weft.tasks.classify.data import LabelData
         >>> from weft.tasks.classify.model import LabelModel
@@ -212,11 +209,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         return ClassifyInput(text)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[ParsedInput[ClassifyInput]]:
-        """The lines of a file, or the header (where there is one) and the rows of a table.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """The lines of a file, or the header (where there is one) and the rows of a table."""
         if not isinstance(source, Path) or not is_table(source):
             yield from super().inputs(source)
             return

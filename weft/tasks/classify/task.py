@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.guess import holds_texts
@@ -77,7 +76,6 @@ from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EnsembleSettings,
-    EvaluationSettings,
     Implied,
     InspectionSettings,
     OtherRun,
@@ -85,6 +83,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Split,
     named_rows,
     silent,
@@ -101,11 +100,7 @@ UNLIMITED = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierSettings(EnsembleSettings, ScoredSettings):
-    """What the user asks of classes.
-
-    Raises:
-        ConfigError: an ensemble is to be drawn.
-    """
+    """What the user asks of classes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,9 +177,8 @@ class ClassifyTraining(SolvedTraining):
         some = self.train.at(chosen)
         return self._reader.batch([self.rows[n] for n in chosen], some.labels, some.texts, some.finer)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Labeller) -> Validation:
         """Loss, accuracy and mean F1; a text that the model cannot read is wrong, and not in the loss."""
-        assert isinstance(model, Labeller)
         texts, labels = self._valid[:2]
         classifier = TextClassifier(model, self._reader, self._data)
         found, wrong, _ = classified(classifier, self._valid, "validation")
@@ -328,9 +322,8 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
             found["embed.words.table.weight"] = found.pop("embed.table.weight")
         return {**found, **of_head}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextClassifier:
+    def predictor(self, model: Labeller, settings: PredictionSettings | None = None) -> TextClassifier:
         """The trained model: `predict(text)` answers with a class."""
-        assert isinstance(model, Labeller)
         asked = ClassifierSettings.of(settings)
         others = [self._joined(member) for member in asked.ensemble]
         return TextClassifier(model, self.reader, self.task.data, others=others, scores=asked.scores)
@@ -353,35 +346,25 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     def valid_texts(self) -> Iterable[str]:
         return (one.text for one in self.task.data.texts("valid"))
 
-    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
-        named = self.task.data.describe(split) if file is None else file.name
-        members = ClassifierEvaluationSettings.of(settings).ensemble
+    def title(self, asked: Scoring) -> str:
+        named, members = asked.title(self.task.data), asked.settings.ensemble
         return f"{named}, {1 + len(members)} runs together" if members else named
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> Evaluation:
-        """See TextLabelPipeline.evaluate."""
-        for member in ClassifierEvaluationSettings.of(settings).ensemble if data is None else ():
+    def score(self, model: Labeller, asked: Scoring) -> Evaluation:
+        for member in asked.settings.ensemble if asked.data is None else ():
             if isinstance(member.pipeline, ClassifyPipeline):
-                self._check_unseen(member.path, member.pipeline.task.data, split)
-        return super().evaluate(model, split=split, data=data, settings=settings)
+                self._check_unseen(member.path, member.pipeline.task.data, asked.split)
+        return super().score(model, asked)
 
     def scores(
         self,
-        model: nn.Module,
+        model: Labeller,
         found: list[LabelledExample],
         train: list[LabelledExample] | None,
-        *,
         title: str,
-        settings: EvaluationSettings,
+        settings: ClassifierEvaluationSettings,
     ) -> LabelEvaluation | SeveralEvaluation:
-        members = ClassifierEvaluationSettings.of(settings).ensemble
+        members = settings.ensemble
         classifier = self.predictor(model, ClassifierSettings(ensemble=members))
         texts, known = LabelledTexts.of(found), None if train is None else LabelledTexts.of(train)
         if self.reader.separator is not None:
@@ -403,7 +386,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         if len(calibration.thresholds) == len(self.reader.classes):
             self.reader.thresholds = list(calibration.thresholds)
 
-    def calibrate(self, model: nn.Module) -> None:
+    def calibrate(self, model: Labeller) -> None:
         assert self.run is not None
         self.reader.temperature = 1.0
         valid, classes = LabelledTexts.of(self.examples("valid")), self.reader.classes
@@ -441,17 +424,17 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
                 "trained on texts tested here; name a run with the same section data"
             )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Labeller, settings: InspectionSettings) -> Inspection:
         return inspect_text(self.predictor(model), settings.input(), self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Labeller) -> ModelExport:
         return export_classifier(self.predictor(model), self.valid_texts)
 
 
 class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
     """A classifier, from labelled texts."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
+    sections: ClassVar = {"data": LabelData, "model": LabelModel}
     prediction_settings: ClassVar = ClassifierSettings
     evaluation_settings: ClassVar = ClassifierEvaluationSettings
     check_options: ClassVar[Sequence[str]] = ("text", "label", "labels", "separator", "encoding")

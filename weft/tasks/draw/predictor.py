@@ -19,7 +19,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
@@ -49,18 +49,13 @@ LARGE = 192
 """A picture is enlarged until each side has at least this many pixels; each of its own pixels is a square."""
 
 
+@dataclass(eq=False)
 class DrawnPicture(Answer):
-    """A drawn picture.
+    """A drawn picture."""
 
-    Args:
-        picture: [height, width, 3] uint8.
-        lost: what was not read of the caption, as text.
-    """
-
-    def __init__(self, caption: str, picture: np.ndarray, lost: str = "") -> None:
-        self.caption = caption
-        self.picture = picture
-        self.lost = lost
+    caption: str
+    picture: np.ndarray  # [height, width, 3] uint8
+    lost: str = ""  # what was not read of the caption, as text
 
     def text(self) -> str:
         """A data URI."""
@@ -88,9 +83,6 @@ class Painter(predictor.Predictor[str]):
         shape: of a picture.
         decoding: settings of search or sampling.
         max_length: tokens of a caption that are read, as in training; 0 for all.
-
-    Raises:
-        ConfigError: a search setting does not apply to pictures.
 
     Example:
         >>> from weft.tasks.draw.tiles import Tiles
@@ -133,11 +125,7 @@ class Painter(predictor.Predictor[str]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
-        """A caption.
-
-        Raises:
-            DataError: it is empty.
-        """
+        """A caption."""
         text = as_text(raw, place)
         if not text.strip():
             raise place.refuse("the caption is empty; write one")
@@ -249,18 +237,11 @@ class _Numbers:
 class DrawEvaluation(Evaluation):
     """Pictures drawn for captions, and their scores."""
 
-    title: str
-    outputs: list[str]  # each picture as a data URI
-    scores: list[
-        ScoreWithBaselines
-    ]  # nats per tile, error per pixel; for generated shapes also the share right
     drawn: np.ndarray  # [N, height, width, 3] uint8
     truth: np.ndarray  # the true pictures, in the same form
     texts: list[str]
     ceiling: float | None  # share right of the true pictures cut into tiles; 1 if the palette is lossless
     seconds: float
-    compared: Sequence[ComparedOutputs]
-    wrong: Sequence[str] = ()
     shows: ClassVar[str] = "true and drawn pictures"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats", "numbers", "labels")
 

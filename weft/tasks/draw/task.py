@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import ShuffledBatches
-from weft.data.report import Report
 from weft.data.shapes import read_caption
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
@@ -54,6 +52,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -117,9 +116,8 @@ class DrawTraining(Training):
         chosen = [self.pairs[int(number)] for number in numbers]
         return collate_pairs([source for source, _ in chosen], [target for _, target in chosen])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss over all pictures; error and share right over the first ones."""
-        assert isinstance(model, Generator)
         texts = [captions[0] for captions in self._valid.captions]
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
         how, most = self._task.decoding, self._data.max_length
@@ -166,9 +164,8 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
     def model(self) -> Generator:
         return self.task.model_config.build(len(self.vocabulary), len(self.tiles))
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Painter:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Painter:
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
-        assert isinstance(model, Generator)
         decoding = self.decoding.with_settings(PaintingSettings.of(settings).searched())
         most = self.task.data.max_length
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding, most)
@@ -176,23 +173,15 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return drawable(self.task.data.pictures_of(split, data, self.shape))
 
-    def score(
-        self,
-        model: Generator,
-        examples: Captions,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> DrawEvaluation:
+    def scores(self, model: Generator, examples: Captions, asked: Scoring) -> DrawEvaluation:
         """Likelihood, error and share right."""
         own, train = self.task.data, None
         with suppress(DataError):
             train = drawable(own.load("train"))
-        title = own.describe(split) if data is None else data.name
-        painter = self.predictor(model, PaintingSettings(search=settings.search))
-        return evaluate(painter, examples, train, title=title)
+        painter = self.predictor(model, PaintingSettings(search=asked.settings.search))
+        return evaluate(painter, examples, train, title=asked.title(own))
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         return inspect_painting(self.predictor(model), settings.input())
 
 
@@ -210,10 +199,11 @@ class DrawTask(Seq2SeqTask):
         decoding: sampling with a temperature, or search for the likeliest picture.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
+    sections: ClassVar = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
     prediction_settings: ClassVar = PaintingSettings
     evaluation_settings: ClassVar = PaintingEvaluationSettings
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
+    check = staticmethod(check_captions)
     note: ClassVar[str] = (
         "loss is nats per tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "
         "from the true ones, right the share of generated shapes whose colour, shape and place are as "
@@ -221,11 +211,7 @@ class DrawTask(Seq2SeqTask):
     )
     evaluation: ClassVar = DrawEvaluation
     check_options: ClassVar = CHECK_OPTIONS
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "error": "lower",
-        "right": "higher",
-    }
+    better: ClassVar = {"loss": "lower", "error": "lower", "right": "higher"}
 
     data: DrawData
     model_config: DrawModel
@@ -286,8 +272,3 @@ class DrawTask(Seq2SeqTask):
             0,
         )
         return training
-
-    @classmethod
-    def check(cls, files: Sequence[Path], images: str | None = None) -> Report:
-        """Check captions and the pictures they name; see ../pictures/data.py."""
-        return check_captions(files, images)

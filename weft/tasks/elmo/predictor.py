@@ -8,6 +8,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,37 +50,33 @@ class ContextQuery(NamedTuple):
     at: Sequence[int] = ()  # its place in each sentence
 
 
+@dataclass(eq=False)
 class CosineAnswer(Answer):
-    """A word in two sentences.
+    """A word in two sentences."""
 
-    Args:
-        cosines: [L + 1] of its two vectors in each layer, the lowest layer first.
-    """
-
-    def __init__(self, word: str, cosines: list[float]) -> None:
-        self._word = word
-        self._cosines = cosines
+    word: str
+    cosines: list[float]  # [L + 1] of its two vectors in each layer, the lowest layer first
 
     def text(self) -> str:
         """The word and the cosines, tabs between them."""
-        return "\t".join([self._word, *(f"{cosine:.4f}" for cosine in self._cosines)])
+        return "\t".join([self.word, *(f"{cosine:.4f}" for cosine in self.cosines)])
 
     def json(self) -> Json:
-        return {"word": self._word, "cosines": list(self._cosines)}
+        return {"word": self.word, "cosines": list(self.cosines)}
 
 
+@dataclass(eq=False)
 class SentenceVectors(Answer):
     """A sentence and the vectors of its words in the top layer."""
 
-    def __init__(self, found: WordsInSentence) -> None:
-        self._found = found
+    found: WordsInSentence
 
     def text(self) -> str:
         """The words and their vectors, as JSON."""
         return json.dumps(self.json(), ensure_ascii=False)
 
     def json(self) -> Json:
-        return {"words": list(self._found.words), "vectors": np.round(self._found.layers[-1], 5).tolist()}
+        return {"words": list(self.found.words), "vectors": np.round(self.found.layers[-1], 5).tolist()}
 
 
 class ContextComparer(predictor.Predictor[ContextQuery]):
@@ -105,11 +102,7 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
         self.model, self.lexicon, self._data = model, lexicon, data
 
     def parse(self, raw: Raw, place: Place) -> ContextQuery:
-        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer.
-
-        Raises:
-            DataError: the word is missing in a sentence, or there are too many words.
-        """
+        """WORD TAB SENTENCE TAB SENTENCE; or a sentence, whose vectors are the answer."""
         text = as_text(raw, place)
         cells = text.split("\t")
         if len(cells) == 3:
@@ -278,8 +271,8 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         {"tokenizer.json": portable_cutter(how.kind, form=how.form, lowercase=how.lowercase)},
         lambda count: _examples(comparer, valid, count),
         program="contexts",
-        same=_close,
         distance=_distance,
+        close=1e-3,
     )
 
 
@@ -316,17 +309,6 @@ def _distance(ours: str, theirs: str) -> float:
     (word, *one), (other, *two) = (text.split("\t") for text in (ours, theirs))
     differences = np.abs(np.array(one, np.float64) - np.array(two, np.float64))
     return float(differences.max(initial=0)) if word == other else math.inf
-
-
-def _close(ours: str, theirs: str) -> bool:
-    """Equal words, and numbers equal to 1e-3."""
-    if ours.startswith("{"):
-        a, b = (json.loads(text) for text in (ours, theirs))
-        return bool(a["words"] == b["words"] and np.allclose(a["vectors"], b["vectors"], rtol=0, atol=1e-3))
-    (word, *first), (other, *second) = (text.split("\t") for text in (ours, theirs))
-    return word == other and bool(
-        np.allclose(np.array(first, np.float64), np.array(second, np.float64), atol=1e-3)
-    )
 
 
 ROWS = 32
@@ -371,7 +353,7 @@ def evaluate(
         each.scored(Perplexity()).renamed(f"{side.name} perplexity")
         for each, side in zip(compared, sides, strict=True)
     ]
-    return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared)
+    return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared=compared)
 
 
 def _by_word(

@@ -7,17 +7,16 @@ A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/emb
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, no_words
 from weft.metrics.metric import ItemKind
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
-from weft.setting_types import Bounds, DropoutRate, Features, check_fields
+from weft.setting_types import Bounds, DropoutRate, Features, Section
 from weft.tasks.elmo.predictor import (
     ContextComparer,
     collate,
@@ -31,7 +30,7 @@ from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask, perplexity
-from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, sentences_of
+from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, line_batches, sentences_of
 from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
@@ -39,6 +38,7 @@ from weft.tasks.task import (
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -48,7 +48,7 @@ LEXICON = "tokenizer.elmo.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElmoModel:
+class ElmoModel(Section):
     """Two language models, forward and backward.
 
     Args:
@@ -66,9 +66,6 @@ class ElmoModel:
     spelled: Features = 128
     residual: bool = True
     dropout: DropoutRate = 0.1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, num_words: int, num_letters: int) -> BothWays:
         """A new model."""
@@ -91,47 +88,39 @@ class TextSentences(NamedTuple):
     valid: list[list[str]]
 
 
+@dataclass(eq=False)
 class ElmoTraining(Training):
     """The text of a training."""
 
-    def __init__(
-        self, data: ProseData, lexicon: Lexicon, train: list[list[str]], valid: list[list[str]]
-    ) -> None:
-        self._data = data
-        self._lexicon = lexicon
-        self._train = train
-        self._valid = valid
+    data: ProseData
+    lexicon: Lexicon
+    train: list[list[str]]
+    valid: list[list[str]]
 
     def plan(self, seed: int) -> Batches:
         """Lines of similar length."""
-        lengths = np.array([[len(words)] * 2 for words in self._train])
-        return Batches(
-            lengths, max_tokens=self._data.batch_rows * self._data.length, max_rows=None, seed=seed
-        )
+        return line_batches(self.data, self.train, seed)
 
     def collate(self, numbers: np.ndarray) -> Sentences:
-        return collate(self._lexicon, [self._train[int(number)] for number in numbers])
+        return collate(self.lexicon, [self.train[int(number)] for number in numbers])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: BothWays) -> Validation:
         """Both perplexities on the validation text, and what the forward model expected word by word."""
-        assert isinstance(model, BothWays)
-        ahead, back = nats(model, self._lexicon, self._valid)
+        ahead, back = nats(model, self.lexicon, self.valid)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
-        comparer, samples = ContextComparer(model, self._lexicon, self._data), []
-        for words in (self._valid[number] for number in samples_of(len(self._valid))):
+        comparer, samples = ContextComparer(model, self.lexicon, self.data), []
+        for words in (self.valid[number] for number in samples_of(len(self.valid))):
             best = [comparer.word(int(number)) for number in comparer.ahead(words).argmax(1)]
             samples.append(Sample(" ".join(words), "", " ".join(best)))
         return Validation(scores, samples)
 
 
+@dataclass(eq=False)
 class ElmoPipeline(RunningTextPipeline):
     """The words and letters of a run."""
 
     task: "ElmoTask"
-
-    def __init__(self, task: "ElmoTask", lexicon: Lexicon) -> None:
-        self.task = task
-        self.lexicon = lexicon
+    lexicon: Lexicon
 
     def model(self) -> BothWays:
         return self.task.model_config.build(self.lexicon.num_words, self.lexicon.num_letters)
@@ -141,28 +130,25 @@ class ElmoPipeline(RunningTextPipeline):
         words = next(iter(found.values()))
         return {**found, **dict.fromkeys(("head.weight", "head.bias"), words)}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ContextComparer:
+    def predictor(self, model: BothWays, settings: PredictionSettings | None = None) -> ContextComparer:
         """The trained model: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""
-        assert isinstance(model, BothWays)
         return ContextComparer(model, self.lexicon, self.task.data)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ContextEvaluation:
+    def scores(self, model: BothWays, text: PlainText, title: str, asked: Scoring) -> ContextEvaluation:
         """Both perplexities, beside that of word frequencies."""
-        assert isinstance(model, BothWays)
         source = self.task.data
         some = split_sentences(source, text)
         if not some.parts:
             raise no_words(title)
         return evaluate(model, self.lexicon, some, title=title, length=source.length)
 
-    def contextual(self, model: nn.Module) -> ContextSource:
-        assert isinstance(model, BothWays)
+    def contextual(self, model: BothWays) -> ContextSource:
         return ContextSource(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: BothWays, settings: InspectionSettings) -> Inspection:
         return inspect_sentences(self.predictor(model), settings.input(), self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: BothWays) -> ModelExport:
         return export_contexts(self.predictor(model), self.valid_texts)
 
 
@@ -173,13 +159,9 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         data: where text comes from; lines by themselves, in words.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ElmoModel}
+    sections: ClassVar = {"data": ProseData, "model": ElmoModel}
     evaluation: ClassVar = ContextEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "forward": "lower",
-        "backward": "lower",
-    }
+    better: ClassVar = {"loss": "lower", "forward": "lower", "backward": "lower"}
     note: ClassVar[str] = (
         "forward and backward are perplexities per word with the full softmax, including the end (or the "
         "beginning) of each line; all unknown words are one word; loss is the mean of both in nats."

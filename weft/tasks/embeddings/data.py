@@ -86,9 +86,6 @@ class Corpus:
         words: [N] int32.
         lines: [N] int32, the line of each.
         total: number of words of the text, including those left out.
-
-    Raises:
-        DataError: no line has two words of the list.
     """
 
     def __init__(self, lines: Iterable[list[str]], known: WordList) -> None:

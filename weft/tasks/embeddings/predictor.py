@@ -20,7 +20,7 @@ from weft.errors import DataError, ShapeError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows, report
+from weft.metrics.scored import ComparedOutputs, of_rows, report
 from weft.metrics.spearman import Spearman
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
@@ -45,25 +45,19 @@ class Near(NamedTuple):
     similarity: float
 
 
+@dataclass(eq=False)
 class NearestWords(Answer):
-    """The words nearest to a word, or to the answer of an analogy.
+    """The words nearest to a word, or to the answer of an analogy."""
 
-    Args:
-        words: one word, or the three of an analogy, a b c.
-    """
-
-    def __init__(
-        self, vectors: "WordVectors", words: Sequence[str], near: Sequence[Near], *, scores: bool
-    ) -> None:
-        self._vectors = vectors
-        self._words = words
-        self.near = near
-        self._scores = scores
+    vectors: "WordVectors"
+    words: Sequence[str]  # one word, or the three of an analogy, a b c
+    near: Sequence[Near]
+    scores: bool
 
     def text(self) -> str:
         """The words of the input, a tab, and the words near them."""
-        near = [f"{one.word}={one.similarity:.4f}" if self._scores else one.word for one in self.near]
-        return "\t".join([" ".join(self._words), " ".join(near)])
+        near = [f"{one.word}={one.similarity:.4f}" if self.scores else one.word for one in self.near]
+        return "\t".join([" ".join(self.words), " ".join(near)])
 
     def json(self) -> Json:
         """The near words with their cosines."""
@@ -73,10 +67,10 @@ class NearestWords(Answer):
         """A map of all these words."""
         from weft.figures.wordmap import word_map  # imports matplotlib
 
-        words = [*self._words, *(one.word for one in self.near)]
-        rows = np.stack([self._vectors.vector(word) for word in words])
-        title = f"what is near {' '.join(self._words)}"
-        return word_map(words, rows, title=title, marked=len(self._words))
+        words = [*self.words, *(one.word for one in self.near)]
+        rows = np.stack([self.vectors.vector(word) for word in words])
+        title = f"what is near {' '.join(self.words)}"
+        return word_map(words, rows, title=title, marked=len(self.words))
 
 
 class WordVectors(predictor.Predictor[list[str]]):
@@ -137,11 +131,7 @@ class WordVectors(predictor.Predictor[list[str]]):
         return self.data.word(word) in self.list.number
 
     def parse(self, raw: Raw, place: Place) -> list[str]:
-        """One word, or three: a b c.
-
-        Raises:
-            DataError: not one or three words, or one without a vector.
-        """
+        """One word, or three: a b c."""
         words = as_text(raw, place).split()
         if len(words) not in (1, 3):
             raise place.refuse(f"expected one word, or three (man king woman), got {len(words)}")
@@ -158,7 +148,7 @@ class WordVectors(predictor.Predictor[list[str]]):
                 near = self.nearest(words[0], self._count)
             else:
                 near = self.analogy(words[0], words[1], words[2], self._count)
-            yield NearestWords(self, words, near, scores=self._scores)
+            yield NearestWords(self, words, near, self._scores)
 
     def vector(self, word: str) -> np.ndarray:
         """[D] the vector of a word; for an unseen word, from its letters if the model has n-grams.
@@ -275,15 +265,11 @@ ROWS = 256  # analogies per step
 class WordsEvaluation(Evaluation):
     """A score, and how many questions it covers."""
 
-    title: str
-    outputs: list[str]  # one line per question: the question and the answer
-    scores: list[ScoreWithBaselines]  # one score: Spearman x 100, or percent of analogies right
     asked: int
     covered: int
     sections: dict[str, tuple[int, int]]  # for analogies: right, covered
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "map of words"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 

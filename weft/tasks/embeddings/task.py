@@ -3,14 +3,13 @@
 Read next: data.py, predictor.py; ../../nn/embed/neighbours.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.batching import NumberedEpochs, ShuffledBatches
 from weft.data.check import check_pairs
@@ -35,13 +34,13 @@ from weft.tasks.embeddings.predictor import NEAREST, WordsEvaluation, WordVector
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     Pipeline,
     PredictExample,
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Split,
     Task,
     Training,
@@ -137,9 +136,8 @@ class EmbeddingsTraining(Training):
         """Pieces of text, or cells, by number."""
         return self._source.batch(numbers)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Neighbours | Glove) -> Validation:
         """The loss on a fixed part of the training text, and the neighbours of some words."""
-        assert isinstance(model, Neighbours | Glove)
         vectors = WordVectors(model, self._words, self._data)
         frequent = min(1000, len(vectors.words))
         some = [vectors.words[number] for number in samples_of(frequent)]
@@ -172,52 +170,42 @@ class EmbeddingsTraining(Training):
         )
 
 
+@dataclass(eq=False)
 class EmbeddingsPipeline(Pipeline):
     """The words of a run."""
 
     task: "EmbeddingsTask"
-
-    def __init__(self, task: "EmbeddingsTask", words: WordList) -> None:
-        self.task = task
-        self.words = words
+    words: WordList
 
     def model(self) -> Neighbours | Glove:
         """A new model for these words."""
         return self.task.model_config.build(self.words.words)
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordVectors:
+    def predictor(self, model: Neighbours | Glove, settings: PredictionSettings | None = None) -> WordVectors:
         """The vectors: `nearest("word", 5)`, `vector("word")`, `analogy("a", "b", "c")`."""
-        assert isinstance(model, Neighbours | Glove)
         asked = NeighbourSettings.of(settings)
         return WordVectors(model, self.words, self.task.data, count=asked.nbest, scores=asked.scores)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> WordsEvaluation:
+    def score(self, model: Neighbours | Glove, asked: Scoring) -> WordsEvaluation:
         """Similarity of word pairs or analogies, with coverage and baselines."""
-        path, questions = self.task.asked(split, data)
+        path, questions = self.task.asked(asked.split, asked.data)
         try:
             return evaluate(self.predictor(model), questions, title=path.name)
         except DataError as error:
             raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Neighbours | Glove, settings: InspectionSettings) -> Inspection:
         return inspect_words(self.predictor(model), settings.input())
 
 
 class EmbeddingsTask(Task):
     """Learns word vectors from running text."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
+    sections: ClassVar = {"data": WordsData, "model": WordsModel}
     evaluation: ClassVar = WordsEvaluation
     evaluates: ClassVar = ("test",)
     target_unit: ClassVar[str] = "word"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
+    better: ClassVar = {"loss": "lower"}
     prediction_settings: ClassVar = NeighbourSettings
     note: ClassVar[str] = (
         "Loss is the training objective (nats per pair, or GloVe's weighted squared error per cell) on a "

@@ -42,16 +42,11 @@ MODEL = "the model"
 class ForecastEvaluation(Evaluation):
     """The errors of a model and of the baselines on the same windows."""
 
-    title: str
-    outputs: list[str]  # step ahead and squared error
-    scores: list[ScoreWithBaselines]  # scaled MSE and MAE, those in units; with quantiles also pinball losses
     by_step: Mapping[str, np.ndarray]  # [H] scaled squared errors of MODEL and of each baseline
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
     series: Mapping[str, Mapping[str, float]]  # the scores in units of each series by name
     example: ForecastRecord  # a window from the middle, with the true values
-    compared: Sequence[Compared]
-    again: int = 0
     shows: ClassVar[str] = "errors by steps ahead, and one window"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "forecasts")
 
@@ -267,7 +262,7 @@ def evaluate(
         coverage[0] if coverage else None,
         _by_series(wanted, found, chosen, windows.names),
         record(model, windows, shown[len(shown) // 2][None], LEVELS, quantiles=model.has_quantiles),
-        forecasts.compared(blocks.numbers, about),
+        compared=forecasts.compared(blocks.numbers, about),
         again=seen,
     )
 

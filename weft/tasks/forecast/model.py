@@ -190,9 +190,6 @@ class ForecastModel:
             them if they are proven better on later stretches of the training part and on the validation
             part; `none` learns the values.
         solve: keep this closed-form forecast: no update is made, and the forecaster stays unused.
-
-    Raises:
-        ConfigError: `solve` without a base.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster

@@ -54,28 +54,14 @@ if TYPE_CHECKING:
 COMMAS = TableStyle()
 
 
+@dataclass(eq=False)
 class ForecastAnswer(Answer):
-    """The next rows of series.
+    """The next rows of series."""
 
-    Args:
-        found: the forecast of each series.
-        quantiles: whether the text contains quantiles.
-        plain: whether the JSON is a list of numbers, for a series that was given as numbers.
-        style: how the table was written that the series are from.
-    """
-
-    def __init__(
-        self,
-        found: Sequence[ForecastRecord],
-        *,
-        quantiles: bool = False,
-        plain: bool = False,
-        style: TableStyle = COMMAS,
-    ) -> None:
-        self.found = found
-        self._quantiles = quantiles
-        self.plain = plain
-        self.style = style
+    found: Sequence[ForecastRecord]
+    quantiles: bool = False  # whether the text contains them
+    plain: bool = False  # whether the JSON is a list of numbers, for a series that was given as numbers
+    style: TableStyle = COMMAS  # of the table that the series are from
 
     def text(self) -> str:
         """CSV rows: name, time, value and, if wanted, quantiles."""
@@ -83,7 +69,7 @@ class ForecastAnswer(Answer):
         return "\n".join(
             style.line([name, time, *(style.number(readable(one, found.deviation)) for one in numbers)])
             for found in self.found
-            for name, time, numbers in self._rows(found, self._quantiles)
+            for name, time, numbers in self._rows(found, self.quantiles)
         )
 
     def whole(self) -> str:
@@ -91,7 +77,7 @@ class ForecastAnswer(Answer):
         return "\n".join(
             COMMAS.line([name, time, *map(repr, numbers)])
             for found in self.found
-            for name, time, numbers in self._rows(found, self._quantiles)
+            for name, time, numbers in self._rows(found, self.quantiles)
         )
 
     def json(self) -> Json:
@@ -221,11 +207,7 @@ class ForecastPredictor(predictor.Predictor[SeriesInput]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> SeriesInput:
-        """The values of one series, oldest first; or a table: a path, the text of a CSV, a DataFrame.
-
-        Raises:
-            DataError: the table cannot be read, or a series is too short.
-        """
+        """The values of one series, oldest first; or a table: a path, the text of a CSV, a DataFrame."""
         forecaster = self.forecaster
         raw = self._timed(raw)
         if is_frame(raw) or isinstance(raw, Path):
@@ -542,10 +524,10 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
     }
     if not about["known"] and not channels:
         waves = partial(_examples, data, about)
-        return ModelExport([graph], settings, {}, waves, "series", None, _shown, _close, distance)
+        return ModelExport([graph], settings, {}, waves, "series", None, _shown, distance, CLOSE)
     settings |= {"kind": "tables", **_of_tables(data, about)}
     examples = partial(tables, data, about)
-    return ModelExport([graph], settings, {}, examples, "tables", None, _rows, _same_rows, _distance_of_rows)
+    return ModelExport([graph], settings, {}, examples, "tables", None, _rows, _distance_of_rows, CLOSE)
 
 
 def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: int) -> dict[str, Tensor]:
@@ -667,10 +649,6 @@ def distance(ours: str, theirs: str) -> float:
     return found if math.isfinite(found) else math.inf
 
 
-def _close(ours: str, theirs: str) -> bool:
-    return distance(ours, theirs) <= CLOSE
-
-
 def _rows(answer: Answer) -> str:
     return f"{COMMAS.line(header(()))}\n{answer.text()}"
 
@@ -681,7 +659,3 @@ def _distance_of_rows(ours: str, theirs: str) -> float:
     if [row[0] for row in a] != [row[0] for row in b]:
         return math.inf
     return distance(*(" ".join(row[1] for row in rows) for rows in (a, b)))
-
-
-def _same_rows(ours: str, theirs: str) -> bool:
-    return _distance_of_rows(ours, theirs) <= CLOSE

@@ -6,11 +6,10 @@ Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/fo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.guess import columns_of, series_of
@@ -68,7 +67,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     ScoredSettings,
-    Split,
+    Scoring,
     Task,
     Training,
 )
@@ -149,9 +148,8 @@ class ForecastTraining(Training):
         values = torch.from_numpy(np.nan_to_num(future)).float()
         return SeriesBatch(past, values, torch.from_numpy(mask), int(mask.sum()))
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: ForecastNetwork) -> Validation:
         """Errors over all validation windows."""
-        assert isinstance(model, ForecastNetwork)
         windows, chosen = self._windows, self._windows.of(PARTS["valid"])
         forecasts = ScoredWindows(model, windows, chosen, self._data.season_of(windows.table))
         scores = {
@@ -202,7 +200,9 @@ class ForecastPipeline(Pipeline):
             model.begin_with(weight, spread)
         return model
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ForecastPredictor:
+    def predictor(
+        self, model: ForecastNetwork, settings: PredictionSettings | None = None
+    ) -> ForecastPredictor:
         """The trained model; `predict(values)` returns the next values."""
         asked = ForecastSettings.of(settings)
         members, scores = asked.ensemble, asked.scores
@@ -225,17 +225,10 @@ class ForecastPipeline(Pipeline):
             progress=asked.progress,
         )
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> ForecastEvaluation:
+    def score(self, model: ForecastNetwork, asked: Scoring) -> ForecastEvaluation:
         """Errors on all windows of a split, next to repeat, seasonal and ridge; see Pipeline.evaluate."""
-        asked = ForecastEvaluationSettings.of(settings)
-        members, own = asked.ensemble, self.data
+        split, data, how = asked
+        members, own = how.ensemble, self.data
         together = self._at_work(model, members)
         for member in members if data is None else ():
             assert isinstance(member.pipeline, ForecastPipeline)  # as _together has checked
@@ -247,25 +240,24 @@ class ForecastPipeline(Pipeline):
                 )
         table = own.table(data, self.about)
         for note in table.assumed if data is not None else ():
-            asked.progress(note, 0, None)
+            how.progress(note, 0, None)
         check_columns(table, self.about)
         windows = own.windows(table, self.about, whole=data is not None)
         if windows.left_out:
-            asked.progress(short(windows.left_out), 0, None)
+            how.progress(short(windows.left_out), 0, None)
         title = f"{own.name}, {split}" if data is None else f"{data}, all windows"
         title += f", {1 + len(members)} runs together" if members else ""
         if self.task.decoding.conformal:
-            here = split == "valid" and data is None
-            part = "this part, so the coverage is fitted" if here else "the validation part"
+            part = "this part, so the coverage is fitted" if asked.validation else "the validation part"
             title += f", quantiles calibrated on {part}"
         return evaluate(
             together,
             windows,
             PARTS["test" if data is not None else split],
-            trained=windows if data is None else self._trained(asked.progress),
+            trained=windows if data is None else self._trained(how.progress),
             title=title,
             season=own.season_of(table),
-            series=asked.series,
+            series=how.series,
         )
 
     def _trained(self, progress: Progress) -> SeriesWindows | None:
@@ -276,7 +268,7 @@ class ForecastPipeline(Pipeline):
             progress(f"without ridge regression, because the run's own data cannot be read: {error}", 0, None)
             return None
 
-    def _at_work(self, model: nn.Module, members: Sequence[OtherRun]) -> AnyForecaster:
+    def _at_work(self, model: ForecastNetwork, members: Sequence[OtherRun]) -> AnyForecaster:
         """The model with the members of an ensemble, calibrated if the recipe says so."""
         together = self._together(model, members)
         if not self.task.decoding.conformal:
@@ -293,8 +285,9 @@ class ForecastPipeline(Pipeline):
             self._calibrated = CalibratedForecast(together, windows)
         return self._calibrated
 
-    def _together(self, model: nn.Module, members: Sequence[OtherRun]) -> ForecastNetwork | ForecastEnsemble:
-        assert isinstance(model, ForecastNetwork)
+    def _together(
+        self, model: ForecastNetwork, members: Sequence[OtherRun]
+    ) -> ForecastNetwork | ForecastEnsemble:
         models, lookbacks = [model], [self.data.lookback]
         for member in members:
             other, own = member.pipeline, member.model
@@ -306,12 +299,11 @@ class ForecastPipeline(Pipeline):
             lookbacks.append(other.data.lookback)
         return ForecastEnsemble(models, lookbacks) if members else model
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: ForecastNetwork, settings: InspectionSettings) -> Inspection:
         series = ForecastInspectionSettings.of(settings).series
         return inspect_series(self.predictor(model).forecaster, settings.text, series)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
-        assert isinstance(model, ForecastNetwork)
+    def model_export(self, model: ForecastNetwork) -> ModelExport:
         return export_forecaster(model, self.data, self.about)
 
 
@@ -326,11 +318,11 @@ UNSEEN = (
 class ForecastTask(Task):
     """Series to forecasts."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
+    sections: ClassVar = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     evaluation: ClassVar = ForecastEvaluation
     samples_readable: ClassVar[bool] = False
     target_unit: ClassVar[str] = "value"
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
+    better: ClassVar = {"mse": "lower", "mae": "lower"}
     unlike: ClassVar[Mapping[str, str]] = dict.fromkeys(better, "scaled by the training part")
     prediction_settings: ClassVar = ForecastSettings
     evaluation_settings: ClassVar = ForecastEvaluationSettings

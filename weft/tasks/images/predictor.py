@@ -143,11 +143,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The pixels of a file or its bytes, or an array [.., height, width, channels] as in training.
-
-        Raises:
-            DataError: no picture, or one that cannot be read or has another shape.
-        """
+        """The pixels of a file or its bytes, or an array [.., height, width, channels] as in training."""
         return picture_of(raw, place, self.read, self._shape)
 
     def is_one(self, raw: Raw) -> bool:
@@ -184,11 +180,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         return self.model.embed
 
     def read(self, path: Path) -> np.ndarray:
-        """A file as the model reads it.
-
-        Raises:
-            DataError: it is damaged or has another shape.
-        """
+        """A file as the model reads it."""
         found = self._read(path)
         check_shape(found.shape, self._shape, path)
         return found

@@ -4,20 +4,19 @@ Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convol
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.batching import ShuffledBatches
 from weft.data.captions import holds_classes
 from weft.data.images import read_folders
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1
@@ -40,14 +39,13 @@ from weft.tasks.pictures.data import check_classes
 from weft.tasks.pictures.model import ImageModel, places_of
 from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     Pipeline,
     PredictExample,
     PredictionSettings,
     Progress,
     ScoredSettings,
-    Split,
+    Scoring,
     Training,
 )
 from weft.wording import plural
@@ -74,9 +72,8 @@ class ImagesTraining(Training):
         x, mask = source(self._train.pixels[numbers], self._places)
         return LabelBatch(x, mask, torch.tensor(labels), len(labels))
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Labeller) -> Validation:
         """Loss, accuracy and mean F1."""
-        assert isinstance(model, Labeller)
         found, names = self._valid, self._names
         shape = self._train.pixels.shape[1:]
         read = partial(self._data.one, clip=len(shape) == 4)
@@ -96,59 +93,50 @@ class ImagesTraining(Training):
         return Validation(scores, samples, [labels, probabilities_of(names, probs, found.labels, None)])
 
 
+@dataclass(eq=False)
 class ImagesPipeline(Pipeline):
     """The shape and the classes of a run."""
 
     task: "ImagesTask"
-
-    def __init__(self, task: "ImagesTask", shape: tuple[int, ...], names: list[str]) -> None:
-        self.task = task
-        self.shape = shape
-        self.names = names
+    shape: tuple[int, ...]
+    names: list[str]
 
     def model(self) -> Labeller:
         return self.task.model_config.build(self.shape, len(self.names))
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> ImageClassifier:
+    def predictor(self, model: Labeller, settings: PredictionSettings | None = None) -> ImageClassifier:
         """The trained model; `predict(file or array)` returns a class."""
-        assert isinstance(model, Labeller)
         scores = ScoredSettings.of(settings).scores
         read = partial(self.task.data.one, clip=len(self.shape) == 4)
         return ImageClassifier(model, self.names, self.shape, read, scores=scores)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> ImageEvaluation:
+    def score(self, model: Labeller, asked: Scoring) -> ImageEvaluation:
         """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
-        own = self.task.data
-        found = own.load(split) if data is None else own.read(read_folders(data, "test"))
-        check_shape(found.pixels.shape[1:], self.shape, data or split)
+        own, data = self.task.data, asked.data
+        found = own.load(asked.split) if data is None else own.read(read_folders(data, "test"))
+        check_shape(found.pixels.shape[1:], self.shape, data or asked.split)
         usual = None
         with suppress(DataError):
             train = own.load("train").labels if own.generated else [one.label for one in own.find("train")]
             usual = Counter(train).most_common(1)[0][0]
-        title = own.describe(split) if data is None else data.name
-        return evaluate(self.predictor(model), found, title=title, usual=usual)
+        return evaluate(self.predictor(model), found, title=asked.title(own), usual=usual)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Labeller, settings: InspectionSettings) -> Inspection:
         return inspect_picture(self.predictor(model), self.task.data, settings.text)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Labeller) -> ModelExport:
         return export_pictures(self.predictor(model), self.task.data)
 
 
 class ImagesTask(LabelTask[ClassData, ImageModel]):
     """Trains a classifier of pictures or clips."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
+    sections: ClassVar = {"data": ClassData, "model": ImageModel}
     prediction_settings: ClassVar = ScoredSettings
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     suffixes: ClassVar[Sequence[str]] = ("/",)
+    knows = staticmethod(holds_classes)
+    check = staticmethod(check_classes)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
         "per picture."
@@ -200,13 +188,3 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     def open(self, run: Path) -> ImagesPipeline:
         """Read the shape and the classes of the run."""
         return ImagesPipeline(self, *read_shape(run))
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        """A list of pictures with classes."""
-        return holds_classes(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check folders of pictures or clips; see ../pictures/data.py."""
-        return check_classes(files)

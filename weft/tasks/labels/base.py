@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
 from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.setting_types import DropoutRate, Size, check_fields
 from weft.tasks.contextual import PretrainedContext
@@ -36,6 +36,7 @@ from weft.tasks.task import (
     Progress,
     RunOpener,
     ScoredSettings,
+    Scoring,
     Split,
     Task,
     Training,
@@ -132,15 +133,12 @@ class LabelTask(Task, Generic[D, M]):
     """A task that predicts labels."""
 
     data: D
+    model_config: M
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",
         "f1": "higher",
     }
-
-    def __init__(self, *, data: D, model: M) -> None:
-        self.data = data
-        self.model_config = model
 
 
 class SolvedTraining(Training):
@@ -248,7 +246,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         """The validation texts, as a user would type them."""
 
     @abstractmethod
-    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
+    def title(self, asked: Scoring) -> str:
         """The name of what is scored."""
 
     @abstractmethod
@@ -256,18 +254,12 @@ class TextLabelPipeline(Pipeline, Generic[E]):
         """Answer with the temperature, or the thresholds, that were fitted to the validation texts."""
 
     @abstractmethod
-    def calibrate(self, model: nn.Module) -> None:
+    def calibrate(self, model: Any) -> None:
         """Fit the temperature, or the thresholds, to the validation texts, and keep them in the run."""
 
     @abstractmethod
     def scores(
-        self,
-        model: nn.Module,
-        found: list[E],
-        train: list[E] | None,
-        *,
-        title: str,
-        settings: EvaluationSettings,
+        self, model: Any, found: list[E], train: list[E] | None, title: str, settings: Any
     ) -> Evaluation:
         """The scores of a model on texts.
 
@@ -275,28 +267,19 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             train: those that the model was trained on, for the baselines; None if they are gone.
         """
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> Evaluation:
+    def score(self, model: Any, asked: Scoring) -> Evaluation:
         """Scores on a split or another file, with the baselines where the training texts are still there."""
-        found, train = self.examples(split, data), None
+        found, train = self.examples(asked.split, asked.data), None
         with suppress(DataError):
             train = self.examples("train")
             if self.refit:
                 train += self.examples("valid")
-        asked = CalibrationSettings.of(self.task.evaluation_settings.of(settings))
-        if asked.calibrate:
+        if asked.settings.calibrate:
             self._check_held_out()
             self.calibrate(model)
-        on_validation = split == "valid" and data is None
-        title = self.title(split, data, asked) + note(self.run, on_validation=on_validation)
-        scored = self.scores(model, found, train, title=title, settings=asked)
-        if data is None or train is None:
+        title = self.title(asked) + note(self.run, on_validation=asked.validation)
+        scored = self.scores(model, found, train, title, asked.settings)
+        if asked.data is None or train is None:
             return scored
         known = set(map(self.text_of, train))
         return replace(scored, again=sum(self.text_of(one) in known for one in found))  # type: ignore[type-var]
@@ -322,18 +305,12 @@ class ClassEvaluation(Evaluation):
     `classes` says what a class is called.
     """
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]  # the first one is the accuracy
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     seconds: float
-    compared: Sequence[ComparedOutputs]
     confidence: Confidence | None = None
     unseen: Sequence[str] = ()  # classes that training never saw
-    wrong: Sequence[str] = ()
-    again: int = 0
     classes: ClassVar[str] = "classes"
     shows: ClassVar[str] = "confusion matrix"
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")

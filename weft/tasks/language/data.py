@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.batching import Batches
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.masks import fill, grid, to_device
@@ -267,9 +266,6 @@ class StreamPieces:
     """Batches for carried states: row r of batch i is piece i of the r-th part of the text.
 
     The last tokens that do not fill a row of the parts are left out of training (fewer than `rows`).
-
-    Raises:
-        DataError: the text is too short for so many rows.
     """
 
     def __init__(self, count: int, *, rows: int, length: int) -> None:
@@ -306,13 +302,6 @@ def lines_of(stream: Stream) -> Iterator[np.ndarray]:
     for end in stream.ends().tolist():
         yield stream.tokens[begin : end + (not closed)]
         begin = end + 1
-
-
-def line_batches(lines: Sequence[np.ndarray], *, rows: int, length: int, seed: int) -> Batches:
-    """Batches of lines of similar length, by their numbers."""
-    lengths = np.array([len(line) for line in lines])
-    sides = np.stack([lengths, lengths], 1)
-    return Batches(sides, max_tokens=rows * length, max_rows=None, seed=seed)
 
 
 def rarity(stream: Stream, size: int) -> Tensor:

@@ -57,15 +57,10 @@ class TextLikelihood(NamedTuple):
 
 @dataclass(frozen=True)
 class ProseEvaluation(Evaluation):
-    """The scores of a text under the model, next to those of an n-gram model."""
+    """The scores of a text under the model, next to those of an n-gram model; outputs are nats of lines."""
 
-    title: str
     context: str
     vocabulary: str
-    outputs: list[str]  # the log-probability of each line in nats, with its end
-    scores: list[
-        ScoreWithBaselines
-    ]  # perplexity, nats per word, bits a character; then the mixture's perplexity
     model: TextLikelihood
     lines: int
     words: int
@@ -73,7 +68,6 @@ class ProseEvaluation(Evaluation):
     unknown: int
     buckets: list[Bucket]
     seconds: float
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats per token by how often it was seen"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 

@@ -6,6 +6,7 @@ Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,17 +49,17 @@ class GeneratedText(NamedTuple):
     logp: float  # nats, of the continuation, before temperature, top_k and top_p
 
 
+@dataclass(eq=False)
 class Continuation(Answer):
     """The continuations of a text."""
 
-    def __init__(self, writer: "TextWriter", found: Sequence[GeneratedText]) -> None:
-        self._writer = writer
-        self.found = found
+    writer: "TextWriter"
+    found: Sequence[GeneratedText]
 
     def text(self) -> str:
         """Each continuation on its own line; with scores, after its log-probability and a tab."""
-        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer._scores else one.text for one in self.found]
-        return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
+        shown = [f"{one.logp:.4f}\t{one.text}" if self.writer._scores else one.text for one in self.found]
+        return "\n".join([*shown, *[""] * (self.writer.lines - len(shown))])
 
     def json(self) -> Json:
         """The first continuation and its log-probability."""
@@ -69,7 +70,7 @@ class Continuation(Answer):
         from weft.figures.coloured import coloured_text
 
         text = self.found[0].text
-        scored = self._writer.score(text)
+        scored = self.writer.score(text)
         note = f"probabilities; {-sum(scored.logp) / len(scored.logp):.3f} nats per token"
         return coloured_text(scored.pieces, np.exp(scored.logp), title=text[:80], note=note, top=1.0)
 

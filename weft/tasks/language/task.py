@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from weft import tree
 from weft.data.batching import Batches
 from weft.data.plain import PlainText, check_plain_texts
-from weft.data.report import Report
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
@@ -30,7 +29,7 @@ from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
-from weft.setting_types import DropoutRate, Features, Share, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share, check_fields
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
@@ -42,7 +41,6 @@ from weft.tasks.language.data import (
     collate_lines,
     cut,
     joined,
-    line_batches,
     lines_of,
     rarity,
 )
@@ -53,12 +51,13 @@ from weft.tasks.language.predictor import TextWriter, export_writer, inspect_tex
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.reused import ReusedEncoder
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.data import ProseData, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
     named_rows,
@@ -68,7 +67,7 @@ from weft.wording import plural
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenEmbedding:
+class TokenEmbedding(Section):
     """How tokens are embedded.
 
     Args:
@@ -88,9 +87,6 @@ class TokenEmbedding:
     scaled: bool = True
     bias: bool = True
     cutoffs: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +201,7 @@ class LanguageTraining(Training):
             return StreamPieces(self.text.size, rows=rows, length=length)
         if self._data.batches == "windows":
             return RandomWindows(self.text.size, rows=rows, length=length, seed=seed)
-        return line_batches(self._lines, rows=rows, length=length, seed=seed)
+        return line_batches(self._data, self._lines, seed)
 
     def collate(self, numbers: np.ndarray) -> ProseBatch:
         """The pieces that begin at these places, or the lines of these numbers."""
@@ -217,9 +213,8 @@ class LanguageTraining(Training):
             length = min(length, part - int(numbers[0]))
         return cut(self.text.tokens, numbers, length, continues=self.streams and numbers[0] > 0)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss and perplexity per token of the validation text, line ends included."""
-        assert isinstance(model, Generator)
         data = self._data
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
         loss = float(-logp.mean())
@@ -257,9 +252,8 @@ class LanguagePipeline(RunningTextPipeline):
     def rows(self) -> Mapping[str, Sequence[str]]:
         return named_rows(self.vocabulary)
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> TextWriter:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> TextWriter:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
-        assert isinstance(model, Generator)
         data, decoding = self.data, self.task.decoding.with_settings(ProseSettings.of(settings).searched())
         mixture = self._mixture(model, decoding) if decoding.mixture or decoding.cache else None
         return TextWriter(
@@ -272,7 +266,7 @@ class LanguagePipeline(RunningTextPipeline):
             scores=ProseSettings.of(settings).scores,
         )
 
-    def writer(self, model: nn.Module) -> TextWriter:
+    def writer(self, model: Generator) -> TextWriter:
         return self.predictor(model)
 
     def _mixture(self, model: Generator, decoding: LanguageDecoding) -> MixedModel:
@@ -289,9 +283,8 @@ class LanguagePipeline(RunningTextPipeline):
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
         return MixedModel(ngrams, weights.ngram, cache)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> ProseEvaluation:
+    def scores(self, model: Generator, text: PlainText, title: str, asked: Scoring) -> ProseEvaluation:
         """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
-        assert isinstance(model, Generator)
         source = self.data
         train = None
         with suppress(DataError):
@@ -306,13 +299,13 @@ class LanguagePipeline(RunningTextPipeline):
             decoding=self.task.decoding,
             size=len(self.vocabulary),
             train=train,
-            valid=None if validation else lambda: read(source, self.vocabulary, "valid"),
+            valid=None if asked.validation else lambda: read(source, self.vocabulary, "valid"),
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         return inspect_text(self.predictor(model), settings.input(), self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_writer(self.predictor(model), self.valid_texts)
 
 
@@ -323,15 +316,12 @@ class LanguageTask(RunningTextTask[ProseModel]):
         decoding: how the trained model continues and scores texts.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": ProseData,
-        "model": ProseModel,
-        "decoding": LanguageDecoding,
-    }
+    sections: ClassVar = {"data": ProseData, "model": ProseModel, "decoding": LanguageDecoding}
     prediction_settings: ClassVar = ProseSettings
+    check = staticmethod(check_plain_texts)
     note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
+    better: ClassVar = {"loss": "lower", "perplexity": "lower"}
 
     def __init__(self, *, data: ProseData, model: ProseModel, decoding: LanguageDecoding) -> None:
         super().__init__(data=data, model=model)
@@ -412,7 +402,3 @@ class LanguageTask(RunningTextTask[ProseModel]):
 
     def open(self, run: Path) -> LanguagePipeline:
         return LanguagePipeline(self, vocabulary_of(run))
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        return check_plain_texts(files)

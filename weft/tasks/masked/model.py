@@ -18,7 +18,7 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.heads.transformed import Transformed
-from weft.setting_types import Bounds, DropoutRate, Features, check_fields
+from weft.setting_types import Bounds, DropoutRate, Features, Section
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SPECIALS = 4
@@ -101,7 +101,7 @@ class MaskedLanguageModel(nn.Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedModel:
+class MaskedModel(Section):
     """An encoder and the share of tokens that is hidden from it.
 
     Args:
@@ -111,9 +111,6 @@ class MaskedModel:
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
         norm_epsilon: of the norm in the output layer.
         share: of the tokens, chosen in training.
-
-    Raises:
-        ConfigError: a size below 1, or a share that is not between 0 and 1.
 
     Example:
         >>> model = MaskedModel(size=16, share=0.2).build(99)
@@ -127,9 +124,6 @@ class MaskedModel:
     scaled: bool = True
     norm_epsilon: float = 1e-5
     share: Annotated[float, Bounds(gt=0, lt=1)] = 0.15
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, size: int) -> MaskedLanguageModel:
         """A new model for a vocabulary of this size; input and output share one table, as in BERT."""

@@ -48,29 +48,22 @@ class GapFills(NamedTuple):
     gaps: list[list[tuple[str, float]]]
 
 
+@dataclass(eq=False)
 class GapAnswer(Answer):
-    """What belongs into the gaps of a text.
+    """What belongs into the gaps of a text."""
 
-    Args:
-        logp: [gaps, V] of each gap; the special tokens have -inf.
-        count: number of pieces of each gap in `text`.
-    """
-
-    def __init__(
-        self, vocabulary: Vocabulary, tokens: Sequence[int], logp: Tensor, *, count: int, scores: bool
-    ) -> None:
-        self._vocabulary = vocabulary
-        self._tokens = tokens
-        self._logp = logp
-        self._count = count
-        self._scores = scores
+    vocabulary: Vocabulary
+    tokens: Sequence[int]
+    logp: Tensor  # [gaps, V] of each gap; the special tokens have -inf
+    count: int  # of pieces of each gap in `text`
+    scores: bool
 
     def filled(self, count: int) -> GapFills:
         """The text with the likeliest pieces, and `count` pieces for each gap."""
-        vocabulary, tokens = self._vocabulary, list(self._tokens)
+        vocabulary, tokens = self.vocabulary, list(self.tokens)
         gaps = []
         places = [place for place, token in enumerate(tokens) if token == len(vocabulary)]
-        for place, logp in zip(places, self._logp, strict=True):
+        for place, logp in zip(places, self.logp, strict=True):
             best = logp.topk(min(count, len(vocabulary) - SPECIALS))
             found = zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
             gaps.append([(vocabulary.decode([piece]), prob) for piece, prob in found])
@@ -79,11 +72,11 @@ class GapAnswer(Answer):
 
     def text(self) -> str:
         """The text with its gaps filled; with several pieces or scores, the pieces, a tab between gaps."""
-        filled = self.filled(self._count)
-        if self._count == 1 and not self._scores:
+        filled = self.filled(self.count)
+        if self.count == 1 and not self.scores:
             return filled.text
         return "\t".join(
-            " ".join(f"{piece}={prob:.4f}" if self._scores else piece for piece, prob in gap)
+            " ".join(f"{piece}={prob:.4f}" if self.scores else piece for piece, prob in gap)
             for gap in filled.gaps
         )
 
@@ -94,9 +87,9 @@ class GapAnswer(Answer):
         filled = self.filled(1)
         gaps = iter(filled.gaps)
         words, weights = list[str](), list[float]()
-        for token in self._tokens[1:-1]:
-            given = token < len(self._vocabulary)
-            piece, prob = (self._vocabulary.decode([token]), 0.0) if given else next(gaps)[0]
+        for token in self.tokens[1:-1]:
+            given = token < len(self.vocabulary)
+            piece, prob = (self.vocabulary.decode([token]), 0.0) if given else next(gaps)[0]
             words.append(piece)
             weights.append(prob)
         return coloured_text(words, np.array(weights), title=filled.text, note=NOTE, top=1.0)
@@ -139,11 +132,7 @@ class GapFiller(predictor.Predictor[list[int]]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> list[int]:
-        """A text with [MASK] in it, as tokens.
-
-        Raises:
-            DataError: there is no [MASK] in the text.
-        """
+        """A text with [MASK] in it, as tokens."""
         text = as_text(raw, place)
         if MASK not in text:
             raise place.refuse(f"expected {MASK} where a word is missing, got {text[:40]!r}")
@@ -470,5 +459,5 @@ def evaluate(
         ],
         [Side("masked", found.near, found.each)],
         "tokens to the nearer end of the line",
-        [nats, pieces],
+        compared=[nats, pieces],
     )

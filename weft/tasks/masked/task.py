@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from torch import nn
 
-from weft.data.batching import Batches, NumberedEpochs
+from weft.data.batching import NumberedEpochs
 from weft.data.plain import PlainText, no_words
 from weft.errors import within
 from weft.metrics.scored import DeferredOutputs
@@ -34,7 +33,7 @@ from weft.tasks.masked.predictor import (
 )
 from weft.tasks.reused import ReusedEncoder, words_in_pieces
 from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
-from weft.tasks.running_text.data import Parts, ProseData, check_lines
+from weft.tasks.running_text.data import Parts, ProseData, check_lines, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     ContextSource,
@@ -43,6 +42,7 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Training,
     named_rows,
 )
@@ -60,45 +60,35 @@ class GapSettings(ScoredSettings):
     nbest: AtLeastOne = 1
 
 
+@dataclass(eq=False)
 class MaskedTraining(Training):
     """The text of a training."""
 
-    def __init__(
-        self,
-        data: ProseData,
-        share: float,
-        vocabulary: Vocabulary,
-        train: list[list[int]],
-        valid: list[list[int]],
-    ) -> None:
-        self._data = data
-        self._share = share
-        self._vocabulary = vocabulary
-        self._train = train
-        self._valid = valid
-        self._seed = 1  # of what is hidden; that of the plan
+    data: ProseData
+    share: float
+    vocabulary: Vocabulary
+    train: list[list[int]]
+    valid: list[list[int]]
+    seed = 1  # of what is hidden; that of the plan
 
     def plan(self, seed: int) -> NumberedEpochs:
         """Lines of similar length; other tokens are hidden in every epoch."""
-        self._seed = seed
-        lengths = np.array([[len(line)] * 2 for line in self._train])
-        most = self._data.batch_rows * self._data.length
-        return NumberedEpochs(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
+        self.seed = seed
+        return NumberedEpochs(line_batches(self.data, self.train, seed), len(self.train))
 
     def collate(self, numbers: np.ndarray) -> MaskedBatch:
         """Training lines by number; a number beyond their count is a line in a later epoch."""
-        lines = [self._train[int(number) % len(self._train)] for number in numbers]
-        seed = [self._seed, int(numbers[0])]
-        return hide(lines, len(self._vocabulary), share=self._share, seed=seed)
+        lines = [self.train[int(number) % len(self.train)] for number in numbers]
+        seed = [self.seed, int(numbers[0])]
+        return hide(lines, len(self.vocabulary), share=self.share, seed=seed)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: MaskedLanguageModel) -> Validation:
         """Nats and accuracy of what is hidden, and a few gaps."""
-        assert isinstance(model, MaskedLanguageModel)
-        vocabulary = self._vocabulary
-        found = score(model, self._valid, len(vocabulary))
+        vocabulary = self.vocabulary
+        found = score(model, self.valid, len(vocabulary))
         filler = GapFiller(model, vocabulary)
         samples = []
-        for line in (self._valid[number] for number in samples_of(len(self._valid))):
+        for line in (self.valid[number] for number in samples_of(len(self.valid))):
             middle = len(line) // 2
             before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
             gap = f"{before} {MASK} {after}".strip()
@@ -111,14 +101,12 @@ class MaskedTraining(Training):
         return Validation(scores, samples, [found.nats_of_lines(), pieces])
 
 
+@dataclass(eq=False)
 class MaskedPipeline(RunningTextPipeline):
     """The vocabulary of a run."""
 
     task: "MaskedTask"
-
-    def __init__(self, task: "MaskedTask", vocabulary: Vocabulary) -> None:
-        self.task = task
-        self.vocabulary = vocabulary
+    vocabulary: Vocabulary
 
     def model(self) -> MaskedLanguageModel:
         return self.task.model_config.build(len(self.vocabulary))
@@ -128,30 +116,29 @@ class MaskedPipeline(RunningTextPipeline):
         found = named_rows(self.vocabulary, more=[MASK])
         return {f"predictor.{name}": names for name, names in found.items()}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> GapFiller:
+    def predictor(self, model: MaskedLanguageModel, settings: PredictionSettings | None = None) -> GapFiller:
         """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`."""
-        assert isinstance(model, MaskedLanguageModel)
         asked = GapSettings.of(settings)
         return GapFiller(model, self.vocabulary, count=asked.nbest, scores=asked.scores)
 
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> GapEvaluation:
+    def scores(
+        self, model: MaskedLanguageModel, text: PlainText, title: str, asked: Scoring
+    ) -> GapEvaluation:
         """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
-        assert isinstance(model, MaskedLanguageModel)
         source = self.task.data
         lines = read(self.vocabulary, text, source.length)
         unit = source.vocabulary.kind
         return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
 
-    def contextual(self, model: nn.Module) -> ContextSource:
-        assert isinstance(model, MaskedLanguageModel)
+    def contextual(self, model: MaskedLanguageModel) -> ContextSource:
         embed, encoder = model.predictor.embed, model.predictor.encoder
         reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
         return ContextSource(reads, PiecesInContext(embed, self.task.model_config.size, encoder))
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: MaskedLanguageModel, settings: InspectionSettings) -> Inspection:
         return inspect_gaps(self.predictor(model), settings.input(), self.task.data.length, self.valid_texts)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: MaskedLanguageModel) -> ModelExport:
         return export_filler(self.predictor(model), self.task.data.length, self.valid_texts)
 
 
@@ -170,9 +157,9 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         data: where text comes from; lines by themselves, cut at `length` tokens.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
+    sections: ClassVar = {"data": ProseData, "model": MaskedModel}
     evaluation: ClassVar = GapEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
+    better: ClassVar = {"loss": "lower", "accuracy": "higher"}
     prediction_settings: ClassVar = GapSettings
     note: ClassVar[str] = (
         "loss (in nats) and accuracy are of 15 % of the validation tokens, always the same ones; as in "

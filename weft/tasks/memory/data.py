@@ -230,9 +230,6 @@ class MemoryData:
         valid, test: numbers of examples.
         batch_rows: examples per batch.
         seed: of the examples.
-
-    Raises:
-        ConfigError: a size is impossible.
     """
 
     problem: ProblemName = "adding"

@@ -22,7 +22,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, of_rows
+from weft.metrics.scored import ComparedOutputs, of_rows
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
@@ -36,20 +36,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(eq=False)
 class MemoryAnswer(Answer):
-    """A sum, or the recalled letters.
+    """A sum, or the recalled letters."""
 
-    Args:
-        logp: of each letter, if it was computed.
-    """
-
-    def __init__(self, written: str, logp: Sequence[float] = (), *, scores: bool = False) -> None:
-        self._written = written
-        self._logp = logp
-        self._scores = scores
+    written: str
+    logp: Sequence[float] = ()  # of each letter, if it was computed
+    scores: bool = False
 
     def text(self) -> str:
-        return f"{sum(self._logp):.4f}\t{self._written}" if self._scores else self._written
+        return f"{sum(self.logp):.4f}\t{self.written}" if self.scores else self.written
 
     def figure(self) -> "Figure | None":
         """The letters; the likelier one, the darker."""
@@ -57,11 +53,11 @@ class MemoryAnswer(Answer):
 
         note = "probability of each letter; white 0, dark 1"
         return coloured_text(
-            list(self._written), np.exp(self._logp), title=self._written[:80], note=note, top=1.0
+            list(self.written), np.exp(self.logp), title=self.written[:80], note=note, top=1.0
         )
 
     def json(self) -> Json:
-        return self._written
+        return self.written
 
 
 class Rememberer(predictor.Predictor[Tensor]):
@@ -72,9 +68,6 @@ class Rememberer(predictor.Predictor[Tensor]):
         data: the problem and its sizes.
         scores: whether answers begin with their log-probability.
         plot: whether answers have figures.
-
-    Raises:
-        ConfigError: scores or figures of sums, which have no probability.
 
     Example:
         >>> from weft.tasks.memory.data import MemoryData
@@ -99,11 +92,7 @@ class Rememberer(predictor.Predictor[Tensor]):
         self._scores, self._plot = scores, plot
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
-        """A line as the model's input: [1, T, 2] or [1, T].
-
-        Raises:
-            DataError: not an input of the problem.
-        """
+        """A line as the model's input: [1, T, 2] or [1, T]."""
         if self.data.problem == "adding":
             return _numbers(as_text(raw, place).split(), place)
         line = as_text(raw, place).strip()
@@ -253,12 +242,8 @@ class MemoryScores(NamedTuple):
 class MemoryEvaluation(Evaluation):
     """Scores, and the values that they summarise."""
 
-    title: str
-    outputs: list[str]
-    scores: list[ScoreWithBaselines]  # MSE and sums within NEAR; for symbols, accuracy
     places: np.ndarray  # [N, M] see MemoryScores
     values: np.ndarray  # [N, M] squared errors of sums, or 1.0 for right symbols
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "score by how long something is remembered"
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
@@ -317,4 +302,5 @@ def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation
         values = found.errors
     else:
         scores = [compared.scored(Accuracy()).counted("symbol")]
-    return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, values, [compared])
+    title = data.describe(split)
+    return MemoryEvaluation(title, found.outputs, scores, found.places, values, compared=[compared])

@@ -4,10 +4,10 @@ A network that cannot store information over `length` steps cannot solve them, s
 Read next: ../../tasks/memory/problems.py, which makes the examples; data.py, predictor.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from torch import nn
@@ -24,7 +24,7 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
-from weft.setting_types import Size, check_fields
+from weft.setting_types import Section, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
@@ -32,20 +32,20 @@ from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
 from weft.tasks.memory.problems import NUM_SIGNS
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     Pipeline,
     PredictExample,
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Split,
     Training,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryModel:
+class MemoryModel(Section):
     """The model that remembers.
 
     Args:
@@ -58,9 +58,6 @@ class MemoryModel:
     encoder: Callable[..., Encoder] = RecurrentEncoder
     pool: Callable[..., Pool] = Summary
     embedding: Size = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, data: MemoryData) -> Labeller:
         """A new model."""
@@ -75,23 +72,22 @@ class MemoryModel:
         return Labeller(embed, encoder, Point(pool.size), pool=pool)
 
 
+@dataclass(eq=False)
 class MemoryTraining(Training):
     """The training examples."""
 
-    def __init__(self, data: MemoryData) -> None:
-        self._data = data
+    data: MemoryData
 
     def plan(self, seed: int) -> EndlessBatches:
         """New examples in every epoch, from data.seed; `seed` is not used."""
-        return EndlessBatches(self._data.examples, self._data.batch_rows)
+        return EndlessBatches(self.data.examples, self.data.batch_rows)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
-        return self._data.batch("train", numbers)
+        return self.data.batch("train", numbers)
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Labeller) -> Validation:
         """The error and the share of right answers, at full length."""
-        assert isinstance(model, Labeller)
-        found = measure(Rememberer(model, self._data), "valid", self._data.valid)
+        found = measure(Rememberer(model, self.data), "valid", self.data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
         accuracy = float(found.right(found.answers).mean())
@@ -99,55 +95,45 @@ class MemoryTraining(Training):
         return Validation(scores, samples, [found.compared()])
 
 
+@dataclass(eq=False)
 class MemoryPipeline(Pipeline):
     """A memory problem."""
 
     task: "MemoryTask"
 
-    def __init__(self, task: "MemoryTask") -> None:
-        self.task = task
-
     def model(self) -> Labeller:
         return self.task.model_config.build(self.task.data)
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Rememberer:
+    def predictor(self, model: Labeller, settings: PredictionSettings | None = None) -> Rememberer:
         """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
-        assert isinstance(model, Labeller)
         asked = self.task.prediction_settings.of(settings)
         if not isinstance(asked, ScoredSettings):
             return Rememberer(model, self.task.data)
         return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> MemoryEvaluation:
+    def score(self, model: Labeller, asked: Scoring) -> MemoryEvaluation:
         """The error of sums or the accuracy of copies, next to the score without memory."""
-        if data is not None:
+        if asked.data is not None:
             raise ConfigError(
-                f"--data {data}: memory problems are generated; leave it out, "
+                f"--data {asked.data}: memory problems are generated; leave it out, "
                 "or answer lines with weft predict"
             )
         own = self.task.data
-        count = {"train": own.examples, "valid": own.valid, "test": own.test}[split]
-        return evaluate(self.predictor(model), split, count)
+        count = {"train": own.examples, "valid": own.valid, "test": own.test}[asked.split]
+        return evaluate(self.predictor(model), asked.split, count)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Labeller, settings: InspectionSettings) -> Inspection:
         return inspect_problem(self.predictor(model), None if settings.text is None else settings.input())
 
 
 class MemoryTask(LabelTask[MemoryData, MemoryModel]):
     """Generated sequences, and what to remember from them."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
+    sections: ClassVar = {"data": MemoryData, "model": MemoryModel}
     evaluation: ClassVar = MemoryEvaluation
     prediction_settings: ClassVar = ScoredSettings
     samples_readable: ClassVar[bool] = False
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
+    better: ClassVar = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
         "For the adding problem, loss is the mean squared error (1/6 without memory) and accuracy the "
         "share of sums off by less than 0.04; for the others, loss is nats per position and "

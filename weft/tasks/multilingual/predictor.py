@@ -131,12 +131,8 @@ class MultilingualTranslator(Predictor[str]):
 class ManyEvaluation(Evaluation):
     """The evaluations of all pairs, trained ones first."""
 
-    title: str  # the number of pairs and the search
-    outputs: list[str]  # pair, tab, translation
-    scores: list[ScoreWithBaselines]  # the mean BLEU of trained pairs, and every score of every pair
     pairs: Mapping[str, PairEvaluation]  # trained ones first
     unseen: Sequence[str]  # pairs without training data
-    wrong: Sequence[str] = ()
     shows: ClassVar[str] = "BLEU of each pair"
     offers: ClassVar[tuple[ItemKind, ...]] = ("texts",)
 

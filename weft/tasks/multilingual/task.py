@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.check import check_pairs
 from weft.data.mixture import Mixture
@@ -40,7 +39,6 @@ from weft.tasks.seq2seq.decoding import (
     Decoding,
     DecodingSettings,
     GenerationEvaluationSettings,
-    GenerationSettings,
     TranslationEvaluationSettings,
     TranslationSettings,
 )
@@ -58,11 +56,11 @@ from weft.tasks.seq2seq.evaluation import (
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
     named_rows,
@@ -120,9 +118,8 @@ class ManyTraining(Training):
         """Training pairs by number over all stores."""
         return self._pairs.collate([self._stores[number] for number in numbers.tolist()])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
-        assert isinstance(model, Generator)
         losses, compared, samples, notes = [], [], [], list[str]()
         many = MultilingualTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
         for pair, (sources, references) in self._valid.items():
@@ -168,7 +165,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
         return {**super().common(), **asked}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
         asked = DirectedSettings.of(settings)
         many = self._many(model, asked)
@@ -196,7 +193,7 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         """A source language for this target language, or None."""
         return next((source for source, to in self.directions() if to == target), None)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
         from weft.tasks.seq2seq.inspection import inspect_translation
 
@@ -217,20 +214,13 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         own = self.task.data
         return {pair: read_pairs(own.of(pair).open(split)) for pair in (*own.pairs, *own.zero_shot)}
 
-    def score(
-        self,
-        model: Generator,
-        examples: Mapping[str, Pairs],
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> ManyEvaluation:
+    def scores(self, model: Generator, examples: Mapping[str, Pairs], asked: Scoring) -> ManyEvaluation:
         """Every trained pair and every unseen one with its scores and baselines."""
-        asked, own = TranslationEvaluationSettings.of(settings), self.task.data
-        many = self._many(model, asked)
+        how, own = asked.settings, self.task.data
+        many = self._many(model, how)
         found = {
             pair: evaluate(
-                many.of(pair), *pairs, title=own.of(pair).describe(split), lowercase=asked.lowercase
+                many.of(pair), *pairs, title=own.of(pair).describe(asked.split), lowercase=how.lowercase
             )
             for pair, pairs in examples.items()
         }
@@ -257,15 +247,10 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
             kept=kept,
         )
 
-    def _many(self, model: nn.Module, settings: DecodingSettings) -> MultilingualTranslator:
-        assert isinstance(model, Generator)
-        scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
-        return MultilingualTranslator(
-            model, self.task.data, self.source, decoding, others=others, scores=scores
-        )
+    def _many(self, model: Generator, settings: DecodingSettings) -> MultilingualTranslator:
+        return MultilingualTranslator(model, self.task.data, self.source, **self.searching(settings))
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         """The program takes the target language as an option."""
         from weft.tasks.seq2seq.graphs import export_rewriter
 
@@ -306,9 +291,9 @@ class MultilingualTask(TextPairTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
+    sections: ClassVar = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     evaluation: ClassVar = ManyEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
+    better: ClassVar = BETTER
     prediction_settings: ClassVar = DirectedSettings
     evaluation_settings: ClassVar = TranslationEvaluationSettings
     note: ClassVar[str] = (

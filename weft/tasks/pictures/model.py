@@ -18,11 +18,11 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
 from weft.nn.pools import Mean, Pool
-from weft.setting_types import DropoutRate, Features, Share, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaptionModel:
+class CaptionModel(Section):
     """A front end for pictures, an encoder of its places, and a decoder that attends to them.
 
     Args:
@@ -43,9 +43,6 @@ class CaptionModel:
     dropout: DropoutRate = 0.1
     smoothing: Share = 0.0
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def build(self, shape: tuple[int, ...], words: int) -> Generator:
         """A new model for pictures of shape `shape` and a vocabulary of `words` words."""
         front = self.front(shape)
@@ -57,7 +54,7 @@ class CaptionModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageModel:
+class ImageModel(Section):
     """A front end for pictures, an encoder of its places, a pool and a classifier.
 
     Args:
@@ -72,9 +69,6 @@ class ImageModel:
     pool: Callable[..., Pool] = Mean
     smoothing: Share = 0.0
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def build(self, shape: tuple[int, ...], classes: int) -> Labeller:
         """A new model for pictures or clips of shape `shape`."""
         front = self.front(shape)
@@ -84,7 +78,7 @@ class ImageModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawModel:
+class DrawModel(Section):
     """An encoder of words, and a decoder that writes a picture's tiles in reading order.
 
     Args:
@@ -100,9 +94,6 @@ class DrawModel:
     decoder: Callable[..., Decoder] = TransformerDecoder
     size: Features = 128
     dropout: DropoutRate = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, words: int, tiles: int) -> Generator:
         """A new model for these numbers of words and tiles, both with the four special symbols."""

@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
-from weft.tasks.task import EvaluationSettings, Pipeline, Progress, Split, Task
+from weft.tasks.task import Pipeline, Progress, Scoring, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
@@ -51,7 +49,7 @@ class RunningTextTask(Task, Generic[M]):
         self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
+    def check(cls, files: Sequence[Path], /) -> Report:
         """Check plain text; see weft/data/check.py."""
         return check_pairs(*files, pairs=False)
 
@@ -61,25 +59,15 @@ class RunningTextPipeline(Pipeline):
 
     task: RunningTextTask[Any]
 
-    def text(self, split: Split, file: Path | None) -> PlainText:
-        """The text of a split, or of the user's file."""
-        return self.task.data.open(split) if file is None else PlainText(file)
-
     @abstractmethod
-    def score(self, model: nn.Module, text: PlainText, title: str, *, validation: bool) -> Evaluation:
+    def scores(self, model: Any, text: PlainText, title: str, asked: Scoring) -> Evaluation:
         """Perplexities on a text beside their baselines."""
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> Evaluation:
-        title = self.task.data.describe(split) if data is None else str(data)
-        validation = data is None and split == "valid"
-        return self.score(model, self.text(split, data), title, validation=validation)
+    def score(self, model: Any, asked: Scoring) -> Evaluation:
+        own, data = self.task.data, asked.data
+        if data is None:
+            return self.scores(model, own.open(asked.split), own.describe(asked.split), asked)
+        return self.scores(model, PlainText(data), str(data), asked)
 
     def valid_texts(self) -> Iterable[str]:
         """The validation text, line by line."""
@@ -107,12 +95,8 @@ class Side(NamedTuple):
 class ContextEvaluation(Evaluation):
     """Scores next to their baselines."""
 
-    title: str
-    outputs: Sequence[str]
-    scores: list[ScoreWithBaselines]
     sides: list[Side]
     beside: str  # what Side.words counts
-    compared: Sequence[ComparedOutputs]
     shows: ClassVar[str] = "nats by length of the context"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 

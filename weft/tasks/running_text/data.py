@@ -4,11 +4,14 @@ Read next: ../../data/plain.py, which reads the text; ../language/data.py, the t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
+
+from weft.data.batching import Batches
 from weft.data.plain import PlainText, side
 from weft.data.several import Files, called, each_file
 from weft.errors import ConfigError, MissingSplitError
@@ -103,6 +106,12 @@ class ProseData:
         if path is None:
             raise MissingSplitError.of(split, "text", "FILE")
         return each_file(path, self.folder), 0.0, 1.0
+
+
+def line_batches(data: ProseData, lines: Sequence[Sized], seed: int) -> Batches:
+    """Batches of lines of similar length, by their numbers."""
+    sides = np.array([[len(line)] * 2 for line in lines])
+    return Batches(sides, max_tokens=data.batch_rows * data.length, max_rows=None, seed=seed)
 
 
 def words_of(data: ProseData, line: str) -> list[str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.mixture import Mixture
@@ -66,6 +65,7 @@ from weft.tasks.task import (
     Pipeline,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Task,
     Training,
@@ -135,21 +135,15 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def examples_of(self, split: Split, data: Path | None) -> Examples:
         """The examples to score: a split of the recipe, or the user's files."""
 
-    def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Examples:
+    def examples_for(self, asked: Scoring) -> Examples:
         """Those of `examples_of`; of a table, from the columns that the user names."""
-        if data is None and isinstance(asked, TextEvaluationSettings) and (asked.source or asked.target):
+        how = asked.settings
+        if asked.data is None and isinstance(how, TextEvaluationSettings) and (how.source or how.target):
             raise ConfigError("--source, --target: name columns of other data; give the table with --data")
-        return self.examples_of(split, data)
+        return self.examples_of(asked.split, asked.data)
 
     @abstractmethod
-    def score(
-        self,
-        model: Generator,
-        examples: Examples,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> Evaluation:
+    def scores(self, model: Generator, examples: Examples, asked: Scoring) -> Evaluation:
         """Write a target for each source, and score it beside the baselines."""
 
     def given_scores(
@@ -167,28 +161,22 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
     def common(self) -> Mapping[str, object]:
         return {"vocabulary": pieces(self.target)}
 
-    def members(self, settings: DecodingSettings) -> list[Generator]:
-        """The further models of an ensemble."""
-        return [joined(member, self) for member in settings.ensemble]
+    def searching(self, settings: DecodingSettings) -> dict[str, Any]:
+        """How a predictor searches, as the user asks: settings, further models, whether it shows scores."""
+        scores = isinstance(settings, GenerationSettings) and settings.scores
+        others = [joined(member, self) for member in settings.ensemble]
+        return {
+            "decoding": self.decoding.with_settings(settings.searched()),
+            "others": others,
+            "scores": scores,
+        }
 
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        settings: EvaluationSettings | None = None,
-    ) -> Evaluation:
-        """The scores of what the model writes for a split, or for the user's files.
-
-        With the setting `score`, a file, the result is the log-probability of each of its lines instead.
-        """
-        assert isinstance(model, Generator)
-        asked = self.task.evaluation_settings.of(settings)
-        examples = self.examples_for(asked, split, data)
-        if isinstance(asked, GenerationEvaluationSettings) and asked.score is not None:
-            return self.given_scores(model, examples, asked)
-        return self.score(model, examples, split, data, asked)
+    def score(self, model: Generator, asked: Scoring) -> Evaluation:
+        """The scores of what the model writes; with the setting `score`, those of the lines of that file."""
+        examples, how = self.examples_for(asked), asked.settings
+        if isinstance(how, GenerationEvaluationSettings) and how.score is not None:
+            return self.given_scores(model, examples, how)
+        return self.scores(model, examples, asked)
 
 
 def joined(member: OtherRun, pipeline: Pipeline) -> Generator:
@@ -283,9 +271,8 @@ class PairTraining(Training):
     def collate(self, numbers: np.ndarray) -> PairBatch:
         return self._pairs.collate([self._store[int(number)] for number in numbers])
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss and perplexity over all validation pairs; the scores of greedy outputs."""
-        assert isinstance(model, Generator)
         loss, notes = loss_of_fitting(model, self._tokens.source, self._tokens.target)
         rows = self._data.validate_rows or len(self._valid.sources)
         sources, references = self._valid.sources[:rows], self._valid.references[:rows]
@@ -324,17 +311,14 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
         return {**known, "reading": str(self.reading)}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; `predict(text)` returns a text."""
         return self.searcher(model, TextGenerationSettings.of(settings))
 
-    def searcher(self, model: nn.Module, settings: DecodingSettings | None = None) -> Translator:
+    def searcher(self, model: Generator, settings: DecodingSettings | None = None) -> Translator:
         """The trained model, for one sentence or text at a time."""
-        assert isinstance(model, Generator)
         asked = DecodingSettings.of(settings)
-        others, decoding = self.members(asked), self.decoding.with_settings(asked.searched())
-        scores = isinstance(asked, GenerationSettings) and asked.scores
-        return self.translator(model, decoding, others=others, scores=scores, progress=asked.progress)
+        return self.translator(model, progress=asked.progress, **self.searching(asked))
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """None, unless it translates; see abilities.Rewrites."""
@@ -379,12 +363,12 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
     def without_direction(self, sample: str) -> str:
         return sample
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         from weft.tasks.seq2seq.inspection import inspect_translation
 
         return inspect_translation(self.searcher(model), settings.input(), self.task.data)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         from weft.tasks.seq2seq.graphs import export_rewriter
 
         cut, keeps = self.reading.cut, self._keeps
@@ -412,20 +396,20 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         sources = [pairs.sources[n] for n in full]
         return sources, lambda answers: ("BLEU", of_lines(answers, references).value(Bleu()))
 
-    def examples_for(self, asked: EvaluationSettings, split: Split, data: Path | None) -> Pairs:
-        source, target = (getattr(asked, name, None) for name in ("source", "target"))
-        if data is None or not (source or target):
-            return super().examples_for(asked, split, data)
+    def examples_for(self, asked: Scoring) -> Pairs:
+        source, target = (getattr(asked.settings, name, None) for name in ("source", "target"))
+        if asked.data is None or not (source or target):
+            return super().examples_for(asked)
         own = self.task.data
-        return read_pairs(ParallelText(data, source or own.source, target or own.target))
+        return read_pairs(ParallelText(asked.data, source or own.source, target or own.target))
 
     def examples_of(self, split: Split, data: Path | None) -> Pairs:
         """The pairs of a split, or of the user's files (a prefix or a .tsv)."""
         return read_pairs(self.task.data.open(split) if data is None else self.task.data.at(data))
 
-    def title(self, split: Split, data: Path | None, examples: Pairs) -> str:
+    def title(self, asked: Scoring, examples: Pairs) -> str:
         """The data, and how many of its sources are cut."""
-        named = self.task.data.describe(split, data)
+        named = self.task.data.describe(asked.split, asked.data)
         number = self.reading.num_cut([examples.sources[n] for n in complete(*examples)])
         return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
 

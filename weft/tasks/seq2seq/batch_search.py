@@ -50,9 +50,6 @@ class ShortlistModel(WholeSteps):
     Args:
         model: in evaluation mode.
         tokens: [K] its tokens that may be written, ascending.
-
-    Raises:
-        ConfigError: the model has no output layer of which rows can be taken.
     """
 
     training = False
@@ -97,10 +94,6 @@ class BatchSearch:
         models: in evaluation mode, on one device, with the same vocabularies.
         banned: tokens that are never written.
         shortlist: for `decoding.shortlist`; None for tasks without a source text.
-
-    Raises:
-        ConfigError: the vocabulary cannot spell a prefix or a required word, or these models do not support
-            a setting.
     """
 
     def __init__(
@@ -135,9 +128,6 @@ class BatchSearch:
 
         Args:
             without: words whose first tokens are not written.
-
-        Raises:
-            ConfigError: the vocabulary cannot spell a term.
         """
         rows = [spelled(self._target, "require", term) for term in terms]
         needed = {token for row in rows for token in row}

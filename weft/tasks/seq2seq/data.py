@@ -15,7 +15,7 @@ from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
 from weft.data.several import Files, JoinedTexts, called, each_file
 from weft.errors import ConfigError, DataError, MissingSplitError
-from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Share, Size, Whole, check_fields
+from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Section, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.domains import DomainText
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
@@ -51,7 +51,7 @@ class VocabularySettings(TextVocabulary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AugmentSettings:
+class AugmentSettings(Section):
     """Random changes of training pairs, new in each epoch; validation and use read texts unchanged.
 
     Args:
@@ -66,9 +66,6 @@ class AugmentSettings:
     drop_words: Share = 0.0
     swap_words: Share = 0.0
     typos: Share = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def noisy(self) -> bool:

@@ -21,9 +21,6 @@ class SentenceTranslator(Predictor[str]):
 
     Args:
         source, target: language codes; the rules of an unknown source are those of English.
-
-    Raises:
-        ConfigError: no splitter is installed, or every sentence would have to contain a given text.
     """
 
     def __init__(self, translator: Translator, source: str, target: str) -> None:

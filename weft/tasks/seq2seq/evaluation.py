@@ -20,14 +20,13 @@ from weft.data.parallel import complete
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
-from weft.metrics.bylength import LengthRow, by_length, table
+from weft.metrics.bylength import by_length, table
 from weft.metrics.chrf import Chrf
 from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import (
-    ComparedOutputs,
     ScoreWithBaselines,
     fingerprint,
     of_lines,
@@ -70,12 +69,7 @@ TOKENS = 4000  # target tokens per batch while perplexity is computed
 class WrittenEvaluation(Evaluation):
     """The texts that a model wrote, and their scores."""
 
-    title: str  # the data, the search and the number of sources without an answer
-    outputs: list[str]  # a line for each example of the data; empty if it is left out
-    scores: list[ScoreWithBaselines]
     seconds: float  # of the search
-    compared: Sequence[ComparedOutputs]
-    wrong: Sequence[str] = ()
     left_out: int = 0  # pairs with an empty side, which are not written or scored
     forms: ScoresInForm | None = None  # if references are in another Unicode form than outputs
     shows: ClassVar[str] = "scores, intervals and baselines"
@@ -94,7 +88,6 @@ class WrittenEvaluation(Evaluation):
 class PairEvaluation(WrittenEvaluation):
     """Translations and their scores: BLEU, chrF, METEOR of the corpus and of sentences, perplexity."""
 
-    lengths: list[LengthRow]  # BLEU by source length
     ratio: float  # length of the outputs divided by that of the references
     terms: TermCounts | None = None  # of the glossary
     lacking: Sequence[str] = ()  # characters of the sources that the vocabulary lacks
@@ -383,12 +376,8 @@ class GivenLine(NamedTuple):
 class GivenScores(Evaluation):
     """What `weft evaluate RUN --score FILE` prints."""
 
-    title: str
-    outputs: list[str]  # log-probability, tokens, text, with tabs between them; empty if it has no score
-    scores: list[ScoreWithBaselines]  # the perplexity per token, without a baseline
     lines: list[GivenLine]
     left_out: int  # pairs with an empty side
-    wrong: list[str]
     summed: list[GivenLine]  # the lines with a score, of pairs with text on both sides
 
     def text(self, *, full: bool = True) -> str:

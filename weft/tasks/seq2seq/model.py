@@ -14,12 +14,12 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.pointer import Pointer
-from weft.setting_types import DropoutRate, Features, Share, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share
 from weft.text.vocabulary import UNK
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedding:
+class Embedding(Section):
     """How tokens are embedded.
 
     Args:
@@ -36,12 +36,9 @@ class Embedding:
     tied: bool = True
     scaled: bool = True
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class PairModel:
+class PairModel(Section):
     """An encoder and a decoder, in any combination.
 
     Args:
@@ -58,9 +55,6 @@ class PairModel:
     embedding: Embedding = field(default_factory=Embedding)
     smoothing: Share = 0.1
     learns: Literal["target", "all"] = "target"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def copies(self) -> bool:

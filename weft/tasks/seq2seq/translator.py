@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -745,23 +745,18 @@ class Translator(Predictor[str]):
         return search(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
+@dataclass(eq=False)
 class BestTexts(Answer):
-    """The n best texts of a search.
+    """The n best texts of a search."""
 
-    Args:
-        found: best first; empty texts fill up the rest.
-        scores: whether to write the score before each text.
-    """
-
-    def __init__(self, found: Sequence[Any], count: int, *, scores: bool) -> None:
-        self.found = found
-        self._count = count
-        self._scores = scores
+    found: Sequence[Any]  # best first; empty texts fill up the rest
+    count: int
+    scores: bool  # whether to write the score before each text
 
     def text(self) -> str:
         """The n best texts, each on its own line, if wanted after its score and a tab."""
-        filled = [*self.found, *[NOTHING] * (self._count - len(self.found))]
-        return "\n".join(f"{one.score:.4f}\t{one.text}" if self._scores else one.text for one in filled)
+        filled = [*self.found, *[NOTHING] * (self.count - len(self.found))]
+        return "\n".join(f"{one.score:.4f}\t{one.text}" if self.scores else one.text for one in filled)
 
     @property
     def lost(self) -> str:  # type: ignore[override]
@@ -776,7 +771,7 @@ class TranslationAnswer(BestTexts):
     """The translations of a line, and the attention of the best one."""
 
     def __init__(self, translator: Translator, line: str, found: Sequence[SearchResult]) -> None:
-        super().__init__(found, translator.decoding.nbest, scores=translator.scores)
+        super().__init__(found, translator.decoding.nbest, translator.scores)
         self._translator = translator
         self.line = line
 

@@ -24,7 +24,7 @@ from weft.data.held import held, name_of
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bylength import LengthRow, by_length
+from weft.metrics.bylength import by_length
 from weft.metrics.cer import Cer
 from weft.metrics.forms import scores_in_form
 from weft.metrics.scored import of_lines, scored
@@ -153,11 +153,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves.
-
-        Raises:
-            DataError: no recording, or one that cannot be read.
-        """
+        """The frames [S, F] of a file or its bytes, of samples and their rate, or frames themselves."""
         if isinstance(raw, Sound):
             return self._sound.of(raw)
         if isinstance(raw, str | Path):
@@ -209,11 +205,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return str(answer.found[0].text)
 
     def _read(self, path: Path) -> np.ndarray:
-        """The frames [S, F] of a recording.
-
-        Raises:
-            DataError: the file is damaged or cannot be resampled.
-        """
+        """The frames [S, F] of a recording."""
         return self._sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
@@ -377,7 +369,6 @@ class SpeechEvaluation(WrittenEvaluation):
     """Transcripts and their scores: WER, CER, accuracy; CER first without spaces between words."""
 
     references: list[str]
-    lengths: list[LengthRow]  # the first error rate by length
     counts: list[int]  # substitutions, deletions, insertions, words or characters of the references
     hours: float  # of sound
     length: str = "words said"  # or characters

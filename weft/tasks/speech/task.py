@@ -7,16 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
 from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
 from weft.data.listed import first_texts
-from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.cer import Cer
 from weft.metrics.scored import of_lines
@@ -29,7 +27,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.heads.categorical import Categorical
-from weft.setting_types import DropoutRate, Features, Share, Whole, check_fields
+from weft.setting_types import DropoutRate, Features, Section, Share, Whole
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
@@ -50,11 +48,11 @@ from weft.tasks.speech.predictor import (
     spelled,
 )
 from weft.tasks.task import (
-    EvaluationSettings,
     InspectionSettings,
     PredictExample,
     PredictionSettings,
     Progress,
+    Scoring,
     Split,
     Training,
 )
@@ -63,7 +61,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontSettings:
+class FrontSettings(Section):
     """How frames are mapped to vectors; see nn/embed/audio.py.
 
     Args:
@@ -79,12 +77,9 @@ class FrontSettings:
     widest: Whole = 8
     dropout: DropoutRate = 0.0
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class SpeechModel:
+class SpeechModel(Section):
     """Listen, attend and spell, or any other encoder and decoder.
 
     Args:
@@ -102,9 +97,6 @@ class SpeechModel:
     embedding: Features = 64
     dropout: DropoutRate = 0.0
     smoothing: Share = 0.1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def build(self, bins: int, num_tokens: int) -> Generator:
         """A new model for frames of `bins` bands and a vocabulary of `num_tokens` tokens."""
@@ -169,9 +161,8 @@ class SpeechTraining(Training):
             [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
         )
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Generator) -> Validation:
         """Loss on all validation recordings; error rates of greedy transcripts."""
-        assert isinstance(model, Generator)
         targets = self._vocabulary.encode_batch([one.text for one in self._valid])
         loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
         chosen = self._valid[: self._data.validate_rows or None]
@@ -203,18 +194,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "sound": self.task.data.sound}
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Transcriber:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text."""
-        assert isinstance(model, Generator)
-        return self._transcriber(model, GenerationSettings.of(settings))
-
-    def _transcriber(self, model: Generator, settings: DecodingSettings) -> Transcriber:
-        scores = isinstance(settings, GenerationSettings) and settings.scores
-        others, decoding = self.members(settings), self.decoding.with_settings(settings.searched())
-        sound = self.task.data.sound
-        return Transcriber(
-            model, self.vocabulary, sound, decoding, others=others, scores=scores, longest=self.longest
-        )
+        how = self.searching(DecodingSettings.of(settings))
+        return Transcriber(model, self.vocabulary, self.task.data.sound, longest=self.longest, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         """The recordings of a split, or of the user's list."""
@@ -224,18 +207,10 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=data or own.find(split))
         return recordings
 
-    def score(
-        self,
-        model: Generator,
-        examples: Sequence[Recording],
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> SpeechEvaluation:
+    def scores(self, model: Generator, examples: Sequence[Recording], asked: Scoring) -> SpeechEvaluation:
         """Error rates, next to the most frequent answer."""
-        title = self.task.data.describe(split) if data is None else data.name
-        transcriber = self._transcriber(model, DecodingSettings.of(settings))
-        return evaluate(transcriber, examples, title=title, answer=self.answer)
+        transcriber = self.predictor(model, asked.settings)
+        return evaluate(transcriber, examples, title=asked.title(self.task.data), answer=self.answer)
 
     def given_scores(
         self, model: Generator, examples: Sequence[Recording], settings: GenerationEvaluationSettings
@@ -248,9 +223,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
             settings,
         )
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
         """The text is the name of a recording; without one, a validation recording is used."""
-        assert isinstance(model, Generator)
         text = settings.text
         if text is None:
             path = next(self.task.data.listed("valid")).file
@@ -262,7 +236,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
         return inspect_recording(transcriber, transcriber._read(path), path.name)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Generator) -> ModelExport:
         return export_transcriber(self.predictor(model), self.task.data)
 
 
@@ -273,21 +247,14 @@ class SpeechTask(Seq2SeqTask):
         decoding: search settings for the trained model; validation is greedy.
     """
 
-    sections: ClassVar[Mapping[str, type]] = {
-        "data": SpeechData,
-        "model": SpeechModel,
-        "decoding": SpeechDecoding,
-    }
+    sections: ClassVar = {"data": SpeechData, "model": SpeechModel, "decoding": SpeechDecoding}
     evaluation: ClassVar = SpeechEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
-        "loss": "lower",
-        "wer": "lower",
-        "cer": "lower",
-    }
+    better: ClassVar = {"loss": "lower", "wer": "lower", "cer": "lower"}
     prediction_settings: ClassVar = GenerationSettings
     evaluation_settings: ClassVar = GenerationEvaluationSettings
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)
     suffixes: ClassVar[Sequence[str]] = SOUNDS
+    check = staticmethod(check_recordings)
     note: ClassVar[str] = (
         "WER and CER are percent of the references' words and characters, with greedy search."
     )
@@ -351,8 +318,3 @@ class SpeechTask(Seq2SeqTask):
     def knows(cls, file: Path) -> bool:
         """A list whose first column names recordings."""
         return bool(first_texts(file, SPOKEN))
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check lists of recordings, and the recordings."""
-        return check_recordings(files)

@@ -4,7 +4,7 @@ Read next: ../seq2seq/base.py, which reads and trains.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -20,11 +20,11 @@ from weft.models import Generator
 from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.data import PairData
-from weft.tasks.seq2seq.decoding import Decoding, TextEvaluationSettings
+from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation, written_pairs
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
-from weft.tasks.task import EvaluationSettings, Split
+from weft.tasks.task import Scoring
 from weft.words import unit_of, units
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
@@ -111,24 +111,16 @@ def _copied(outputs: Sequence[str], sources: Sequence[str]) -> float:
 class SummarisePipeline(PairPipeline):
     """The vocabularies of a summariser."""
 
-    def score(
-        self,
-        model: Generator,
-        examples: Pairs,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> SummaryEvaluation:
+    def scores(self, model: Generator, examples: Pairs, asked: Scoring) -> SummaryEvaluation:
         """ROUGE, next to the lead sentence and the first words."""
-        found = self.searcher(model, TextEvaluationSettings.of(settings))
-        return evaluate(found, *examples, title=self.title(split, data, examples))
+        return evaluate(self.searcher(model, asked.settings), *examples, title=self.title(asked, examples))
 
 
 class SummariseTask(PairTask):
     """Trains a summariser on texts and summaries, from two columns of a table or two aligned files."""
 
     evaluation: ClassVar = SummaryEvaluation
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+    better: ClassVar = {
         "loss": "lower",
         "perplexity": "lower",
         "rouge_1": "higher",

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.setting_types import AtLeastOne, Features, Positive, Whole, check_fields
+from weft.setting_types import AtLeastOne, Features, Positive, Section, Whole
 from weft.store import jsonfile
 
 _LETTER = {"Lu": "X", "Lt": "X", "Ll": "x", "Lo": "o", "Lm": "o", "Nd": "9"}
@@ -35,7 +35,7 @@ KEPT_WORDS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagFeatures:
+class TagFeatures(Section):
     """A linear-chain CRF over features of words.
 
     Args:
@@ -55,9 +55,6 @@ class TagFeatures:
     penalty: Positive | None = None
     alone: bool = True
     size: Features = 64
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 class SavedFeatures(jsonfile.Schema):

@@ -183,11 +183,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         self._progress = progress
 
     def parse(self, raw: Raw, place: Place) -> ConlluSentence:
-        """A sentence: a text with spaces between its words, or a list of words.
-
-        Raises:
-            DataError: it has no words.
-        """
+        """A sentence: a text with spaces between its words, or a list of words."""
         axes = getattr(raw, "ndim", 1)
         listed = axes > 0 and isinstance(raw, Iterable) and not isinstance(raw, dict | set)
         if not isinstance(raw, str) and not (listed and all(isinstance(one, str) for one in raw)):

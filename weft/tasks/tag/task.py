@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
-from weft.data.report import Report
 from weft.data.several import called
 from weft.data.vectors import coverage, read_vectors
 from weft.errors import CheckpointError, ConfigError, DataError
@@ -77,12 +76,12 @@ from weft.tasks.tag.predictor import (
 )
 from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger, WithFeatures
 from weft.tasks.task import (
-    EvaluationSettings,
     Implied,
     InspectionSettings,
     PredictionSettings,
     Progress,
     ScoredSettings,
+    Scoring,
     Split,
 )
 from weft.text.loading import load_vocabulary
@@ -307,12 +306,11 @@ class TagTraining(SolvedTraining):
                 f"validation data have the tag {other!r}; use f1, the mean F1 of the tags, or accuracy"
             )
 
-    def validate(self, model: nn.Module) -> Validation:
+    def validate(self, model: Labeller) -> Validation:
         """Loss, accuracy on all and on unknown words, mean F1 of the tags, F1 of names if tags mark some.
 
         The words of a sentence that the model cannot read are wrong, and not in the loss.
         """
-        assert isinstance(model, Labeller)
         valid, tagger = self.valid, WordTagger(model, self.lexicon, self.data.column)
         found, wrong, _ = tagged_at(tagger, valid, "validation")
         pairs = list(zip(found, valid, strict=True))
@@ -452,9 +450,8 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         found = {**self.lexicon.rows(embed), **dict.fromkeys(heads, self.lexicon.tags)}
         return {**found, "table.weight": known, "embed.table.weight": known} if known else found
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> WordTagger:
+    def predictor(self, model: Labeller, settings: PredictionSettings | None = None) -> WordTagger:
         """The trained model: `predict("a b c")` gives words with tags."""
-        assert isinstance(model, Labeller)
         asked = TagSettings.of(settings)
         return WordTagger(
             model,
@@ -474,18 +471,17 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def valid_texts(self) -> Iterable[str]:
         return (" ".join(one.forms) for one in self.task.data.sentences("valid"))
 
-    def title(self, split: Split, file: Path | None, settings: EvaluationSettings) -> str:
+    def title(self, asked: Scoring) -> str:
         data = self.task.data
-        return data.describe(split) if file is None else f"{file.name} {data.column}"
+        return data.describe(asked.split) if asked.data is None else f"{asked.data.name} {data.column}"
 
     def scores(
         self,
-        model: nn.Module,
+        model: Labeller,
         found: list[ConlluSentence],
         train: list[ConlluSentence] | None,
-        *,
         title: str,
-        settings: EvaluationSettings,
+        settings: Any,
     ) -> TagEvaluation:
         column, tagger = self.task.data.column, self.predictor(model, TagSettings(scores=True))
         return evaluate(tagger, found, title=title, column=column, train=train)
@@ -496,7 +492,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def use(self, calibration: LabelCalibration) -> None:
         self.temperature = calibration.temperature
 
-    def calibrate(self, model: nn.Module) -> None:
+    def calibrate(self, model: Labeller) -> None:
         assert self.run is not None
         valid = [one for one in self.task.data.sentences("valid") if one.tags]
         self.temperature = 1.0
@@ -507,10 +503,10 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         self.temperature = fitted(np.log(np.maximum(probs[known], 1e-30)), targets[known])
         LabelCalibration(self.temperature).save(self.run)
 
-    def inspection(self, model: nn.Module, settings: InspectionSettings) -> Inspection:
+    def inspection(self, model: Labeller, settings: InspectionSettings) -> Inspection:
         return inspect_words(self.predictor(model), settings.input(), self.valid_texts, self.features)
 
-    def model_export(self, model: nn.Module) -> ModelExport:
+    def model_export(self, model: Labeller) -> ModelExport:
         return export_tagger(self.predictor(model), self.valid_texts)
 
 
@@ -528,8 +524,10 @@ def collate(
 class TagTask(TextLabelTask[TagData, TagModel]):
     """A tagger, from tagged sentences."""
 
-    sections: ClassVar[Mapping[str, type]] = {"data": TagData, "model": TagModel}
+    sections: ClassVar = {"data": TagData, "model": TagModel}
     prediction_settings: ClassVar = TagSettings
+    knows = staticmethod(holds_tags)
+    check = staticmethod(check_tags)
     note: ClassVar[str] = (
         "accuracy is the share of words with the right tag, unknown the same for words that training never "
         "saw, f1 the mean F1 of the tags, span_f1 the F1 of whole names, loss is nats per word."
@@ -691,12 +689,3 @@ class TagTask(TextLabelTask[TagData, TagModel]):
                 "pieces, got none; name one, or leave pieces out"
             )
         return load_vocabulary(path)
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        return holds_tags(file)
-
-    @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Check tagged text; see data.py."""
-        return check_tags(files)

@@ -3,12 +3,10 @@
 Read next: ../seq2seq/base.py, which reads and trains; ../seq2seq/translator.py, which searches.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
-
-from torch import nn
+from typing import Any, ClassVar
 
 from weft.data.check import check_pairs
 from weft.data.guess import holds_pairs
@@ -23,7 +21,7 @@ from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
 from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
-from weft.tasks.task import EvaluationSettings, PredictionSettings, Split
+from weft.tasks.task import PredictionSettings, Scoring
 
 
 class TranslatePipeline(PairPipeline):
@@ -32,20 +30,13 @@ class TranslatePipeline(PairPipeline):
     def directions(self) -> Sequence[tuple[str, str]]:
         return [(self.task.data.source, self.task.data.target)]
 
-    def predictor(self, model: nn.Module, settings: PredictionSettings | None = None) -> Predictor[str]:
+    def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Predictor[str]:
         """The trained model; with the setting `split_sentences` for lines of several sentences."""
         asked = TranslationSettings.of(settings)
         found = self.searcher(model, asked)
         return SentenceTranslator(found, *self.directions()[0]) if asked.split_sentences else found
 
-    def score(
-        self,
-        model: Generator,
-        examples: Pairs,
-        split: Split,
-        data: Path | None,
-        settings: EvaluationSettings,
-    ) -> PairEvaluation:
+    def scores(self, model: Generator, examples: Pairs, asked: Scoring) -> PairEvaluation:
         """BLEU, chrF, METEOR and perplexity.
 
         The baseline "nearest training sentence" is left out if the training data is missing.
@@ -53,14 +44,8 @@ class TranslatePipeline(PairPipeline):
         train = None
         with suppress(DataError):
             train = self.task.data.complete("train")
-        asked = TranslationEvaluationSettings.of(settings)
-        return evaluate(
-            self.searcher(model, asked),
-            *examples,
-            title=self.title(split, data, examples),
-            train=train,
-            lowercase=asked.lowercase,
-        )
+        found, title = self.searcher(model, asked.settings), self.title(asked, examples)
+        return evaluate(found, *examples, title=title, train=train, lowercase=asked.settings.lowercase)
 
 
 class TranslateTask(PairTask):
@@ -69,12 +54,13 @@ class TranslateTask(PairTask):
     prediction_settings: ClassVar = TranslationSettings
     evaluation_settings: ClassVar = TranslationEvaluationSettings
     check_options: ClassVar[Sequence[str]] = ("source", "target")
+    knows = staticmethod(holds_pairs)
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."
     )
     evaluation: ClassVar = PairEvaluation
     suffixes: ClassVar[Sequence[str]] = ("*",)
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = BETTER
+    better: ClassVar = BETTER
 
     def about(self) -> str:
         return f"{self.data.source} to {self.data.target}, on {self.data.origin}"
@@ -84,11 +70,6 @@ class TranslateTask(PairTask):
 
     def with_scores(self, found: Validation) -> Validation:
         return found.with_metrics([Bleu(), Chrf()])
-
-    @classmethod
-    def knows(cls, file: Path) -> bool:
-        """Two columns that are called after languages, or two columns of texts."""
-        return holds_pairs(file)
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
