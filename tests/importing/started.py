@@ -16,8 +16,8 @@ WORDS = list(TAGGED)
 TEXT = " ".join(WORDS)
 
 
-UNCHANGED = ("training.max_updates=2", "training.device=cpu", "training.workers=1")
-UNCHANGED += ("training.optimiser={use: adamw, lr: 1.0e-9}",)
+UNCHANGED = [f"training.{one}" for one in ("max_updates=2", "device=cpu", "workers=1")]
+UNCHANGED += ["training.optimiser={use: adamw, lr: 1.0e-9}"]
 """Changes of a recipe with which training leaves the weights as they are."""
 
 
