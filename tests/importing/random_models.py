@@ -166,14 +166,14 @@ PAIRS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def pair_model(name: str) -> Any:
+def pair_model(name: str, noise: float = 0.2, **changes: Any) -> Any:
     """A small encoder-decoder of the library, with no parameter at zero or one."""
     torch.manual_seed(3)
     config, model, settings = PAIRS[name]
-    theirs = getattr(transformers, model)(getattr(transformers, config)(**settings))
+    theirs = getattr(transformers, model)(getattr(transformers, config)(**settings | changes))
     for key, parameter in theirs.named_parameters():
-        if name in ("bart", "mbart") or "embed_positions" not in key:
-            parameter.data += 0.2 * torch.randn(parameter.shape)
+        if name == "mbart" or "embed_positions" not in key:
+            parameter.data += noise * torch.randn(parameter.shape)
     if hasattr(theirs, "final_logits_bias"):
         theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
     return theirs.eval()

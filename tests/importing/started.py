@@ -1,17 +1,42 @@
-"""A tagger or a classifier that starts with an imported run, before it learns anything."""
+"""Imported runs, and others that start with them: before they learn anything, they compute the same."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tests.commands.shell import weft
+from tests.commands.shell import Answer, weft
+from tests.laws.members import close
 from weft.run import open_run
 
 TAGGED = {"Click": "V", "the": "D", "button": "N", ".": "P"}
 WORDS = list(TAGGED)
 TEXT = " ".join(WORDS)
+
+
+UNCHANGED = [f"training.{one}" for one in ("max_updates=2", "device=cpu", "workers=1")]
+UNCHANGED += ["training.optimiser={use: adamw, lr: 1.0e-9}"]
+"""Changes of a recipe with which training leaves the weights as they are."""
+
+
+def imported_run(there: Path, train: Sequence[str], valid: Sequence[str]) -> Answer:
+    """Import the checkpoint in a folder as a run beside it, with lines of texts to train on."""
+    for split, lines in (("train", train), ("valid", valid)):
+        (there / f"{split}.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
+    return weft("import", there / "checkpoint", "--run", there / "run", *texts, code=0)
+
+
+def trains_on(run: Path, tuned: Path, *changes: str) -> None:
+    """See that further training starts with the weights of an imported run."""
+    before = open_run(run, device="cpu").model.state_dict()
+    start = () if tuned == run else (f"training.start={run}",)
+    weft("train", run / "recipe.yaml", *UNCHANGED, *start, *changes, "--run", tuned, code=0)
+    after = open_run(tuned, device="cpu").model.state_dict()
+    for name, tensor in before.items():
+        close(after[name], tensor, 1e-6)
 
 
 def started(run: Path, task: str, folder: Path) -> Any:

@@ -14,12 +14,12 @@ import torch
 
 pytest.importorskip("transformers", reason="pip install --group import-tests")
 
+from tests.commands.shell import weft
 from tests.importing.language_models import RUNS, SIZES, write_checkpoint
+from tests.importing.masked_models import sentences
 from tests.importing.random_models import transformers
-from tests.importing.started import TEXT, first_pieces, started, states
+from tests.importing.started import TEXT, first_pieces, imported_run, started, states, trains_on
 from tests.laws.members import close
-from weft import cli
-from weft.data.corpora import corpus
 from weft.errors import WeftError
 from weft.importing.runs import import_run
 from weft.run import open_run
@@ -28,36 +28,23 @@ from weft.serve.continuing import Ask, How, go_on
 LINES = ["Click the button.", "In 2024, we'll pay 1234567 €", "x", "中文 and ünicode 🙂", "The  file is open"]
 
 
-def weft(*arguments: object) -> None:
-    with pytest.raises(SystemExit) as leave:
-        cli.main([str(one) for one in arguments])
-    assert leave.value.code == 0
-
-
 @pytest.fixture(scope="module", params=RUNS)
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The library's model, its tokenizer, and the imported run."""
     there = tmp_path_factory.mktemp("run")
     theirs = write_checkpoint(request.param, there / "checkpoint")
     file = there / "checkpoint" / "tokenizer.json"
-    for split, count in (("train", 30), ("valid", 7)):
-        lines = [source for _, source, _ in corpus("libreoffice-help", "en", "es", "valid")][:count]
-        (there / f"{split}.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
-    weft("import", there / "checkpoint", "--run", there / "run", *texts)
+    imported_run(there, sentences("valid")[:30], sentences("valid")[:7])
     return theirs, transformers.PreTrainedTokenizerFast(tokenizer_file=str(file)), there
 
 
 @torch.no_grad()
-def test_a_run_reads_and_continues_like_the_library(
-    imported: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_reads_and_continues_like_the_library(imported: Any) -> None:
     theirs, made, there = imported
     opened = open_run(there / "run", device="cpu")
     vocabulary = opened.pipeline.vocabulary
     order, end = torch.tensor(vocabulary.order), theirs.config.eos_token_id
     begin = end if theirs.config.bos_token_id is None else theirs.config.bos_token_id
-    (there / "prompts").write_text("\n".join(LINES) + "\n", "utf-8")
     expected = []
     for line in LINES:
         ids = made(line, add_special_tokens=False).input_ids
@@ -79,9 +66,8 @@ def test_a_run_reads_and_continues_like_the_library(
         written = written[: written.index(end)] if end in written else written
         text = made.decode(written, skip_special_tokens=True)
         expected.append(text.split("\n")[0])  # decoding.max_lines is 1
-    capsys.readouterr()
-    weft("predict", there / "run", there / "prompts", "--set", "max_tokens=9", "--set", "search=greedy")
-    assert capsys.readouterr().out == "".join(text + "\n" for text in expected)
+    asked, lines = ("--set", "max_tokens=9", "--set", "search=greedy"), "".join(f"{one}\n" for one in LINES)
+    assert weft("predict", there / "run", *asked, stdin=lines.encode(), code=0).lines == expected
 
 
 @torch.no_grad()
@@ -131,10 +117,9 @@ def test_the_server_continues_it_with_exact_offsets(imported: Any) -> None:
     assert logps == pytest.approx([token.logp for token in numbers.past[1 + opening :]], abs=1e-5)
 
 
-def test_a_run_is_evaluated_and_trains_on(imported: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_evaluated_and_trains_on(imported: Any) -> None:
     theirs, made, there = imported
-    weft("evaluate", there / "run", "--data", there / "valid.txt")
-    said = capsys.readouterr().out
+    said = weft("evaluate", there / "run", "--data", there / "valid.txt", code=0).out
     ids, length = made((there / "valid.txt").read_text("utf-8")).input_ids, SIZES["max_position_embeddings"]
     total, done, last = 0.0, 0, len(ids) - 1
     while done < last:  # windows that the model reads at once
@@ -146,12 +131,7 @@ def test_a_run_is_evaluated_and_trains_on(imported: Any, capsys: pytest.CaptureF
     assert last > length
     found = re.search(r"perplexity ([\d.]+)", said)
     assert found is not None and float(found[1]) == pytest.approx(math.exp(total / last), rel=1e-4)
-    changes = ["training.max_updates=2", "training.device=cpu", "training.workers=1"]
-    changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
-    weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned")
-    before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
-    for name, tensor in before.items():
-        close(after[name], tensor, 1e-6)
+    trains_on(there / "run", there / "tuned")
 
 
 def test_nonsense_in_a_configuration_is_refused_or_ignored(tmp_path: Path) -> None:
@@ -170,14 +150,19 @@ def test_nonsense_in_a_configuration_is_refused_or_ignored(tmp_path: Path) -> No
     assert set(config) - refused <= ignored | {"tie_word_embeddings"}
 
 
-def test_a_tagger_starts_with_its_states(imported: Any, tmp_path: Path) -> None:
+def test_a_tagger_starts_with_its_states(
+    imported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs, made, there = imported
     opened = started(there / "run", "tag", tmp_path)
     found = made(TEXT, add_special_tokens=False, return_offsets_mapping=True)
     if any(re.search(r"\S $", TEXT[start:end]) for start, end in found.offset_mapping):
         pytest.skip("its pieces join words, which a tagger reads one by one")
-    begin = opened.pipeline.pieces.order[3]  # </s>
+    end = theirs.config.eos_token_id
+    begin = end if theirs.config.bos_token_id is None else theirs.config.bos_token_id
+    body = getattr(theirs, theirs.base_model_prefix)
+    if theirs.config.model_type == "opt":  # its projection belongs to our output layer
+        monkeypatch.setattr(body.decoder, "project_out", None)
     with torch.no_grad():
-        body = getattr(theirs, theirs.base_model_prefix)
         want = body(torch.tensor([[begin, *found.input_ids]])).last_hidden_state[0, 1:]
     close(states(opened), want[first_pieces([end for _, end in found.offset_mapping])], 1e-5)

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("transformers", reason="pip install --group import-tests")
+
 from tests.importing.byte_level import SPECIALS
+from tests.importing.random_models import pair_model, transformers
 from weft.importing.runs import import_run
 from weft.run import open_run
-
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install --group import-tests"
-)
 
 PIECES = [*SPECIALS, *"▁eaoth", "▁t", "he", *"Click", "▁b", "u", "n", "."]
 UNIGRAM = {"vocab": [(piece, -float(place)) for place, piece in enumerate(dict.fromkeys(PIECES))]}
@@ -29,20 +28,10 @@ def test_both_sides_are_numbered_as_the_library_does(name: str, legacy: bool, tm
     theirs = getattr(transformers, f"{name}Tokenizer")(**settings)
     language = theirs.convert_tokens_to_ids(target)
     start = language if name == "MBart" else theirs.eos_token_id
-    form = "M2M100" if name == "Nllb" else "MBart"
-    config = getattr(transformers, f"{form}Config")(
-        vocab_size=len(theirs),
-        d_model=8,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=8,
-        decoder_ffn_dim=8,
-        max_position_embeddings=16,
-        decoder_start_token_id=start,
+    model = pair_model(
+        "m2m_100" if name == "Nllb" else "mbart", vocab_size=len(theirs), decoder_start_token_id=start
     )
-    getattr(transformers, f"{form}ForConditionalGeneration")(config).save_pretrained(tmp_path / "checkpoint")
+    model.save_pretrained(tmp_path / "checkpoint")
     theirs.save_pretrained(tmp_path / "checkpoint")
     import_run(tmp_path / "checkpoint", tmp_path / "run", source=source, target=target)
     pipeline = open_run(tmp_path / "run", device="cpu").pipeline

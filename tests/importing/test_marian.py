@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 import torch
 
+pytest.importorskip("transformers", reason="pip install --group import-tests")
+
+from tests.commands.shell import weft
+from tests.importing.random_models import pair_model, transformers
 from tests.importing.started import TEXT, started, states
 from tests.laws.members import close
-from weft import cli
 from weft.data.corpora import corpus
 from weft.errors import CheckpointError, DataError
 from weft.importing.runs import import_run
@@ -25,13 +28,9 @@ from weft.text.loading import load_vocabulary
 from weft.text.sentencepiece import SentencePieces, read_numbers
 from weft.text.vocabulary import UNK, Vocabulary
 
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install --group import-tests"
-)
 sentencepiece = pytest.importorskip(
     "sentencepiece", reason="sentencepiece is not installed: pip install --group import-tests"
 )
-transformers.utils.logging.disable_progress_bar()
 
 MARK = ">>spa<<"
 ODD = [
@@ -79,30 +78,17 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]
     (there / "vocab.json").write_text(
         json.dumps({name: number for number, name in enumerate(names)}), "utf-8"
     )
-    config = transformers.MarianConfig(
+    theirs = pair_model(
+        "marian",
         vocab_size=len(names),
-        d_model=12,
-        encoder_layers=2,
         decoder_layers=1,
-        encoder_attention_heads=3,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=19,
-        decoder_ffn_dim=17,
         max_position_embeddings=256,
-        activation_function="swish",
-        scale_embedding=True,
         pad_token_id=len(names) - 1,
         eos_token_id=0,
         bos_token_id=None,
         decoder_start_token_id=len(names) - 1,
         forced_eos_token_id=None,
     )
-    torch.manual_seed(5)
-    theirs = transformers.MarianMTModel(config).eval()
-    for name, parameter in theirs.named_parameters():
-        if "embed_positions" not in name:
-            parameter.data += 0.2 * torch.randn(parameter.shape)
-    theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
     theirs.save_pretrained(there)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it recommends sacremoses, which it does not use for tokenising
@@ -117,9 +103,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]
 @pytest.fixture(scope="module")
 def run(published: tuple[Path, Any, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("imported") / "run"
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["import", str(published[0]), "--run", str(made), "--source", "en", "--target", "es"])
-    assert leave.value.code == 0
+    weft("import", published[0], "--run", made, "--source", "en", "--target", "es", code=0)
     return made
 
 

@@ -8,30 +8,22 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import (
-    Tokenizer,
-    models,
-)
+from tokenizers import Tokenizer, models
 
 from weft.tasks.masked.task import GapSettings
 
 pytest.importorskip("transformers", reason="pip install --group import-tests")
 
+from tests.commands.exporting import exported
+from tests.commands.shell import refused, weft
 from tests.importing.masked_models import SPELLING, sentences, write_checkpoint
 from tests.importing.random_models import transformers
-from tests.importing.started import TEXT, first_pieces, started, states
+from tests.importing.started import TEXT, first_pieces, imported_run, started, states, trains_on
 from tests.laws.members import close
-from weft import cli
 from weft.run import open_run
 from weft.tasks.predictor import Place
 
 TEXTS = ["The [MASK] is open", "[MASK] the button.", "Ünicode [MASK] and [MASK]", "a ([MASK])"]
-
-
-def weft(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as leave:
-        cli.main([str(one) for one in arguments])
-    return int(leave.value.code or 0)
 
 
 @pytest.fixture(scope="module", params=SPELLING)
@@ -41,10 +33,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     mask = SPELLING[request.param][1]
     theirs = write_checkpoint(request.param, there / "checkpoint")
     file = there / "checkpoint" / "tokenizer.json"
-    for split, count in (("train", 30), ("valid", 7)):
-        (there / f"{split}.txt").write_text("\n".join(sentences("valid")[:count]) + "\n", "utf-8")
-    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
-    assert weft("import", there / "checkpoint", "--run", there / "run", *texts) == 0
+    imported_run(there, sentences("valid")[:30], sentences("valid")[:7])
     return theirs, transformers.PreTrainedTokenizerFast(tokenizer_file=str(file)), mask, there
 
 
@@ -69,32 +58,20 @@ def test_a_gap_is_filled_like_by_the_library(imported: Any) -> None:
         assert [gap[0][1] for gap in filler.fill(text).gaps] == pytest.approx(prob.amax(1).tolist(), rel=1e-4)
 
 
-def test_a_run_predicts_and_trains_on(imported: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_predicts_and_trains_on(imported: Any) -> None:
     *_, there = imported
-    (there / "texts").write_text("\n".join(TEXTS) + "\n", "utf-8")
-    capsys.readouterr()
-    assert weft("predict", there / "run", there / "texts") == 0
-    written = capsys.readouterr().out
-    assert written.count("\n") == len(TEXTS) and "MASK" not in written
-    assert weft("evaluate", there / "run", "--data", there / "valid.txt") == 0
-    assert "perplexity" in capsys.readouterr().out
-    changes = ["training.max_updates=2", "training.device=cpu", "training.workers=1"]
-    changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
-    assert weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned") == 0
-    before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
-    for name, tensor in before.items():
-        close(after[name], tensor, 1e-6)
+    written = weft("predict", there / "run", stdin="".join(f"{text}\n" for text in TEXTS).encode(), code=0)
+    assert len(written.lines) == len(TEXTS) and "MASK" not in written.out
+    assert "perplexity" in weft("evaluate", there / "run", "--data", there / "valid.txt", code=0).out
+    trains_on(there / "run", there / "tuned")
 
 
-def test_a_run_fills_gaps_without_weft(
-    imported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_fills_gaps_without_weft(imported: Any, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript", reason="pip install -e .[export]")
     from weft.export.formats.onnx import program
 
     *_, there = imported
-    assert weft("export", there / "run", "--to", "onnx", "--output", tmp_path / "out") == 0
-    assert "answers equal to Weft's: 7 of 7" in capsys.readouterr().out
+    assert "answers equal to Weft's: 7 of 7" in exported(there / "run", tmp_path / "out").out
     model, opened = program(tmp_path / "out"), open_run(there / "run", device="cpu")
     for options in ({}, {"nbest": 3, "scores": True}):
         filler = opened.pipeline.predictor(opened.model, GapSettings(**options))
@@ -102,19 +79,14 @@ def test_a_run_fills_gaps_without_weft(
         assert [model(text, **options) for text in TEXTS] == [one.text() for one in filler.answers(parsed)]
 
 
-def test_a_tokenizer_without_a_mask_is_refused(
-    imported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_tokenizer_without_a_mask_is_refused(imported: Any, tmp_path: Path) -> None:
     *_, there = imported
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((there / "checkpoint" / name).read_bytes())
     made = Tokenizer(models.WordLevel({"a": 0}, "a"))
     made.save(str(tmp_path / "tokenizer.json"))
-    assert weft("import", tmp_path, "--run", tmp_path / "run") == 2
-    assert (
-        "expected one symbol before a text, one after it, and one of [MASK], <mask>"
-        in capsys.readouterr().err
-    )
+    said = refused(weft("import", tmp_path, "--run", tmp_path / "run"))
+    assert "expected one symbol before a text, one after it, and one of [MASK], <mask>" in said
     assert not (tmp_path / "run").exists()
 
 

@@ -14,9 +14,9 @@ from torch import nn
 
 pytest.importorskip("transformers", reason="pip install --group import-tests")
 
+from tests.commands.shell import refused, weft
 from tests.importing.random_models import ROPE, YARN, copied, saved_in, tokens, transformers
 from tests.laws.members import close
-from weft import cli
 from weft.errors import CheckpointError, ConfigError, ShapeError
 from weft.importing.families import import_model
 from weft.models import Generator
@@ -171,15 +171,8 @@ def test_damaged_indexes_are_refused(saved: Any, tmp_path: Path) -> None:
             import_model(tmp_path)
 
 
-def test_several_ends_of_a_text_are_refused(
-    saved: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_ends_of_a_text_are_refused(saved: Any, tmp_path: Path) -> None:
     copied(saved["llama"][1], tmp_path, eos_token_id=[2, 3])
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["import", str(tmp_path), "--run", str(tmp_path / "run")])
-    assert leave.value.code == 2
-    assert (
-        "eos_token_id: expected one number, got [2, 3]; keep only the one that ends a text"
-        in capsys.readouterr().err
-    )
+    said = refused(weft("import", tmp_path, "--run", tmp_path / "run"))
+    assert "eos_token_id: expected one number, got [2, 3]; keep only the one that ends a text" in said
     assert not (tmp_path / "run").exists()

@@ -16,6 +16,7 @@ from tests.commands.exporting import exported, run_program
 from tests.commands.shell import refused, weft
 from tests.importing.masked_models import SPELLING, sentences, write_checkpoint
 from tests.importing.random_models import transformers
+from tests.importing.started import UNCHANGED, imported_run, trains_on
 from tests.laws.members import close
 from weft import masks
 from weft.importing.families import import_model
@@ -33,16 +34,9 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     there = tmp_path_factory.mktemp("run")
     theirs = write_checkpoint(request.param, there / "checkpoint", "SequenceClassification", **NAMES)
     lines = [f"__label__{CLASSES[n % 3]} {text}" for n, text in enumerate(sentences("valid"))]
-    (there / "train.txt").write_text("\n".join(lines[:30]) + "\n", "utf-8")
-    (there / "valid.txt").write_text("\n".join(lines[30:41]) + "\n", "utf-8")
-    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
-    answer = weft("import", there / "checkpoint", "--run", there / "run", *texts)
-    assert answer.code == 0 and "for the task classify" in answer.out, answer.err
-    return (
-        theirs,
-        transformers.PreTrainedTokenizerFast(tokenizer_file=str(there / "checkpoint/tokenizer.json")),
-        there,
-    )
+    assert "for the task classify" in imported_run(there, lines[:30], lines[30:41]).out
+    file = there / "checkpoint" / "tokenizer.json"
+    return theirs, transformers.PreTrainedTokenizerFast(tokenizer_file=str(file)), there
 
 
 @torch.no_grad()
@@ -77,19 +71,10 @@ def test_the_run_reads_and_answers_like_the_library(imported: Any) -> None:
 
 def test_it_is_trained_further_with_its_own_classes(imported: Any) -> None:
     _, _, there = imported
-    changes = [
-        "training.max_updates=2",
-        "training.device=cpu",
-        "training.workers=1",
-        "training.tensorboard=false",
-    ]
-    changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
-    weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned", code=0)
-    before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
-    for name, tensor in before.items():
-        close(after[name], tensor, 1e-6)
+    trains_on(there / "run", there / "tuned")
     (there / "train.txt").write_text("__label__other a text\n__label__neutral b\n", "utf-8")
-    said = refused(weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "other"))
+    start = (*UNCHANGED, f"training.start={there / 'run'}")
+    said = refused(weft("train", there / "run" / "recipe.yaml", *start, "--run", there / "other"))
     assert "expected the classes that the model has (negative, neutral, very_good), got 'other'" in said
 
 

@@ -12,45 +12,32 @@ import pytest
 import torch
 from tokenizers import Tokenizer, processors
 
+pytest.importorskip("transformers", reason="pip install --group import-tests")
+
+from tests.commands.shell import refused, weft
 from tests.importing.byte_level import tokenizer
+from tests.importing.random_models import PAIRS, pair_model
+from tests.importing.started import trains_on
 from tests.laws.members import close
-from weft import cli
 from weft.data.corpora import corpus
 from weft.errors import ConfigError
 from weft.importing.runs import import_run
 from weft.run import open_run
 from weft.tasks.seq2seq.encoding import collate_pairs
 
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed: pip install --group import-tests"
-)
-transformers.utils.logging.disable_progress_bar()
-
 LINES = ["Click the button.", "Ünicode, a line break", "x", "The file is open in another window"]
 EN, ES = 4, 5  # numbers of the languages
-PAIR: dict[str, Any] = {
+SIZES: dict[str, Any] = {
     "vocab_size": 317,  # more rows than pieces, as in real checkpoints
-    "d_model": 12,
     "encoder_layers": 1,
     "decoder_layers": 2,
-    "encoder_attention_heads": 3,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 19,
-    "decoder_ffn_dim": 17,
     "max_position_embeddings": 101,
-    "pad_token_id": 1,
-    "bos_token_id": 0,
-    "eos_token_id": 2,
     "forced_eos_token_id": None,
     "scale_embedding": True,
 }
 T5: dict[str, Any] = {
     "vocab_size": 317,
-    "d_model": 12,
-    "d_kv": 5,
-    "d_ff": 19,
-    "num_layers": 2,  # of both sides, because generate of transformers 5.23 has a cache for as many
-    "num_heads": 3,
+    "num_decoder_layers": 2,  # because generate of transformers 5.23 has a cache for as many as the encoder
     "pad_token_id": 1,
     "eos_token_id": 2,
     "decoder_start_token_id": 1,
@@ -58,59 +45,30 @@ T5: dict[str, Any] = {
 
 
 class Case(NamedTuple):
-    """A family with a form of its tokenizer."""
+    """A family of PAIRS with a form of its tokenizer."""
 
-    config: str
-    model: str
-    settings: dict[str, Any]
+    family: str
     template: str  # of a source
+    changes: dict[str, Any] = SIZES
     languages: tuple[str, str] = ("en_XX", "es_XX")
     forced: int | None = None  # first token that is written
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the library's model."""
+        return PAIRS[self.family][2] | self.changes
 
+
+NLLB = ("eng_Latn", "spa_Latn")
 CASES = {
-    "mbart-50": Case(
-        "MBartConfig",
-        "MBartForConditionalGeneration",
-        PAIR | {"decoder_start_token_id": 2},
-        "en_XX $A </s>",
-        forced=ES,
-    ),
-    "mbart-25": Case(
-        "MBartConfig",
-        "MBartForConditionalGeneration",
-        PAIR | {"decoder_start_token_id": ES},
-        "$A </s> en_XX",
-    ),
-    "nllb": Case(
-        "M2M100Config",
-        "M2M100ForConditionalGeneration",
-        PAIR | {"decoder_start_token_id": 2},
-        "eng_Latn $A </s>",
-        ("eng_Latn", "spa_Latn"),
-        forced=ES,
-    ),
-    "pegasus": Case(
-        "PegasusConfig",
-        "PegasusForConditionalGeneration",
-        PAIR | {"decoder_start_token_id": 1},
-        "$A </s>",
-    ),
-    "bart": Case(
-        "BartConfig",
-        "BartForConditionalGeneration",
-        PAIR | {"decoder_start_token_id": 2},
-        "<s> $A </s>",
-        forced=0,
-    ),
-    "marian": Case("MarianConfig", "MarianMTModel", PAIR | {"decoder_start_token_id": 1}, "$A </s>"),
-    "t5": Case("T5Config", "T5ForConditionalGeneration", T5, "$A </s>"),
-    "flan-t5": Case(
-        "T5Config",
-        "T5ForConditionalGeneration",
-        T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
-        "$A </s>",
-    ),
+    "mbart-50": Case("mbart", "en_XX $A </s>", forced=ES),
+    "mbart-25": Case("mbart", "$A </s> en_XX", SIZES | {"decoder_start_token_id": ES}),
+    "nllb": Case("m2m_100", "eng_Latn $A </s>", languages=NLLB, forced=ES),
+    "pegasus": Case("pegasus", "$A </s>", SIZES | {"decoder_start_token_id": 1}),
+    "bart": Case("bart", "<s> $A </s>", forced=0),
+    "marian": Case("marian", "$A </s>", SIZES | {"decoder_start_token_id": 1}),
+    "t5": Case("t5", "$A </s>", T5),
+    "flan-t5": Case("t5-v1.1", "$A </s>", T5),
 }
 
 
@@ -125,23 +83,15 @@ class Imported(NamedTuple):
 
 def checkpoint(case: Case, there: Path) -> tuple[Any, Tokenizer]:
     """Save a random model of the library with a tokenizer."""
-    torch.manual_seed(3)
     made = tokenizer(*case.languages)
     names = [name for name in case.template.split() if name != "$A"]
     made.post_processor = processors.TemplateProcessing(
         single=case.template, special_tokens=[(name, made.token_to_id(name)) for name in names]
     )
-    theirs = getattr(transformers, case.model)(getattr(transformers, case.config)(**case.settings))
-    for name, parameter in theirs.named_parameters():
-        if "MBart" in case.model or "embed_positions" not in name:
-            parameter.data += 0.3 * torch.randn(parameter.shape)
-    if hasattr(theirs, "final_logits_bias"):
-        theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
-    if (
-        "Bart" in case.model and "MBart" not in case.model
-    ):  # as bart-large-cnn has it; languages are asked for
+    theirs = pair_model(case.family, 0.3, **case.changes)
+    if case.family == "bart":  # as bart-large-cnn has it; languages are asked for
         theirs.generation_config.forced_bos_token_id = case.forced
-    theirs.eval().save_pretrained(there)
+    theirs.save_pretrained(there)
     made.save(str(there / "tokenizer.json"))
     return theirs, made
 
@@ -150,11 +100,9 @@ def checkpoint(case: Case, there: Path) -> tuple[Any, Tokenizer]:
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Imported:
     case, there = CASES[request.param], tmp_path_factory.mktemp(request.param)
     theirs, made = checkpoint(case, there / "checkpoint")
-    command = ["import", str(there / "checkpoint"), "--run", str(there / "run")]
     source, target = (name.partition("_")[0] for name in case.languages)  # en and eng are enough
-    with pytest.raises(SystemExit) as leave:
-        cli.main([*command, "--source", source, "--target", target])
-    assert leave.value.code == 0
+    asked = ["--source", source, "--target", target]
+    weft("import", there / "checkpoint", "--run", there / "run", *asked, code=0)
     return Imported(case, theirs, made, there / "run")
 
 
@@ -212,30 +160,19 @@ def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalt
         assert [order[number] for number in tokens] == want, (line, beam)
 
 
-def test_it_predicts_and_learns_on(
-    imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_predicts_and_learns_on(imported: Imported, tmp_path: Path) -> None:
     run = imported.run
-    (tmp_path / "lines").write_text("\n".join(LINES) + "\n", "utf-8")
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["predict", str(run), str(tmp_path / "lines"), "--beam", "2"])
-    out = capsys.readouterr().out
-    assert leave.value.code == 0 and out.count("\n") == len(LINES)
-    assert not any(name in out for name in imported.case.languages)
-    opened = open_run(run, device="cpu")
-    data = opened.pipeline.task.data
+    answer = weft(
+        "predict", run, "--beam", "2", stdin="".join(f"{line}\n" for line in LINES).encode(), code=0
+    )
+    assert len(answer.lines) == len(LINES)
+    assert not any(name in answer.out for name in imported.case.languages)
+    data = open_run(run, device="cpu").pipeline.task.data
     every = [row for row in corpus("libreoffice-help", "en", "es", "valid") if len(row[1]) < 40]
     for split, rows in (("train", every[:20]), ("valid", every[20:25])):
         for side, column in ((data.source, 1), (data.target, 2)):
             (tmp_path / f"{split}.{side}").write_text("".join(f"{row[column]}\n" for row in rows), "utf-8")
-    before = opened.model.state_dict()
-    changes = [f"data.folder={tmp_path}", "training.max_updates=2"]
-    changes += ["training.optimiser={use: adamw, lr: 1.0e-9}", "training.device=cpu", "training.workers=1"]
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["train", str(run / "recipe.yaml"), *changes, "--run", str(run)])
-    assert leave.value.code == 0, capsys.readouterr().err
-    for name, tensor in open_run(run, device="cpu").model.state_dict().items():  # starts from the import
-        close(tensor, before[name], 1e-6)
+    trains_on(run, run, f"data.folder={tmp_path}")
 
 
 @pytest.mark.parametrize(
@@ -281,19 +218,14 @@ def test_what_is_not_supported_is_said(
     assert not (tmp_path / "run").exists()
 
 
-def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def refused(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as leave:
-            cli.main(["import", *arguments])
-        assert leave.value.code == 2
-        return capsys.readouterr().err
-
+def test_what_becomes_no_run_is_said(tmp_path: Path) -> None:
+    call = ["import", tmp_path, "--run", tmp_path / "run"]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit"}), "utf-8")
-    assert "model.safetensors: no such file" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
+    assert "model.safetensors: no such file" in refused(weft(*call))
     (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
-    said = refused(str(tmp_path), "--run", str(tmp_path / "run"))
+    said = refused(weft(*call))
     assert "model_type: " in said and "got vit" in said
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}), "utf-8")
-    said = refused(str(tmp_path), "--run", str(tmp_path / "run"), "--source", "en")
+    said = refused(weft(*call, "--source", "en"))
     assert "a bart needs --source and --target, got en and None" in said
     assert not (tmp_path / "run").exists()

@@ -1,18 +1,24 @@
 """Compares an exported Transformer with Weft: probabilities of the same texts, and what both write.
 
+The texts are those of the run's validation data, or random pieces where it is missing.
 Read next: network.py; formats/ctranslate2.py, which calls it.
 """
 
 from collections.abc import Sequence
-from itertools import zip_longest
-from typing import NamedTuple, Protocol
+from contextlib import suppress
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from weft.errors import ExportError
+from weft.errors import DataError, ExportError
 from weft.export.network import TransformerNetwork
+from weft.run import LoadedRun
 from weft.search.offered import SearchSettings
+from weft.tasks.export import random_texts
+from weft.tasks.running_text.data import ProseData
+from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS
 
 COUNT = 20
@@ -114,3 +120,17 @@ def _check_tie(
             f"the exported model writes token {there} where Weft writes {here}, which is "
             f"{float(logp[here] - logp[there]):.1e} nats more probable; please report this run's recipe"
         )
+
+
+def sources(opened: LoadedRun) -> list[str]:
+    """Texts that the model translates, continues or fills."""
+    pipeline: Any = opened.pipeline
+    if isinstance(pipeline, PairPipeline):
+        return list(pipeline.examples(COUNT))
+    data = getattr(opened.task, "data", None)
+    if isinstance(data, ProseData):
+        with suppress(DataError):
+            lines = [line for line in islice(data.open("valid"), 10 * COUNT) if line.strip()]
+            if lines:  # the beginning of a line, to be continued
+                return [line[: len(line) // 2 + 1] for line in lines[:COUNT]]
+    return random_texts(pipeline.vocabulary, COUNT, 3)

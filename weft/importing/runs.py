@@ -12,8 +12,8 @@ from weft.importing.checkpoint import read_checkpoint
 from weft.importing.families.every import FAMILIES, built, guarded
 from weft.importing.kits.every import KITS
 from weft.importing.kits.kit import CheckpointHints
-from weft.importing.language_symbols import LANGUAGES
 from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, ImportPlan, summarise
+from weft.importing.vocabularies import LANGUAGES
 from weft.importing.writing import RunParts, write_run
 from weft.tasks.seq2seq.decoding import Decoding
 

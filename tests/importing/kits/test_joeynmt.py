@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
+from tests.commands.shell import weft
 from tests.laws.members import close
 from tests.shared import quick_first
-from weft import cli
 from weft.errors import WeftError
 from weft.importing.runs import import_run
 from weft.run import LoadedRun, open_run
@@ -88,12 +88,9 @@ def test_outputs_are_joeynmt_s(imported: Imported, search: str) -> None:
     assert [(found[place].text, rows[place][search]) for place in other] == []
 
 
-def test_a_command_uses_it(imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "lines").write_text(imported.expected["rows"][0]["source"] + "\n", "utf-8")
-    with pytest.raises(SystemExit) as leave:
-        cli.main(["predict", str(imported.run), str(tmp_path / "lines")])
-    assert leave.value.code == 0
-    assert capsys.readouterr().out.count("\n") == 1
+def test_a_command_uses_it(imported: Imported) -> None:
+    line = imported.expected["rows"][0]["source"] + "\n"
+    assert len(weft("predict", imported.run, stdin=line.encode(), code=0).lines) == 1
 
 
 @pytest.fixture

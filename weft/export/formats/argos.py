@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft.errors import ConfigError, ExportError
+from weft.export.agreement import sources
 from weft.export.ctranslate2_model import check_parts
 from weft.export.format import Format
 from weft.export.formats.ctranslate2 import measured, write_model
 from weft.export.network import check_search, network
-from weft.export.sources import sources
 from weft.export.tokenizer import tokenizer_json
 from weft.models import Generator
 from weft.run import LoadedRun

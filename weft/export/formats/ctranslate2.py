@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from weft.export.agreement import compare
+from weft.export.agreement import compare, sources
 from weft.export.ctranslate2_model import check_parts, save
 from weft.export.format import Format
 from weft.export.network import TransformerNetwork, check_search, network
-from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError, ExportError
-from weft.export.agreement import COUNT, compare
+from weft.export.agreement import COUNT, compare, sources
 from weft.export.format import Format
 from weft.export.network import TransformerNetwork, check_search, network
-from weft.export.sources import sources
 from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
 from weft.export.transformers_decoders import bert, causal
 from weft.export.transformers_models import LibraryModel, family, pair

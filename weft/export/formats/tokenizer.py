@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from tokenizers import Tokenizer
 
 from weft.errors import ConfigError
+from weft.export.agreement import sources
 from weft.export.format import Format
-from weft.export.sources import sources
 from weft.export.tokenizer import check_numbers, settings, tokenizer_json
 from weft.run import LoadedRun
 from weft.tasks.abilities import ContinuesText

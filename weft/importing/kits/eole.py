@@ -1,6 +1,6 @@
 """Eole: Transformers in a directory with config.json, vocab.json and model.00.safetensors.
 
-It continues OpenNMT-py, with other names. Read next: opennmt_transformer.py; kit.py.
+It continues OpenNMT-py, with other names. Read next: opennmt_shared.py; kit.py.
 
 Source: eole 0.6.4.
 """
@@ -12,10 +12,17 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Origins, json_table, safe_tensors
-from weft.importing.kits.assembling import ToolkitTranslator
-from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, TransformerSide
+from weft.importing.kits.kit import CheckpointHints, Kit, ToolkitTranslator
+from weft.importing.kits.opennmt_shared import (
+    COMPUTED,
+    DECODING,
+    SideNames,
+    SideSettings,
+    TransformerSide,
+    run_of,
+    tables,
+    width,
+)
 from weft.importing.kits.reading import ToolkitSettings, tensors
 from weft.importing.names import tensor
 from weft.importing.writing import RunParts

@@ -2,7 +2,7 @@
 
 A checkpoint, checkpoint_best.pt, holds its settings under `args` (an argparse.Namespace, up to 0.9) or `cfg`
 (dicts or containers of omegaconf, from 0.10 on). Its dictionaries, dict.LANG.txt, are beside it or given.
-Read next: kit.py; assembling.py.
+Read next: kit.py.
 
 Source: Ott et al. 2019; fairseq 0.12.2.
 """
@@ -19,8 +19,15 @@ from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import Origins, TensorOrigin
 from weft.importing.families.translators import shifted_waves
-from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file, languages
+from weft.importing.kits.kit import (
+    CheckpointHints,
+    Kit,
+    ToolkitTranslator,
+    assembled,
+    beside,
+    given_file,
+    languages,
+)
 from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, lines, tensors
 from weft.importing.kits.vocabularies import RunVocabulary, Special, TokenList, normaliser
 from weft.importing.names import (

@@ -1,7 +1,7 @@
 """JoeyNMT 1.x and 2.x: recurrent translators with attention, and Transformers.
 
 A model directory holds config.yaml, checkpoints (best.ckpt), src_vocab.txt, trg_vocab.txt, and in 2.x the BPE
-codes or the SentencePiece model. Read next: kit.py; assembling.py.
+codes or the SentencePiece model. Read next: kit.py.
 
 Source: Kreutzer, Bastings & Riezler 2019; joeynmt 2.3.0.
 """
@@ -13,8 +13,7 @@ import torch
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
-from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file
+from weft.importing.kits.kit import CheckpointHints, Kit, ToolkitTranslator, assembled, beside, given_file
 from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, lines, tensors, yaml
 from weft.importing.kits.vocabularies import JOINER, RunVocabulary, TokenList, normaliser, special_of
 from weft.importing.names import (

@@ -1,7 +1,7 @@
 """OpenNMT-py 2.x and 3.x: Transformers, and recurrent translators with attention.
 
 3.x can keep the tensors in a .safetensors beside the checkpoint; 2.x describes its vocabularies with objects,
-of which only the data are read. Read next: opennmt_transformer.py, the parts of a Transformer.
+of which only the data are read. Read next: opennmt_shared.py, the parts of a Transformer.
 
 Source: Klein et al. 2017; OpenNMT-py 2.3.0 and 3.5.1.
 """
@@ -18,10 +18,17 @@ from torch import Tensor
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import Origins, safe_tensors
-from weft.importing.kits.assembling import ToolkitTranslator
-from weft.importing.kits.kit import CheckpointHints, Kit
-from weft.importing.kits.opennmt_run import COMPUTED, DECODING, run_of, tables, width
-from weft.importing.kits.opennmt_transformer import SideNames, SideSettings, TransformerSide
+from weft.importing.kits.kit import CheckpointHints, Kit, ToolkitTranslator
+from weft.importing.kits.opennmt_shared import (
+    COMPUTED,
+    DECODING,
+    SideNames,
+    SideSettings,
+    TransformerSide,
+    run_of,
+    tables,
+    width,
+)
 from weft.importing.kits.reading import ToolkitSettings, table, tensors
 from weft.importing.names import MappedPart, plain, recurrent, recurrent_part, tensor, zeros
 from weft.importing.writing import RunParts

@@ -15,8 +15,7 @@ from torch import Tensor
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import Origins, TensorOrigin, json_table
-from weft.importing.kits.assembling import ToolkitTranslator, assembled
-from weft.importing.kits.kit import CheckpointHints, Kit, beside, given_file
+from weft.importing.kits.kit import CheckpointHints, Kit, ToolkitTranslator, assembled, beside, given_file
 from weft.importing.kits.reading import ToolkitModel, ToolkitSettings, tensors, yaml
 from weft.importing.kits.vocabularies import RunVocabulary, TokenList, special_of
 from weft.importing.names import MappedPart, concatenated, joined, plain, tables, tensor, zeros

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.kits.reading import lines
-from weft.importing.language_symbols import framed as with_symbols
+from weft.importing.vocabularies import framed as with_symbols
 from weft.text.imported import ImportedVocabulary
 from weft.text.pieces import SPECIALS
 from weft.text.sentencepiece import SentencePieces, read_model
