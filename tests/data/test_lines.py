@@ -6,7 +6,6 @@ import lzma
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -135,29 +134,6 @@ def test_one_line_feed_does_not_join_lines_that_end_with_cr(tmp_path: Path) -> N
     (tmp_path / "file").write_bytes(many)
     assert many[2**20 - 1 : 2**20 + 1] == b"\r\n"
     assert list(read_lines(tmp_path / "file"))[-2:] == ["b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "what"),
-    [
-        ("a.txt", {"xl/workbook.xml": b"x"}, "an Excel workbook; name it .xlsx where a table is read"),
-        (
-            "a.txt",
-            {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"},
-            "an OpenDocument spreadsheet",
-        ),
-        ("a.txt", {"word/document.xml": b"x"}, "a Word document; .*--document"),
-        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.text"}, "an OpenDocument text"),
-        ("a.txt", {"one.txt": b"x"}, "a .zip archive; unpack it"),
-    ],
-)
-def test_what_is_no_text_is_called_by_its_name(tmp_path: Path, name: str, content: dict, what: str) -> None:
-    with zipfile.ZipFile(tmp_path / name, "w") as archive:
-        for inside, data in content.items():
-            archive.writestr(inside, data)
-    with pytest.raises(DataError, match=what) as caught:
-        list(read_lines(tmp_path / name))
-    assert "NUL" not in str(caught.value) and "iconv" not in str(caught.value)
 
 
 def test_the_place_is_right_far_into_a_file(tmp_path: Path) -> None:
