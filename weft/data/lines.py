@@ -30,6 +30,8 @@ PROSE = 20_000
 PIECE = 1_000
 """Maximum bytes of each of them; a letter is not split."""
 
+_PIECES = re.compile(rb"(?s)(.{1,%d})(?: (?=.)|\Z)|(.{%d}[\x80-\xbf]*)" % (PIECE, PIECE))
+
 BYTE_ORDERS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -223,16 +225,7 @@ def _folded(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _cut_line(line: bytes) -> list[bytes]:
     """A line as pieces that end at a space, or where there is none, after a letter."""
-    pieces, at = [], 0
-    while len(line) - at > PIECE:
-        end = after = at + PIECE
-        if (space := line.rfind(b" ", at, end)) > at:
-            end, after = space, space + 1
-        while end == after < len(line) and line[end] & 0xC0 == 0x80:  # within a letter
-            end = after = end + 1
-        pieces.append(line[at:end])
-        at = after
-    return [*pieces, line[at:]]
+    return [before or within for before, within in _PIECES.findall(line)] or [line]
 
 
 def _readable(line: str | DataError) -> str:
