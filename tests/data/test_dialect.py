@@ -11,7 +11,6 @@ from weft.data.dialect import iso, order_of, plain_numbers
 from weft.data.guess import columns_of, series_of, texts_of
 from weft.data.labelled import LabelledText
 from weft.data.lines import advice, guess, read_lines
-from weft.data.quoting import mark_of
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.data import guessed
@@ -21,24 +20,6 @@ CROATIAN = "Đak šeće čaškom, žličica.\n"
 
 def rows(*cells: str) -> list[tuple[int, list[str]]]:
     return [(line, [cell]) for line, cell in enumerate(cells, 2)]
-
-
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_every_mark_gives_the_same_table(tmp_path: Path, mark: str) -> None:
-    file = tmp_path / "x.csv"
-    file.write_text("\n".join(["when,a,b", "2023-01-02,1.5,1", "2023-01-03,2.5,2"]).replace(",", mark) + "\n")
-    (series,) = read_series(file).series
-    assert series.values.tolist() == [[1.5, 1], [2.5, 2]]
-    file.write_text(f"label{mark}text\ngood{mark}fine really\n")
-    assert [(one.label, one.text) for one in LabelledText(file)] == [("good", "fine really")]
-
-
-def test_a_semicolon_beside_commas_is_part_of_a_name(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("day,a;b\n2023-01-02,1.5\n")
-    assert read_series(tmp_path / "x.csv").columns == ("a;b",)
-    (tmp_path / "y.csv").write_text("text,label\none; two,a\n")
-    assert next(iter(LabelledText(tmp_path / "y.csv"))).text == "one; two"
-    assert mark_of(["one column"]) == ","
 
 
 @pytest.mark.parametrize(
