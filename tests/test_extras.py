@@ -70,7 +70,7 @@ def test_a_missing_library_is_a_sentence_in_python_too() -> None:
 
 
 def test_the_encoding_of_a_file_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "añadió más café".encode("cp1252")
+    line = "añadió más café; añadió más café; añadió más café".encode("cp1252")
     assert "WINDOWS-1252" in lines.advice("x.txt", line)
     monkeypatch.setattr(lines, "find_spec", lambda name: None)
     said = lines.advice("x.txt", line)

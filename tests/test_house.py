@@ -93,7 +93,7 @@ HOMES = {
     "python_calamine": {"data"},
     "soundfile": {"data", "export"},
     "av": {"data"},
-    "charset_normalizer": {"data"},
+    "chardet": {"data"},
     "regex": {"words", "text", "data", "documents", "metrics", "tasks"},
     "msgspec": {"store", "serve"},
     "sacrebleu": {"metrics"},

@@ -121,7 +121,7 @@ EXTRAS = {
     "parquet": "pyarrow",
     "tables": "python_calamine",
     "zstd": "zstandard",
-    "encodings": "charset_normalizer",
+    "encodings": "chardet",
     "ray": "ray",
 }
 """The modules that come with each extra, or with its packages."""

@@ -50,11 +50,6 @@ def test_training_and_evaluation_name_the_line(trained: Path, tmp_path: Path) ->
     assert said.startswith(f"weft: {tmp_path / 'bad.xx'}:2: {BYTE}")
 
 
-def test_a_file_that_is_no_text_is_refused_at_once(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes("alpha\nbeta\n".encode("utf-16-le"))
-    assert f"{tmp_path / 'in.txt'}:1: " in refused(weft("predict", trained, tmp_path / "in.txt"))
-
-
 @pytest.fixture(scope="module")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tag")

@@ -4,7 +4,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -194,19 +193,3 @@ def test_a_command_ends_with_that_sentence(folder: Path) -> None:
     Path("my.yaml").write_text(f"task: {PACKAGE}.task.Lost\ntraining: {{max_updates: 1}}\n")
     said = refused(weft("train", "my.yaml", "--plugin", PACKAGE))
     assert f"{PACKAGE}.task.Lost: Lost: define small_model" in said and "docs/guides/add-a-task.md" in said
-
-
-def test_a_metric_without_a_fault_keeps_its_value() -> None:
-    class Same(Metric):
-        name = "same"
-
-        def statistics(self, hypotheses: Any, references: Any, sources: Any) -> np.ndarray:
-            return np.array([[float(a == b), 1.0] for a, b in zip(hypotheses, references, strict=True)])
-
-        def value(self, totals: np.ndarray) -> np.ndarray:
-            return totals[..., 0] / totals[..., 1]  # type: ignore[no-any-return]
-
-        def signature(self) -> str:
-            return "unit:line"
-
-    assert Same().score(["a", "b"], ["a", "c"]).value == 0.5

@@ -182,48 +182,11 @@ def test_times_outside_the_calendar_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00"),
-        ("2024-01-01 13:05:00.250+02:00", "2024-01-01T13:05:00.250000"),
-        ("2024-01-01 13:05 +02:00", "2024-01-01T13:05:00"),
-        ("2024-01-01T13:05Z", "2024-01-01T13:05:00"),
-        ("20240131", "2024-01-31T00:00:00"),
-        ("2024-W05-1", "2024-01-29T00:00:00"),
-        ("2024/01/31", "2024-01-31T00:00:00"),
-        ("2024-Q3", "2024-07-01T00:00:00"),
-        ("2024-7", "2024-07-01T00:00:00"),
-        ("1749", "1749-01-01T00:00:00"),
-    ],
-)
-def test_forms_of_a_time(text: str, shown: str) -> None:
-    time = read_times("x", [(1, text)]).times[0]
-    assert time.tz_localize(None).isoformat() == shown
-
-
-@pytest.mark.parametrize(
     "text", ["now", "nat", "", "2024-13-01", "12:30", "may", "2016-12-31T23:59:60Z", "2023-02-29", "24:00"]
 )
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(DataError, match=r"x:1: .*is not a time"):
         read_times("x", [(1, text)])
-
-
-def test_offsets_stay_as_written_and_summer_time_becomes_a_zone(tmp_path: Path) -> None:
-    import pandas as pd
-
-    one = read_series(write(tmp_path / "x.csv", [f"2024-01-01T0{hour}:00:00+02:00" for hour in range(4)]))
-    assert one.base == "+02:00" and str(one.series[0].times[0]) == "2024-01-01 00:00:00+02:00"
-    zoned = pd.date_range("2024-03-30 20:00", periods=9, freq="h", tz="Europe/Zagreb")
-    two = read_series(write(tmp_path / "x.csv", [time.isoformat() for time in zoned]))
-    assert two.base == "Europe/Berlin" and two.series[0].frequency == "h" and len(two.series[0].times) == 9
-    assert "data.zone names another" in two.assumed[0]
-    zoned = pd.date_range("2024-03-28", periods=6, freq="D", tz="Europe/Zagreb")
-    three = read_series(write(tmp_path / "x.csv", [time.isoformat() for time in zoned]))
-    assert three.base == "Europe/Berlin" and three.series[0].frequency == "D"
-    assert (three.series[0].times == zoned).all()
-    with pytest.raises(DataError, match=r"x\.csv:3: .*offset"):
-        read_series(write(tmp_path / "x.csv", ["2024-01-01T00:00Z", "2024-01-01T01:00"]))
 
 
 def test_rows_at_the_end_without_a_value_are_the_future(tmp_path: Path) -> None:

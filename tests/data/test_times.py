@@ -45,8 +45,10 @@ def read(path: Path, times: list[str], values: object = None, **which: object) -
 
 @pytest.mark.parametrize("written", WRITTEN)
 def test_the_same_instants_are_the_same_times(tmp_path: Path, written: str) -> None:
-    base = read(tmp_path, isoformat(ZAGREB)).base
+    zoned = read(tmp_path, isoformat(ZAGREB))
+    base = zoned.base
     assert base == "Europe/Berlin"  # its clocks are those of Zagreb
+    assert "data.zone names another" in zoned.assumed[0]
     times = isoformat(WRITTEN[written])
     mixed = [*times[:1000], *isoformat(ZAGREB)[1000:]]
     for texts in (times, mixed):
@@ -147,6 +149,11 @@ def test_a_zone_is_given_to_times_without_offsets(tmp_path: Path) -> None:
         ("2024M01", "2024-01-01"),
         ("2024-M1", "2024-01-01"),
         ("2024-T2", "2024-04-01"),
+        ("2024-01-01 13:05:00.250+02:00", "2024-01-01 13:05:00.250"),
+        ("2024-01-01 13:05 +02:00", "2024-01-01 13:05"),
+        ("2024/01/31", "2024-01-31"),
+        ("2024-7", "2024-07-01"),
+        ("1749", "1749-01-01"),
         ("2Q2024", "2024-04-01"),
         ("202405", "2024-05-01"),
         ("202653", "2026-12-28"),

@@ -226,8 +226,8 @@ def _knows(kind: Any, file: Path) -> bool:
 def get(name: str | None, folder: Path | None) -> None:
     """Fetch the public data set NAME, check it and convert it for the recipes.
 
-    Without NAME, the sets are listed with size and licence. Nothing is overwritten, and the same command
-    resumes an interrupted download.
+    Without NAME, the sets are listed with size and licence. Nothing is overwritten: after an interruption,
+    the same command fetches the files that are missing.
 
     \b
     Examples:

@@ -84,7 +84,7 @@ def _parsed(text: str) -> Iterator[Any]:
 
 
 class _Reader:
-    """Processes the events with an explicit stack instead of recursion."""
+    """Makes entries of events; each node takes the events that belong to it."""
 
     def __init__(self, file: str, place: str, tagged: bool) -> None:
         self.file = file
@@ -110,8 +110,7 @@ class _Reader:
 
     def _document(self, events: Iterable[Any], name: str) -> Entry:
         whole: Entry | None = None
-        open_parts: list[Entry] = []  # open lists and tables, the innermost last
-        keys: list[Entry | None] = []  # the key of each that is waiting for its value
+        events = iter(events)
         for event in events:
             line = event.start_mark.line + 1
             if isinstance(event, ev.DocumentStartEvent):
@@ -119,44 +118,58 @@ class _Reader:
                     raise self._refuse(line, "expected one document, got a second; remove the ---")
                 if event.tags or event.version not in (None, (1, 2)):
                     raise self._refuse(line, "% directives are not allowed; remove the line")
-            elif isinstance(event, ev.AliasEvent):
-                self._repeat(event.anchor, line, open_parts, keys)
-            elif isinstance(event, ev.CollectionEndEvent):
-                done = open_parts.pop()
-                keys.pop()
-                whole = whole if open_parts else done
             elif isinstance(event, ev.NodeEvent):
-                self._check(event, line, len(open_parts))
-                entry = self._entry(event, line, name, open_parts, keys)
-                if event.anchor is not None:
-                    self.anchors[event.anchor] = entry
-                if isinstance(event, ev.CollectionStartEvent):
-                    open_parts.append(entry)
-                    keys.append(None)
-                elif not open_parts:
-                    whole = entry
+                whole = self._node(event, events, name, self._place(line), 0)
         return whole if whole is not None else Entry(name, self._place(1), None)
 
-    def _repeat(self, name: str, line: int, open_parts: list[Entry], keys: list[Entry | None]) -> None:
-        """Add the value that an alias names; few and small ones only, because each may repeat others."""
+    def _node(self, event: Any, events: Iterator[Any], name: str, place: str, depth: int) -> Entry:
+        """The value that begins with an event."""
+        line = event.start_mark.line + 1
+        if isinstance(event, ev.AliasEvent):
+            return self._repeated(event.anchor, line, depth)
+        self._check(event, line, depth)
+        if isinstance(event, ev.MappingStartEvent):
+            entry: Entry = self._table(events, name, place, depth + 1)
+        elif isinstance(event, ev.SequenceStartEvent):
+            values: list[Entry] = []
+            for one in _inside(events):
+                inside = self._place(one.start_mark.line + 1)
+                values.append(self._node(one, events, f"{name}[{len(values)}]", inside, depth + 1))
+            entry = Entry(name, place, values)
+        else:
+            entry = _scalar_entry(event, name, place)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = entry
+        return entry
+
+    def _table(self, events: Iterator[Any], name: str, place: str, depth: int) -> Table:
+        table = Table(name, place, {})
+        for event in _inside(events):
+            line = event.start_mark.line + 1
+            if isinstance(event, ev.AliasEvent) and self.tagged:
+                raise self._refuse(line, f"the alias *{event.anchor} is a key; write it out")
+            key = self._node(event, events, name, self._place(line), depth)
+            if not isinstance(key.value, str):
+                raise key.refuse(f"expected text as a key, got {key.shown()}; put it in quotes")
+            inside = inner(name, key.value)
+            if key.value in table.value:
+                first = table.value[key.value].place
+                raise Entry(inside, key.place, None).refuse(
+                    f"duplicate key, first given at {first}; remove one"
+                )
+            # report the key's line, even if the value is on a later line
+            table.value[key.value] = self._node(next(events), events, inside, key.place, depth)
+        return table
+
+    def _repeated(self, name: str, line: int, depth: int) -> Entry:
+        """The value that an alias names; few and small ones only, because each may repeat others."""
         if not self.tagged:
             raise self._refuse(line, f"aliases such as *{name} are not allowed; write the value out")
         found = self.anchors.get(name)
-        outer = open_parts[-1] if open_parts else None
         self.aliases += 1
-        usable = found is not None and outer is not None and all(found is not one for one in open_parts)
-        if not usable or self.aliases > _MAX_ALIASES or not _is_small(found):
+        if found is None or not depth or self.aliases > _MAX_ALIASES or not _is_small(found):
             raise self._refuse(line, f"the alias *{name} cannot be followed; write the value out")
-        assert found is not None and outer is not None
-        if isinstance(outer, Table):
-            key = keys[-1]
-            if key is None or not isinstance(key.value, str):
-                raise self._refuse(line, f"the alias *{name} is a key; write it out")
-            outer.value[key.value] = found
-            keys[-1] = None
-        else:
-            assert isinstance(outer.value, list)
-            outer.value.append(found)
+        return found
 
     def _check(self, event: Any, line: int, depth: int) -> None:
         if event.anchor is not None and not self.tagged:
@@ -170,53 +183,6 @@ class _Reader:
         if depth >= MAX_DEPTH:
             raise self._refuse(line, f"expected at most {MAX_DEPTH} levels of nesting, got more")
 
-    def _entry(
-        self, event: Any, line: int, name: str, open_parts: list[Entry], keys: list[Entry | None]
-    ) -> Entry:
-        """Convert an event to an entry and add it to its parent; a key waits for its value."""
-        outer = open_parts[-1] if open_parts else None
-        if isinstance(outer, Table) and keys[-1] is None:
-            waiting = self._key(event, line, outer)
-            keys[-1] = waiting
-            return waiting
-        place = self._place(line)
-        if isinstance(outer, Table):
-            key = keys[-1]
-            assert key is not None and isinstance(key.value, str)
-            # report the key's line, even if the value is on a later line
-            entry = self._value(event, inner(outer.name, key.value), key.place)
-            outer.value[key.value] = entry
-            keys[-1] = None
-        elif outer is not None:
-            assert isinstance(outer.value, list)
-            entry = self._value(event, f"{outer.name}[{len(outer.value)}]", place)
-            outer.value.append(entry)
-        else:
-            entry = self._value(event, name, place)
-        return entry
-
-    def _value(self, event: Any, name: str, place: str) -> Entry:
-        if isinstance(event, ev.MappingStartEvent):
-            return Table(name, place, {})
-        if isinstance(event, ev.SequenceStartEvent):
-            return Entry(name, place, [])
-        quoted = event.style is not None and event.style != ""
-        try:
-            return Entry(name, place, event.value if quoted else scalar(event.value))
-        except ValueError as error:
-            raise Entry(name, place, None).refuse(f"expected a shorter number, got {error}") from error
-
-    def _key(self, event: Any, line: int, table: Table) -> Entry:
-        entry = self._value(event, table.name, self._place(line))
-        if not isinstance(entry.value, str):
-            raise entry.refuse(f"expected text as a key, got {entry.shown()}; put it in quotes")
-        if entry.value in table.value:
-            first = table.value[entry.value].place
-            raise Entry(inner(table.name, entry.value), entry.place, None).refuse(
-                f"duplicate key, first given at {first}; remove one"
-            )
-        return entry
-
     def _place(self, line: int) -> str:
         return self.fixed or f"{self.file}:{line}"
 
@@ -228,6 +194,22 @@ class _Reader:
         return PlacedError(
             f"{place}: this is not YAML: {why}; look at quotes, colons and indentation near it"
         )
+
+
+def _inside(events: Iterator[Any]) -> Iterator[Any]:
+    """The first events of the nodes in a list or a table, up to its end."""
+    for event in events:
+        if isinstance(event, ev.CollectionEndEvent):
+            return
+        yield event
+
+
+def _scalar_entry(event: Any, name: str, place: str) -> Entry:
+    quoted = event.style is not None and event.style != ""
+    try:
+        return Entry(name, place, event.value if quoted else scalar(event.value))
+    except ValueError as error:
+        raise Entry(name, place, None).refuse(f"expected a shorter number, got {error}") from error
 
 
 def _is_small(entry: Entry | None) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.data.files import FREE_BYTES, MOST_TIMES, unreadable
 from weft.data.listed import ListForm, listed, named_files
-from weft.data.magic import UNLISTED, kind_of_bytes, kind_of_file, typed_for
+from weft.data.magic import UNLISTED, kind_of_file, misread, typed_for
 from weft.data.report import Finding
 from weft.data.video import sound_blocks
 from weft.errors import ConfigError, DataError, DataWarning
@@ -190,16 +190,9 @@ def _cut_off(path: str | Path, stated: str, count: int) -> DataError:
 
 
 def _broken(path: Path, start: bytes, why: str) -> DataError:
-    kind = kind_of_bytes(start)
-    if not start:
-        what = "the file is empty; remove it"
-    elif kind is None or (kind.holds == "sound" and not kind.command):
-        what = f"damaged, or no recording ({why.rstrip('.')}); fetch it again, or convert it with ffmpeg"
-    elif kind.holds == "sound":
-        what = f"{kind.name}, which libsndfile does not read; convert it: {typed_for(kind, str(path))}"
-    else:
-        what = f"expected a recording, got {kind.name}; name another file"
-    return DataError(what, path=path)
+    other = misread(start, str(path), "sound", "libsndfile")
+    why = f"damaged, or no recording ({why.rstrip('.')}); fetch it again, or convert it with ffmpeg"
+    return DataError(other or why, path=path)
 
 
 def read_spoken(path: str | Path) -> Iterator[ListedRecording]:

@@ -340,7 +340,3 @@ def _spaced(lines: Sequence[str]) -> bool:
     rows = [_cells(line) for line in lines if line.strip() and not line.startswith("#")]
     wide = len(rows) > 1 and all(len(row) == 10 and _NUMBER.fullmatch(row[0]) for row in rows)
     return wide and rows[0][0][0] == "1" and not any("\t" in line for line in lines)
-
-
-def _first(lines: Iterable[str | DataError]) -> list[str]:
-    return [line for line in islice(lines, SAMPLE) if isinstance(line, str)]

@@ -21,7 +21,7 @@ from weft.data import archive
 from weft.data.files import unreadable
 from weft.data.guess import LABELS
 from weft.data.listed import SPLITS, ListedText, ListForm, files_below, list_of, listed_pictures
-from weft.data.magic import START, kind_of_bytes, typed_for
+from weft.data.magic import START, misread
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.data.report import Finding
 from weft.data.video import VIDEOS, read_video
@@ -307,19 +307,10 @@ def _broken(path: Path, error: BaseException, what: str = "picture") -> DataErro
 def _other(path: Path) -> str | None:
     """What a file is that Pillow does not know; None if its bytes do not say."""
     found = archive.inside(path)
-    if found is None:
-        with path.open("rb") as file:
-            start = file.read(START)
-    else:
-        start = archive.read_member(*found)[:START]
-    kind = kind_of_bytes(start)
-    if not start:
-        return "the file is empty; fetch or save it again, or remove it"
-    if kind is None or (kind.holds == "picture" and not kind.command):
-        return None
-    if kind.holds == "picture":
-        return f"{kind.name}, which Pillow does not read; convert it: {typed_for(kind, str(path))}"
-    return f"expected a picture, got {kind.name}; name another file, or remove it"
+    if found is not None:
+        return misread(archive.read_member(*found)[:START], str(path), "picture", "Pillow")
+    with path.open("rb") as file:
+        return misread(file.read(START), str(path), "picture", "Pillow")
 
 
 def data_uri(picture: np.ndarray) -> str:

@@ -279,7 +279,7 @@ def _several(names: Sequence[object]) -> str:
 
 def _option(wrong: str) -> str:
     """Advice on reading a file in the encoding that an error message suggests."""
-    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP)\S+):", wrong)
+    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP|IBM)\S+):", wrong)
     if not found:
         return ""
     name = found[1].lower()

@@ -9,7 +9,6 @@ files side by side.
 import codecs
 import re
 import shlex
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
@@ -30,6 +29,8 @@ PROSE = 20_000
 
 PIECE = 1_000
 """Maximum bytes of each of them; a letter is not split."""
+
+_PIECES = re.compile(rb"(?s)(.{1,%d})(?: (?=.)|\Z)|(.{%d}[\x80-\xbf]*)" % (PIECE, PIECE))
 
 BYTE_ORDERS = {
     codecs.BOM_UTF8: "utf-8",
@@ -224,16 +225,7 @@ def _folded(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _cut_line(line: bytes) -> list[bytes]:
     """A line as pieces that end at a space, or where there is none, after a letter."""
-    pieces, at = [], 0
-    while len(line) - at > PIECE:
-        end = after = at + PIECE
-        if (space := line.rfind(b" ", at, end)) > at:
-            end, after = space, space + 1
-        while end == after < len(line) and line[end] & 0xC0 == 0x80:  # within a letter
-            end = after = end + 1
-        pieces.append(line[at:end])
-        at = after
-    return [*pieces, line[at:]]
+    return [before or within for before, within in _PIECES.findall(line)] or [line]
 
 
 def _readable(line: str | DataError) -> str:
@@ -265,148 +257,75 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str | DataError]:
 SAMPLE = 2**20
 """Bytes read of a file."""
 
-JUDGED = 2**14
-"""Bytes judged."""
-
 FEW = 20
-"""Bytes beyond ASCII below which two encodings may explain a text, also one with several bytes a letter."""
+"""Bytes beyond ASCII below which a file may be in one of several encodings."""
 
-_CENTRAL = "čćđšžČĆĐŠŽáďéěíňóřťúůýÁĎÉĚÍŇŘŤÚŮÝąęłńśźżĄĘŁŃÓŚŹŻöőüűÖŐÜŰß"
-_LATIN = {
-    "WINDOWS-1252": "äöüßÄÖÜéèêàâçùûîïôœÉÀÇáíóúñÁÍÓÚÑ¿¡ªºìòãõåÅæøÆØ£",
-    "WINDOWS-1250": _CENTRAL,
-    "ISO-8859-2": _CENTRAL,
-    "WINDOWS-1254": "ğĞıİşŞçÇöÖüÜâîû",
-}
-"""Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
-
-_SCRIPTS = {
-    "WINDOWS-1251": ("Russian", "Ukrainian", "Serbian", "Bulgarian"),
-    "KOI8-R": ("Russian",),
-    "CP866": ("Russian",),
-    "WINDOWS-1253": ("Greek",),
-    "WINDOWS-1255": ("Hebrew",),
-    "WINDOWS-1256": ("Arabic", "Farsi"),
-    "CP874": ("Thai",),
-}
-"""Languages of other scripts, whose letters charset-normalizer lists by frequency."""
+ENCODINGS = (
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859-2"),
+    *("koi8-r", "cp866", "cp874", "cp932", "cp949", "euc-jp", "gb18030", "big5"),
+)
+"""Those that are looked for: with rarer ones, more texts would be unclear."""
 
 _MIXED = "mixed"
-_BEYOND = "\u0370-\u06ff\u0e00-\u0e7f"
-_ODD = re.compile(rf"[A-Za-z][{_BEYOND}]|[{_BEYOND}][A-Za-z]|\w[„“”‚«»–…€§°©®]\w")
-_SIGNATURES = "„“”‚‘’«»–—…€§°©®·"
 
 
-def guess(sample: bytes) -> str | None:
-    """The likely encoding of bytes that are not UTF-8, by iconv's name; None if none fits."""
-    from charset_normalizer import from_bytes
+def guess(sample: bytes) -> tuple[str, ...]:
+    """The likely encodings of bytes that are not UTF-8, by iconv's names; several where few letters tell."""
+    from chardet import detect_all
 
-    if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16"
-    zeros = [sample[place::2].count(0) / max(1, len(sample[place::2])) for place in (0, 1)]
-    if max(zeros) > 0.3 and min(zeros) < 0.1:
-        return "UTF-16LE" if zeros[1] > zeros[0] else "UTF-16BE"
     if 0 in sample:
-        return None
-    beyond = [line for line in sample.split(b"\n") if not line.isascii()]
-    judged = b"\n".join(beyond)[:JUDGED]
-    scores = {name: _score(judged, name) for name in (*_LATIN, *_SCRIPTS)}
-    best = max(scores, key=lambda name: scores[name])
+        even, odd = (sample[place::2].count(0) > len(sample) // 8 for place in (0, 1))
+        return () if even == odd else ("UTF-16BE",) if even else ("UTF-16LE",)
+    judged = b"\n".join(line for line in sample.split(b"\n") if not line.isascii())
+    found = detect_all(judged, ignore_threshold=True, include_encodings=ENCODINGS) if judged else []
+    texts = dict[str, str]()
+    for one in found:
+        if one["encoding"] and one["confidence"] > found[0]["confidence"] / 4:
+            texts.setdefault(judged.decode(one["encoding"], "replace"), one["encoding"].upper())
     few = sum(byte > 127 for byte in judged) < FEW
-    if scores[best] > 0.5 and best != "CP874":
-        return None if few and _rivals(judged, best, scores) else best
-    if few:
-        return None
-    other = from_bytes(judged).best()  # of many bytes a letter, such as Shift JIS; Thai has the same bytes
-    if other is None or other.multi_byte_usage <= 0.3:
-        return best if scores[best] > 0.5 else None
-    return "EUC-JP" if other.encoding.startswith("euc_ji") else other.encoding.upper()
-
-
-def _rivals(sample: bytes, best: str, scores: dict[str, float]) -> list[str]:
-    """Encodings that explain a sample as well as the best does, but as another text."""
-    text = sample.decode(best, "replace")
-    close = [name for name, score in scores.items() if score > scores[best] - 0.15]
-    return [name for name in close if sample.decode(name, "replace") != text]
+    return tuple(texts.values())[: 3 if few else 1]
 
 
 def advice(file: str, line: bytes) -> str:
     """A command that converts a file to UTF-8, or general advice if the encoding is unclear."""
     path = Path(file)
-    if 0 not in line and find_spec("charset_normalizer") is None:
+    if find_spec("chardet") is None:
         name = "pip install 'weft-seq[encodings]' for the name of its encoding"
         return f"convert the file (iconv -f ENCODING -t UTF-8), or {name}"
-    found = None if 0 in line else guess(line)
+    found = () if 0 in line else guess(line)
     try:
         about = path.stat()
         found, plain = _guessed(file, about.st_size, about.st_mtime_ns) or found, path.is_file()
     except (OSError, ValueError):
         plain = False
-    if found == _MIXED:
+    if found == (_MIXED,):
         return "other lines are UTF-8, so correct or remove the line"
-    if found is None:
-        told = "" if 0 in line else f"the encoding is unclear{_candidates(line)}; "
+    if len(found) != 1:
+        shown = ", or ".join(f"{_odd_word(line, name)} in {name}" for name in found)
+        told = f"the encoding is unclear: {shown}; " if found else ""
         return f"{told}convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
-    command = f"iconv -f {found} -t UTF-8"
+    command = f"iconv -f {found[0]} -t UTF-8"
     if plain and path.suffix not in (".gz", ".xz", ".zst"):
         other = path.with_name(f"{path.stem}.utf8{path.suffix}")
         command = f"{command} {shlex.quote(file)} > {shlex.quote(str(other))}"
-    return f"convert the file, probably {found}: {command}"
+    return f"convert the file, probably {found[0]}: {command}"
 
 
-def _candidates(line: bytes) -> str:
-    """What a line is in the encodings that explain it best: a word that differs."""
-    scores = {name: _score(line, name) for name in (*_LATIN, *_SCRIPTS)}
-    best = max(scores, key=lambda name: scores[name])
-    shown = dict[str, str]()
-    for name in (best, *_rivals(line, best, scores)):
-        texts = re.split(r"[\s\",;]+", line.decode(name, "replace"))
-        shown.setdefault(next((word for word in texts if not word.isascii()), "")[:30], name)
-    return ": " + ", or ".join(f"{word} in {name}" for word, name in shown.items()) if len(shown) > 1 else ""
+def _odd_word(line: bytes, encoding: str) -> str:
+    """The first word beyond ASCII of a line."""
+    words = re.split(r"[\s\",;]+", line.decode(encoding, "replace"))
+    return next((word for word in words if not word.isascii()), "")[:30]
 
 
 @lru_cache(maxsize=16)
-def _guessed(file: str, size: int, changed: int) -> str | None:
+def _guessed(file: str, size: int, changed: int) -> tuple[str, ...]:
     """The encoding of a file from its first bytes; `size` and `changed` make the cache key."""
     with open(file, "rb") as opened:
         sample = opened.read(SAMPLE)
     for line in sample.split(b"\n")[:-1] if 0 not in sample else ():
         try:
             if not line.isascii() and line.decode("utf-8"):
-                return _MIXED
+                return (_MIXED,)
         except UnicodeDecodeError:
             continue
     return guess(sample)
-
-
-def _score(sample: bytes, name: str) -> float:
-    """How well an encoding explains a sample: its letters, and how the text reads."""
-    from charset_normalizer import from_bytes
-
-    text = sample.decode(name, errors="replace")
-    beyond = [mark for mark in text if ord(mark) > 127 and mark not in _SIGNATURES]
-    if name in _LATIN:
-        share = sum(mark in _LATIN[name] for mark in beyond) / len(beyond) if beyond else 0.6
-        odd = not re.search("[A-Za-z]", text) or re.search(r"[a-zß-ÿ][A-ZÀ-Þ]", text)
-    else:
-        share, odd = max(_common(beyond, language) for language in _SCRIPTS[name]), None
-        if not re.search(f"[{_BEYOND}]{{2}}", text):  # no word, such as a sign of a currency
-            share = 0.0
-    read = from_bytes(sample, cp_isolation=[name], threshold=1.0).best()
-    known = read.coherence - 2 * min(read.chaos, 0.2) if read is not None else -0.4
-    return share - bool(odd or _ODD.search(text)) + known
-
-
-def _common(letters: list[str], language: str) -> float:
-    """How frequent letters are in a language, from 0 to 1."""
-    from charset_normalizer.constant import FREQUENCIES
-
-    ranks = {letter: place for place, letter in enumerate(FREQUENCIES[language])}
-    script = unicodedata.name(FREQUENCIES[language][0]).split()[0]
-    worth = {
-        mark: 1 - ranks[mark.lower()] / 50
-        if mark.lower() in ranks
-        else 0.4 * unicodedata.name(mark, "").startswith(script)
-        for mark in set(letters)
-    }
-    return sum(worth[mark] for mark in letters) / len(letters) if letters else 0.0

@@ -155,6 +155,19 @@ def not_text(start: bytes, file: str) -> str | None:
     return f"{what}; {convert}"
 
 
+def misread(start: bytes, file: str, wanted: Literal["picture", "sound"], reader: str) -> str | None:
+    """Why a file that begins with these bytes is no picture or sound of a reader; None if they do not say."""
+    kind = kind_of_bytes(start)
+    if not start:
+        return "the file is empty; fetch or save it again, or remove it"
+    if kind is None or (kind.holds == wanted and not kind.command):
+        return None
+    if kind.holds == wanted:
+        return f"{kind.name}, which {reader} does not read; convert it: {typed_for(kind, file)}"
+    noun = "recording" if wanted == "sound" else wanted
+    return f"expected a {noun}, got {kind.name}; name another file, or remove it"
+
+
 _MARKUP = (".html", ".svg")
 """Kinds of files that are text, so that any text file may begin like them."""
 
