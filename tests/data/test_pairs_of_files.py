@@ -49,7 +49,6 @@ def test_the_first_skip_is_found_from_either_side(gap: int, size: int) -> None:
     first, second = zip(*pairs(307, seed=gap), strict=True)
     less = second[:gap] + second[gap + size :]
     assert first_skip(first, less) == first_skip(less, first) == gap + 1
-    assert abs(first_skip(first, less[:-3]) - gap - 1) < 3  # and some at the end
 
 
 def test_files_of_equal_length_have_no_skip() -> None:

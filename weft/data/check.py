@@ -301,29 +301,93 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 50 else f"{text[:47]}...")
 
 
+MOST_LINES = 50_000
+WIDEST = 200
+"""Maximum difference of the line counts."""
+
+SKIP = 8.0
+"""Cost of skipping a line, in nats."""
+
+_VARIANCE = 6.8  # of a translation's length, per character (Gale & Church)
 _NUMBERS = re.compile(r"\d+")
 _ENDS = ".?!:;…"
 
 
 def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
-    """About the first line, counted from 1, where two files no longer match; None for files of equal length.
+    """The first line, counted from 1, where two files no longer match; None if no place is clear.
 
-    Up to there lines match counted from the beginning; if lines lack in one place only, those behind it match
-    counted from the end.
+    Lines are compared by length, numbers and final punctuation; the cheapest alignment, which skips as few
+    lines as possible, shows the first skipped line.
+
+    Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
     """
-    size = min(len(first), len(second))
-    if len(first) == len(second) or not size:
+    difference = abs(len(first) - len(second))
+    if not 0 < difference <= WIDEST or not first or not second or max(map(len, (first, second))) > MOST_LINES:
         return None
-    begin, end = _unlike(first[:size], second[:size]), _unlike(first[-size:], second[-size:])
-    unrelated = _unlike(first[:size], [*second[size // 2 : size], *second[: size // 2]]).mean()
-    losses = np.cumsum([begin - unrelated / 2, begin - end], axis=1)
-    return int(np.pad(losses, ((0, 0), (1, 0))).argmin(1).min()) + 1
+    wide = difference + 8
+    marks = _Marks(first, second)
+    offsets = np.arange(-wide, wide + 1)  # offset = j - i for line j of the second file
+    best = np.where(offsets >= 0, SKIP * offsets, np.inf)
+    moves = np.zeros(
+        (len(first) + 1, len(offsets)), dtype=np.int8
+    )  # 0: matched, 1: skip in the first file, 2: skip in the second
+    moves[0, offsets > 0] = 2
+    for i in range(1, len(first) + 1):
+        matched = best + marks.costs(i - 1, i - 1 + offsets)
+        skipped = np.append(best[1:], np.inf) + SKIP
+        moves[i] = skipped < matched
+        reached = np.minimum(matched, skipped)
+        reached[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
+        ladder = SKIP * np.arange(len(offsets))
+        best = np.minimum.accumulate(reached - ladder) + ladder
+        moves[i, best < reached - 1e-9] = 2
+    return _first(moves, len(first), len(second), wide)
 
 
-def _unlike(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """[N] how little lines are each other's translation, by length, numbers and final punctuation."""
-    ratios = np.log([(len(right) + 1) / (len(left) + 1) for left, right in zip(first, second, strict=True)])
-    found = np.minimum(abs(ratios - np.median(ratios)), 2.0)
-    for marks in (_NUMBERS.findall, lambda line: _ENDS.find(line.rstrip()[-1:] or "x")):
-        found += [marks(left) != marks(right) for left, right in zip(first, second, strict=True)]
+def _first(moves: np.ndarray, first: int, second: int, wide: int) -> int | None:
+    """Trace the cheapest alignment back to its first skip."""
+    i, j, found = first, second, None
+    while i > 0 or j > 0:
+        step = moves[i, j - i + wide]
+        if step == 0:
+            i, j = i - 1, j - 1
+        else:
+            i, j = (i - 1, j) if step == 1 else (i, j - 1)
+            found = min(i, j) + 1
     return found
+
+
+class _Marks:
+    """The features by which lines are compared."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self.lengths = [np.array([len(line) + 1.0 for line in side]) for side in (first, second)]
+        kinds: dict[object, int] = {}
+        self.numbers = [
+            np.array([kinds.setdefault(tuple(_NUMBERS.findall(line)), len(kinds)) for line in side])
+            for side in (first, second)
+        ]
+        self._none = kinds.get((), -1)
+        self.ends = [
+            np.array([_ENDS.find(line.rstrip()[-1:] or "x") for line in side]) for side in (first, second)
+        ]
+        self.usual = self.lengths[1].sum() / self.lengths[0].sum() * len(first) / len(second)
+        logs = [np.log(side) for side in self.lengths]
+        self.spread = max(
+            0.1, float(np.var(logs[0]) + np.var(logs[1]))
+        )  # variance of the log ratio of unrelated lines
+
+    def costs(self, i: int, j: np.ndarray) -> np.ndarray:
+        """Costs of matching line i with lines j: negative log-likelihood ratios of pair against unrelated."""
+        real = (j >= 0) & (j < len(self.lengths[1]))
+        at = np.clip(j, 0, len(self.lengths[1]) - 1)
+        first, second = self.lengths[0][i], self.lengths[1][at]
+        ratio = np.log(second / first / self.usual)
+        variance = np.minimum(_VARIANCE / ((first + second) / 2), self.spread)
+        cost = (ratio**2) * (1 / variance - 1 / self.spread) / 2 + np.log(variance / self.spread) / 2
+        cost = np.minimum(cost, 4.0)  # do not skip because of one free translation
+        equal = self.numbers[0][i] == self.numbers[1][at]
+        some = (self.numbers[0][i] != self._none) | (self.numbers[1][at] != self._none)
+        cost = cost + np.where(some, np.where(equal, -3.0, 2.0), 0.0)
+        cost = cost + np.where(self.ends[0][i] == self.ends[1][at], -0.2, 0.8)
+        return np.where(real, cost, np.inf)
