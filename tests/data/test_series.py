@@ -10,6 +10,7 @@ import pytest
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
+from weft.tasks.forecast.data import guessed
 
 
 def write(path: Path, text: str) -> Path:
@@ -346,9 +347,17 @@ def test_a_column_of_a_wide_table_at_another_frequency_is_said(tmp_path: Path) -
     table.to_csv(tmp_path / "x.csv", index=False)
     (said,) = read_series(tmp_path / "x.csv").assumed
     assert "the values of b come at W-MON, other columns at D; pass --past 'b' to forecast only the" in said
-    past = read_series(tmp_path / "x.csv", Columns(past=["b"]))
+    guess, note = guessed(tmp_path / "x.csv", Columns())
+    assert (guess.targets, guess.past) == ((), ("b",))
+    assert "to forecast 'a', 'c'; past covariate 'b', as its values come at W-MON; --time" in note
+    for which in (Columns(targets=["a", "b"]), Columns(frequency="D")):
+        assert guessed(tmp_path / "x.csv", which)[0].past == ()
+    past = read_series(tmp_path / "x.csv", guess)
     assert past.columns == ("a", "c") and not past.assumed
     assert not read_series(tmp_path / "x.csv", Columns(frequency="D")).assumed
+    in_turns = pd.DataFrame({"ds": days, "a": [1.0, np.nan] * 45, "b": [np.nan, 1.0] * 45})
+    in_turns.to_csv(tmp_path / "x.csv", index=False)
+    assert guessed(tmp_path / "x.csv", Columns())[0].past == ()
 
 
 def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:
