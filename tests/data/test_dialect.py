@@ -7,11 +7,10 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.data.corpora import corpus
-from weft.data.dialect import iso, order_of, plain_numbers
+from weft.data.dialect import iso, mark_of, order_of, plain_numbers
 from weft.data.guess import columns_of, series_of, texts_of
 from weft.data.labelled import LabelledText
 from weft.data.lines import advice, guess, read_lines
-from weft.data.quoting import mark_of
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.data import guessed
