@@ -138,7 +138,7 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     )
     path = _long(tmp_path / "mixed.csv", A=days, B=mondays, C=business)
     with pytest.raises(
-        DataError, match=r"one frequency .* got D and B at W-MON; C at B; .*--frequency D .*each"
+        DataError, match=r"one frequency .* got D and 'B' at W-MON; 'C' at B; .*--frequency D .*each"
     ):
         read_series(path)
     each = read_series(path, Columns(frequency="each")).series
@@ -154,7 +154,7 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     steps.write_text(
         "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
     )
-    with pytest.raises(DataError, match=r"steps of 1 and B at steps of 10"):
+    with pytest.raises(DataError, match=r"steps of 1 and 'B' at steps of 10"):
         read_series(steps)
 
 

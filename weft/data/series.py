@@ -271,7 +271,7 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
     said = []
     for name in others:
         called = [one.name for one in kinds[name]]
-        said.append(f"{', '.join(called[:3])}{', ...' * (len(called) > 3)} at {name}")
+        said.append(f"{', '.join(map(repr, called[:3]))}{', ...' * (len(called) > 3)} at {name}")
     raise DataError(
         f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
         f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
