@@ -205,7 +205,7 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
         "train.txt: the class 'b' has 2 texts",
         "dev.txt:1: the label 'c' does not occur in train.txt",
         "dev.txt:1: the same text as train.txt:1, there labelled 'a', here 'c'",
-        "dev.txt: no text has the class 'b'",
+        "dev.txt: 1 of the class 'a', 0 of the class 'b', so scores there say little about them; add texts",
     ):
         assert sentence in shown
     (tmp_path / "fine.tsv").write_text(
@@ -221,6 +221,12 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
     recipe = ["--model", "linear", "--output", tmp_path / "r.yaml"]
     written = weft("init", "classify", tmp_path / "fine.tsv", *recipe, code=0)
     assert said in written.out + written.err
+    for rare, expected in ((3, 0), (1, 1)):
+        (tmp_path / "dev.tsv").write_text("label\ttext\n" + "a\td\nb\te\n" * 3 + "rare\tf\n" * rare)
+        files = [tmp_path / "fine.tsv", "--valid", tmp_path / "dev.tsv"]
+        written = weft("init", "classify", *files, *recipe[:-1], tmp_path / f"{rare}.yaml", code=0)
+        said = "1 of the class 'rare', so scores there say little about it; add texts to dev.tsv"
+        assert written.out.count(said) == expected
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

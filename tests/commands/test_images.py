@@ -127,6 +127,14 @@ def test_pictures_in_training_and_test_and_unknown_classes_are_named(tmp_path: P
         f"train: {train}" in written and f"test: {test}" in written and "2 classes, 24 pictures" in answer.out
     )
     assert f"data check {train} {test} --task images" in answer.out
+    assert "held out for validation: 2 of 12 of the class 'cat', 1 of 12 of the class 'dog'" in answer.out
+    drawn(tmp_path / "photos/valid/cat/1.png", 200)
+    for number in range(3):
+        drawn(tmp_path / "photos/valid/dog" / f"{number}.png", number + 300)
+    thin = "1 of the class 'cat', so scores there say little about it; add pictures"
+    again = weft("init", "images", tmp_path / "photos", "-o", tmp_path / "y.yaml", code=0)
+    assert f"{thin} to {tmp_path / 'photos/valid'}" in again.out
+    assert f"{tmp_path / 'photos/valid'}: {thin}" in weft("data", "check", tmp_path / "photos", code=0).out
 
 
 def test_a_gif_among_pictures_is_a_picture_and_short_clips_are_named(

@@ -10,6 +10,7 @@ import pytest
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
+from weft.tasks.forecast.data import guessed
 
 
 def write(path: Path, text: str) -> Path:
@@ -131,7 +132,7 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     )
     path = _long(tmp_path / "mixed.csv", A=days, B=mondays, C=business)
     with pytest.raises(
-        DataError, match=r"one frequency .* got D and B at W-MON; C at B; .*--frequency D .*each"
+        DataError, match=r"one frequency .* got D and 'B' at W-MON; 'C' at B; .*--frequency D .*each"
     ):
         read_series(path)
     each = read_series(path, Columns(frequency="each")).series
@@ -147,7 +148,7 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     steps.write_text(
         "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
     )
-    with pytest.raises(DataError, match=r"steps of 1 and B at steps of 10"):
+    with pytest.raises(DataError, match=r"steps of 1 and 'B' at steps of 10"):
         read_series(steps)
 
 
@@ -298,6 +299,40 @@ def test_periods_are_counted_where_clocks_go_by_half_hours(tmp_path: Path, begin
     assert (found.series[0].times == times).all()
 
 
+@pytest.mark.parametrize(("zone", "often"), [("Australia/Lord_Howe", "h"), ("Europe/Zagreb", "2h")])
+def test_clocks_that_go_back_by_half_a_step_are_read_in_their_zone_or_refused(
+    tmp_path: Path, zone: str, often: str
+) -> None:
+    path = tmp_path / "x.csv"
+    half = pd.Timedelta(minutes=30 if often == "h" else 60)
+    for first in (pd.Timestamp("2024-01-01", tz=zone), pd.Timestamp("2024-01-01", tz=zone) + half):
+        times = pd.date_range(first, periods=8784 if often == "h" else 4392, freq=often)
+        pd.DataFrame({"ds": times.tz_localize(None), "y": 1}).to_csv(path, index=False)
+        found = read_series(path, Columns(zone=zone)).series[0]
+        assert (found.times == times).all() and found.frequency == often
+        with pytest.raises(DataError, match=r"expected regular times.*data\.zone, the zone of the times"):
+            read_series(path)
+        pd.DataFrame({"ds": times, "y": 1}).to_csv(path, index=False)
+        assert (read_series(path).series[0].times.tz_convert("UTC") == times.tz_convert("UTC")).all()
+
+
+def test_whole_hours_of_clocks_that_move_by_half_an_hour_name_the_ways_out(tmp_path: Path) -> None:
+    clocks = pd.date_range("2024-04-01", periods=24 * 10, freq="h")
+    offset = ["+11:00" if time < pd.Timestamp("2024-04-07 02:00") else "+10:30" for time in clocks]
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"ds": [f"{a}{b}" for a, b in zip(clocks, offset, strict=True)], "y": 1}).to_csv(
+        path, index=False
+    )
+    with pytest.raises(DataError, match=r"or leave .* the offsets out: the clocks of .* are regular \(h\)"):
+        read_series(path)
+    assert len(read_series(path, Columns(frequency="h", resample="mean")).series[0].times) == 24 * 10
+    pd.DataFrame({"ds": clocks, "y": 1}).to_csv(path, index=False)
+    assert (read_series(path).series[0].times == clocks).all()
+    pd.DataFrame({"ds": pd.date_range("2024-10-06 01:00", periods=9, freq="30min"), "y": 1}).to_csv(path)
+    with pytest.raises(DataError, match=r"whose clocks skip it; .* or leave data\.zone \(--zone\) out"):
+        read_series(path, Columns(time=["ds"], zone="Australia/Lord_Howe"))
+
+
 def test_a_column_of_a_wide_table_at_another_frequency_is_said(tmp_path: Path) -> None:
     days = pd.date_range("2024-01-01", periods=90)
     table = pd.DataFrame({"ds": days, "a": 1.0, "b": 2.0, "c": 3.0})
@@ -306,9 +341,17 @@ def test_a_column_of_a_wide_table_at_another_frequency_is_said(tmp_path: Path) -
     table.to_csv(tmp_path / "x.csv", index=False)
     (said,) = read_series(tmp_path / "x.csv").assumed
     assert "the values of b come at W-MON, other columns at D; pass --past 'b' to forecast only the" in said
-    past = read_series(tmp_path / "x.csv", Columns(past=["b"]))
+    guess, note = guessed(tmp_path / "x.csv", Columns())
+    assert (guess.targets, guess.past) == ((), ("b",))
+    assert "to forecast 'a', 'c'; past covariate 'b', as its values come at W-MON; --time" in note
+    for which in (Columns(targets=["a", "b"]), Columns(frequency="D")):
+        assert guessed(tmp_path / "x.csv", which)[0].past == ()
+    past = read_series(tmp_path / "x.csv", guess)
     assert past.columns == ("a", "c") and not past.assumed
     assert not read_series(tmp_path / "x.csv", Columns(frequency="D")).assumed
+    in_turns = pd.DataFrame({"ds": days, "a": [1.0, np.nan] * 45, "b": [np.nan, 1.0] * 45})
+    in_turns.to_csv(tmp_path / "x.csv", index=False)
+    assert guessed(tmp_path / "x.csv", Columns())[0].past == ()
 
 
 def test_two_header_rows_of_prices_become_one(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ import pandas as pd
 import pytest
 
 from weft.data import tables
+from weft.data.dialect import mark_of
 from weft.data.lines import LONGEST
 from weft.data.parallel import ParallelText
-from weft.data.quoting import enclosed, mark_of
+from weft.data.quoting import enclosed
 from weft.data.report import Finding
 from weft.data.spans import holds_spans
 from weft.data.tables import Row, TableFile

@@ -193,6 +193,14 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "unique_id,ds,y\n" + "".join(f'"s, 1",2024-01-{n + 1:02},{n * 1e7}\n' for n in range(20)),
     ),
     "rows without times": ({}, "a,b\n" + "".join(f"{n},{n * n}\n" for n in range(20))),
+    "decimal commas": (
+        {"step": DAY},
+        "sep=;\nunique_id;ds;y\n" + "".join(f"s;2024-01-{n + 1:02};1.00{n % 9},{n}5\n" for n in range(20)),
+    ),
+    "decimal commas and no header": (
+        {"names": ["1", "2"]},
+        "".join(f"{n},5;{n * n},25\n" for n in range(20)),
+    ),
 }
 
 
@@ -227,9 +235,11 @@ def test_tables(tmp_path: Path) -> None:
         ours.append((model(text), graph.seen))
     for name, (text, seen), (said, given) in zip(CASES, ours, in_node(TABLES, asked, tmp_path), strict=True):
         assert len(given) == len(seen) > 0, name
-        rows = [list(csv.reader(io.StringIO(one))) for one in (text, said)]
+        mark = text[len("unique_id")]
+        rows = [list(csv.reader(io.StringIO(one), delimiter=mark)) for one in (text, said)]
+        assert {any("," in row[2] for row in one) for one in rows} == {"decimal" in name}, name
         assert [row[:2] for row in rows[0]] == [row[:2] for row in rows[1]] and len(rows[0]) > HORIZON, name
-        numbers = [np.array([row[2] for row in each[1:]], np.float64) for each in rows]
+        numbers = [np.array([row[2].replace(",", ".") for row in each[1:]], np.float64) for each in rows]
         assert np.allclose(*numbers, rtol=1e-5), name
         for one, other in zip(seen, map(dict, given), strict=True):
             assert one.keys() == other.keys(), name

@@ -3,9 +3,11 @@
 import base64
 import shutil
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from time import process_time
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -206,6 +208,28 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
     assert process_time() - begun < 1.5
     asked["inputs"] = "\n".join(lines).replace("north", '"nor\nth"')
     assert post(f"{address}/predict", asked).status == 200
+
+
+def test_a_meter_of_nine_digits_is_answered_with_all_of_them(library: None, tmp_path: Path) -> None:
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
+    from weft.serve.served import named
+
+    readings = [104_872_006 + 3 * row for row in range(90)]
+    lines = [f"{date(2024, 1, 1) + timedelta(row)},{value}" for row, value in enumerate(readings)]
+    table = "\n".join(["day,meter", *lines])
+    (tmp_path / "x.csv").write_text(table)
+    (tmp_path / "x.yaml").write_text(
+        f"task: forecast\ndata: {{file: {tmp_path / 'x.csv'}, lookback: 14, horizon: 3}}\n"
+        "model: {forecaster: {use: linear}, base: linear, solve: true}\n"
+    )
+    weft("train", tmp_path / "x.yaml", "--run", tmp_path / "meter", code=0)
+    with listening(Application(named([tmp_path / "meter"], "cpu", ()), ServerLimits())) as where:
+        for inputs in (table, readings):
+            reply = post(f"{where}/predict", {"run": "meter", "inputs": inputs})
+            (rows,) = next(value for value in reply.body.values() if isinstance(value, list))
+            found = [row["y"] if isinstance(row, dict) else row for row in rows]
+            assert np.abs(np.array(found) - [104_872_276, 104_872_279, 104_872_282]).max() < 0.5, reply.body
 
 
 def test_a_long_recording_is_refused(address: str, folder: Path) -> None:

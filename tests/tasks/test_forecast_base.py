@@ -232,3 +232,8 @@ def test_a_run_that_learns_nothing_better_stays_what_it_began_as(tmp_path: Path)
     still = found["scores"]["MSE"]["baselines"]["last value repeated"]
     assert found["scores"]["MSE"]["value"] == pytest.approx(still, rel=1e-4)
     assert 60 < found["scores"]["coverage"]["value"] < 97
+    options = ["model.solve=true", "training.max_updates=null"]
+    solved = weft(
+        "train", tmp_path / "x.yaml", "--run", tmp_path / "solved", *options, code=0
+    )  # needs no end
+    assert f"solved without updates; the model is in {tmp_path / 'solved'}" in solved.out

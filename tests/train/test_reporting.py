@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from logging import LogRecord
@@ -40,6 +42,27 @@ LINE = Line(
 def test_the_speed_of_a_classifier_counts_texts() -> None:
     shown = reporting.measures(LINE._replace(unit="text"))
     assert shown[1:3] == ["11,834 texts/s", "6,001 texts per CPU second"]
+
+
+def test_a_reader_that_leaves_ends_the_lines_but_not_the_training() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        lines = reporting.LineReporter(stream)
+        for _ in range(3):
+            lines.warned("a tooth is loose")
+
+
+@pytest.mark.slow
+def test_a_training_whose_output_goes_to_head_keeps_its_model(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(
+        "task: forecast\ndata: {generated: waves, lookback: 24, horizon: 5}\n"
+        "model: {forecaster: {use: linear}}\ntraining: {max_updates: 2, tensorboard: false}\n"
+    )
+    command = f"{sys.executable} -m weft train x.yaml --run run 2>&1 | head -1"
+    said = subprocess.run(command, shell=True, cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
+    assert said == b"reading the series ...\n"
+    assert (tmp_path / "run" / "model.safetensors").exists()
 
 
 def test_lines_in_a_pipe() -> None:

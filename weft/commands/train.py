@@ -113,14 +113,14 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
     trusted = _packages(plugins)
     steps = _steps(run, checked.task, trusted, refit=outcome.refit)
     ended = (
-        f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); the best model, {best}"
+        f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); the best model, {best},"
     )
     if outcome.reason == "solved":
         ended = "solved without updates; the model"
-    lines = [f"{ended}, is in {run}: {scores}"]
+    lines = [f"{ended} is in {run}: {scores}"]
     if outcome.refit:
         lines = [
-            f"{ended}, scored {scores}; trained again in the same way on the validation examples too, it is "
+            f"{ended} scored {scores}; trained again in the same way on the validation examples too, it is "
             f"in {run}"
         ]
     if why := degenerate(outcome.samples):

@@ -29,6 +29,9 @@ FREE_HOLES = 20.0
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
+SELDOM = 0.01
+"""A step that fewer steps have is no frequency: clocks were changed there."""
+
 FEW_TIMES = 8
 """Fewer times tell no frequency: a week of business days may be days."""
 
@@ -222,7 +225,8 @@ def _candidates(times: "pd.DatetimeIndex") -> Iterator[str]:
         yield plural(step, "month") + (f" on day {clock.day.max()}" if clock.day.max() > 28 else "")
     yield "B"
     for one in (clock.normalize(), times):
-        if step := int(np.gcd.reduce(np.diff(one.asi8))):
+        step = int(np.gcd.reduce(steps := np.diff(one.asi8)))
+        if step and (steps == step).mean() >= SELDOM:
             yield alias_of(pd.Timedelta(step, unit=one.unit))
 
 
@@ -409,12 +413,14 @@ def irregular(place: str, times: "pd.DatetimeIndex") -> DataError:
     usual = counts.index[0]
     at = int((between != usual).to_numpy().argmax())
     zoned = "" if times.tz is None else ", or data.zone if they are days of another time zone"
-    if times.tz is not None and (clock := infer(times.tz_localize(None))):
+    if times.tz is None and (times != times.normalize()).any():
+        zoned = ", or data.zone, the zone of the times, if its clocks were changed there"
+    elif times.tz is not None and (clock := infer(times.tz_localize(None))):
         zoned = f", or leave data.zone or the offsets out: the clocks of {times.tz} are regular ({clock})"
     return DataError(
         f"{place}: expected regular times, got {shown(times[at])} followed by {shown(times[at + 1])} "
-        f"({100 * counts.iloc[0] / len(between):.0f} % of the steps are {alias_of(usual)}, {len(counts):,} "
-        f"different steps in all); give data.frequency (such as {_coarse(usual.total_seconds())}) and "
+        f"({counts.iloc[0]:,} of {len(between):,} steps are {alias_of(usual)}, {len(counts):,} different "
+        f"steps in all); give data.frequency (such as {_coarse(usual.total_seconds())}) and "
         f"data.resample: mean (or sum, last) to gather the rows into periods{zoned}"
     )
 

@@ -1,9 +1,11 @@
-"""Variants of numbers and dates in tables: decimal commas, currencies, and the order of day and month.
+"""Variants of tables: delimiters, decimal commas, currencies, and the order of day and month.
 
 pandas has to be told the decimal separator, the thousands and the order; here they are found in the column.
+The program of an exported model contains this file: ../export/programs/__init__.py.
 Read next: series.py, which reads them; guess.py, which guesses columns.
 """
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -11,12 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import regex
-
 from weft.errors import DataError
 
-_UNIT = r"[A-Z]{0,3}\p{Sc}|EUR|USD|GBP|CHF|Fr\.|kr\.?|zł|Kč|Ft|lei|kn|%|‰"
-_NUMBER = regex.compile(
+_CURRENCY = (
+    "$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u09fb\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20c1\ua838\ufdfc\ufe69\uff04"
+    "\uffe0\uffe1\uffe5\uffe6"
+)
+_UNIT = rf"[A-Z]{{0,3}}[{_CURRENCY}]|EUR|USD|GBP|CHF|Fr\.|kr\.?|zł|Kč|Ft|lei|kn|%|‰"
+_NUMBER = re.compile(
     rf"(\()?\s*([-+−]?)\s*({_UNIT})?\s*([-+−]?)([\d.,'’\s]*\d[.,]?)([eE][-+]?\d+)?\s*({_UNIT})?\s*(\))?(-)?"
 )
 _LONGEST = 100  # characters of a number with a unit
@@ -32,6 +36,8 @@ _BETWEEN = re.compile(r"\s*(/|-|–|—|to)\s*")
 _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\.?(?:[ T,]+(\S.*))?$")
 _MONTH = re.compile(r"(\d{1,2})[./](\d{4})$")
 
+MARKS = ",;\t|"
+
 MISSING = {
     "", "na", "n/a", "n.a.", "n/d", "k.a.", "nan", "nat", "null", "none", "-", "--", ".", "..", "?", ":",
     "<na>", "\\n", "#n/a", "#na", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
@@ -43,6 +49,24 @@ Row = tuple[int, list[str]]
 
 Order = Literal["day", "month"]
 """The first part of a date: 31.12.2024 or 12/31/2024."""
+
+
+def mark_of(lines: Sequence[str]) -> str:
+    """The delimiter that splits most lines into as many cells as the first; a comma if none splits them."""
+    return max(MARKS, key=lambda mark: _fit(lines, mark))
+
+
+def _fit(lines: Sequence[str], mark: str) -> tuple[bool, bool, float, bool, int]:
+    try:
+        widths = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
+    except csv.Error:  # a cell exceeds the limit, so this is not the delimiter
+        return False, False, 0.0, False, 0
+    below = widths[next((n for n, width in enumerate(widths) if width > 1), 0) :]
+    titles = len(below) < len(widths) and len(below) > 2 and below.count(below[0]) == len(below)
+    widths = below if titles else widths
+    width = widths[0] if widths else 0
+    share = widths.count(width) / len(widths) if widths else 0.0
+    return width > 1, not titles, share, width > 1 and mark != ",", width  # numbers and texts have commas too
 
 
 class PlainNumbers(NamedTuple):
@@ -141,14 +165,16 @@ def _decimal(
 
 
 def has_decimal_comma(rows: Sequence[Sequence[str]], mark: str) -> bool:
-    """Whether a table has numbers with a decimal comma, and not more columns with a decimal point."""
+    """Whether a table has numbers read with a decimal comma, and not more columns with a decimal point."""
+    columns = [
+        {cell for cell in column if cell.strip().lower() not in MISSING} for column in zip(*rows, strict=True)
+    ]
     signs = Counter[str]()
-    for column in zip(*rows, strict=True):
-        cells = {cell for cell in column if cell.strip().lower() not in MISSING}
+    for cells in columns:
         found = [one for cell in cells if (one := _number(cell)) is not None]
-        told = {_sign(one) for one in found} - {""}
-        if len(told) == 1 and 2 * len(found) >= len(cells):
-            signs.update(told)
+        decimal, _ = _decimal(found, mark, columns)
+        if decimal is not None and 2 * len(found) >= len(cells):
+            signs[decimal] += any(decimal in one.body for one in found)
     return 0 < signs[","] >= signs["."] + (mark == ",")
 
 

@@ -17,31 +17,12 @@ from typing import NamedTuple
 from weft.data.lines import raw_lines, text_bytes
 from weft.errors import DataError
 
-MARKS = ",;\t|"
 _RULE = re.compile(r"(?=[^|+]*[|+])(?=.*---)[-+|: ]+")  # between the header and the rows of a drawn table
 ENOUGH = 100
 """Cells with quotes that no table would have, after which the rest is not examined."""
 
 ENCLOSED = "quotes enclose its cells, as spreadsheets write them, and are no part of the text"
 LITERAL = "its quotes do not enclose cells as a table's do, so they are part of the text"
-
-
-def mark_of(lines: Sequence[str]) -> str:
-    """The delimiter that splits most lines into as many cells as the first; a comma if none splits them."""
-    return max(MARKS, key=lambda mark: _fit(lines, mark))
-
-
-def _fit(lines: Sequence[str], mark: str) -> tuple[bool, bool, float, bool, int]:
-    try:
-        widths = [len(row) for row in csv.reader(lines, delimiter=mark) if row]
-    except csv.Error:  # a cell exceeds the limit, so this is not the delimiter
-        return False, False, 0.0, False, 0
-    below = widths[next((n for n, width in enumerate(widths) if width > 1), 0) :]
-    titles = len(below) < len(widths) and len(below) > 2 and below.count(below[0]) == len(below)
-    widths = below if titles else widths
-    width = widths[0] if widths else 0
-    share = widths.count(width) / len(widths) if widths else 0.0
-    return width > 1, not titles, share, width > 1 and mark != ",", width  # numbers and texts have commas too
 
 
 def drawn(lines: Sequence[str], path: Path) -> str:

@@ -243,11 +243,16 @@ def _gathered(
         notes += [note] if note else []
     if which.frequency is None and table.base is not None:
         _check_alike(path, series)
-        slower = "" if table.long else _slower(path, series[0], table.columns)
-        table = table._replace(assumed=(*table.assumed, slower)) if slower else table
     if unsorted and not which.own:
         caution(f"{name_of(path)}: the rows were sorted by time")
-    return table._replace(series=series, notes=tuple(notes), inserted=tuple(inserted))
+    table = table._replace(series=series, notes=tuple(notes), inserted=tuple(inserted))
+    if which.frequency is None and (slower := slower_columns(table)):
+        often = ", of ".join(f"{name} come at {often}" for name, often in slower.items())
+        said = f"{path}: the values of {often}, other columns at {series[0].frequency}; pass "
+        said += f"--past {','.join(slower)!r} to forecast only the others, or give a table for each, or "
+        said += f"--frequency {next(iter(slower.values()))} --resample mean (or sum) to gather all of them"
+        table = table._replace(assumed=(*table.assumed, said))
+    return table
 
 
 def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
@@ -266,7 +271,7 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
     said = []
     for name in others:
         called = [one.name for one in kinds[name]]
-        said.append(f"{', '.join(called[:3])}{', ...' * (len(called) > 3)} at {name}")
+        said.append(f"{', '.join(map(repr, called[:3]))}{', ...' * (len(called) > 3)} at {name}")
     raise DataError(
         f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
         f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
@@ -276,19 +281,16 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
     )
 
 
-def _slower(path: Path, one: TimeSeries, columns: Sequence[str]) -> str:
-    """What to say of a column of a wide table that is measured less often, as weekly among daily ones."""
+def slower_columns(table: SeriesTable) -> dict[str, str]:
+    """The columns of a wide table that are measured less often, as weekly among daily ones, and how often."""
+    one, found = table.series[0], dict[str, str]()
     gapped = [n for n, values in enumerate(one.values.T) if np.isnan(values).any()][:MOST_GAPPED]
-    for n in gapped if one.frequency and len(columns) > 1 else ():
+    for n in gapped if one.frequency and not table.long and len(table.columns) > 1 else ():
         there = np.flatnonzero(np.isfinite(one.values[:, n]))
         often = infer(one.times[there]) if len(there) >= FEW_TIMES else ""
         if often not in ("", one.frequency) and not alike(often, one.frequency):
-            return (
-                f"{path}: the values of {columns[n]} come at {often}, other columns at {one.frequency}; pass "
-                f"--past {columns[n]!r} to forecast only the others, or give a table for each, or "
-                f"--frequency {often} --resample mean (or sum) to gather all of them"
-            )
-    return ""
+            found[table.columns[n]] = often
+    return found if len(found) < len(table.columns) else {}
 
 
 def _nothing(path: Path, header: Sequence[str], which: Columns, columns: Sequence[str]) -> DataError:

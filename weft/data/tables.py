@@ -17,12 +17,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from weft.data.dialect import mark_of
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
 from weft.data.language_guess import CODE
 from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
 from weft.data.magic import kind_of_bytes, kind_of_file
 from weft.data.parquet import parquet_rows
-from weft.data.quoting import doubled, drawn, escaped, mark_of, quoting
+from weft.data.quoting import doubled, drawn, escaped, quoting
 from weft.data.report import Finding, placed
 from weft.errors import ConfigError, DataError
 from weft.wording import plural

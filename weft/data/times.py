@@ -249,16 +249,28 @@ def _local(path: Path, lines: Sequence[int], times: "pd.DatetimeIndex", zone: st
         found = times[::back].tz_localize(zone, ambiguous="infer")[::back]
     except _no_clock():
         skipped = times.tz_localize(zone, nonexistent="NaT", ambiguous=np.ones(len(times), bool)).isna()
+        if not skipped.any() and (regular := _regular(times, zone)) is not None:
+            return regular
         twice = times.tz_localize(zone, ambiguous="NaT", nonexistent="shift_forward").isna()
         at = int(np.flatnonzero(skipped if skipped.any() else twice)[0])
         what = "skip it" if skipped.any() else "show it twice"
         raise DataError(
             f"{times[at]} is not one time in {zone}, whose clocks {what}; sort the rows if they are "
-            "not in order, or write times with offsets from UTC",
+            "not in order, write times with offsets from UTC, or leave data.zone (--zone) out",
             path=path,
             line=lines[at],
         ) from None
     return found
+
+
+def _regular(times: "pd.DatetimeIndex", zone: str) -> "pd.DatetimeIndex | None":
+    """Clock times of which those that come twice are all the first, or all the second, whichever is regular.
+
+    Where clocks go back by 30 minutes, a table of hours has each time once.
+    """
+    first, second = (times.tz_localize(zone, ambiguous=np.full(len(times), one)) for one in (True, False))
+    steps = [int(np.gcd.reduce(np.diff(one.asi8))) for one in (first, second)]
+    return None if steps[0] == steps[1] else first if steps[0] > steps[1] else second
 
 
 def _no_clock() -> tuple[type[Exception], ...]:

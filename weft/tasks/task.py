@@ -376,8 +376,8 @@ class Task(ABC):
                 self.data.find(split)
 
     def implied(self) -> Sequence[Implied]:
-        """Settings that follow from others; those of the section training too."""
-        return ()
+        """Settings that follow from others; also those of the section training."""
+        return [Implied("training", "max_updates", 1)] if "training" in self.unused() else ()
 
     def unused(self) -> Sequence[str]:
         """Keys such as `model.encoder` without effect beside others; `training` where nothing is trained."""

@@ -5,6 +5,7 @@ reports; monitors.py, which measures the times.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -186,7 +187,10 @@ class LineReporter(Reporter):
         self._next = 0.0
 
     def said(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        try:
+            print(text, file=self._stream, flush=True)
+        except BrokenPipeError:  # as of `2>&1 | head`, after which the model is still wanted
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def warned(self, text: str) -> None:
         """Print the sentence, marked as a warning."""

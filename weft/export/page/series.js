@@ -57,13 +57,13 @@ export class TableForecaster extends Scaled {
 
   // The next rows of every series of a CSV table; rows without targets at the end are the future.
   async answer(text) {
-    const { columns, targets, names } = this.about, [header, rows] = cellsOf(text, columns.length ? columns : targets.length ? targets : names), lines = ['unique_id,ds,y'], series = [];
+    const { columns, targets, names } = this.about, [header, rows, mark, comma] = cellsOf(text, columns.length ? columns : targets.length ? targets : names), lines = [['unique_id', 'ds', 'y'].join(mark)], series = [];
     for (const one of this.series(header, rows)) {
       one.columns.forEach((name, column) => {
         if (this.about.targets.length && !this.about.targets.includes(name)) return;
         const values = this.of(one, column, one.name || name), past = one.values.length, texts = shown(one.texts.slice(past - this.about.lookback)).slice(this.about.lookback);
         const [, , deviation] = this.scale(one.name || name, one.values.map((row) => row[column]));
-        values.forEach((value, at) => lines.push([one.name || name, texts[at], readable(value, deviation)].map(quoted).join(',')));
+        values.forEach((value, at) => lines.push([one.name || name, texts[at], comma ? readable(value, deviation).replace('.', ',') : readable(value, deviation)].map((cell) => quoted(cell, mark)).join(mark)));
         series.push({ name: one.name || name, past: one.values.map((row) => row[column]), values, times: texts });
       });
     }
@@ -137,18 +137,24 @@ export class TableForecaster extends Scaled {
   }
 }
 
-const quoted = (cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const quoted = (cell, mark) => (/["\n\r]/.test(cell) || cell.includes(mark) ? `"${cell.replaceAll('"', '""')}"` : cell);
 
 // The header and the rows of a table; columns without names are 1, 2, ...; a first row of numbers is the header if it names these columns, other than 1, 2, ...
+// Numbers have a decimal comma in a column of such numbers only; the line sep=; of Excel names the mark between cells.
 export function cellsOf(text, columns = []) {
-  const plain = text.replace(/^\ufeff/, ''), first = plain.split(/\r?\n/, 1)[0], mark = [...',;\t|'].reduce((a, b) => (first.split(b).length > first.split(a).length ? b : a));
+  const named = /^\ufeff?sep=(.)\r?\n/iu.exec(text), plain = named ? text.slice(named[0].length) : text.replace(/^\ufeff/, ''), first = plain.split(/\r?\n/, 1)[0], mark = named?.[1] ?? (/^[^"]*\d,\d+;/u.test(first) ? ';' : [...',;\t|'].reduce((a, b) => (first.split(b).length > first.split(a).length ? b : a)));
   let rows = records(plain, mark);
-  const cells = (rows[0] ?? []).map((cell) => cell.trim()), named = columns.length > 0 && columns[0] !== '1' && columns.every((name) => cells.includes(name));
-  if (rows.length && !named && cells.every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
+  const local = /^\s*[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?\s*$/u, commas = (rows[0] ?? []).map((_, at) => {
+    const column = rows.slice(1).map((row) => row[at] ?? '').filter((cell) => !Number.isNaN(numberIn(cell)));
+    return mark !== ',' && column.some((cell) => cell.includes(',')) && column.every((cell) => local.test(cell));
+  });
+  rows = rows.map((row) => row.map((cell, at) => (commas[at] && local.test(cell) ? cell.replaceAll('.', '').replace(',', '.') : cell)));
+  const cells = (rows[0] ?? []).map((cell) => cell.trim()), titled = columns.length > 0 && columns[0] !== '1' && columns.every((name) => cells.includes(name));
+  if (rows.length && !titled && cells.every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
   if (rows.length < 2) throw new Error('Expected a header and rows of numbers, got no row.');
   const wrong = rows.findIndex((row) => row.length !== rows[0].length);
   if (wrong >= 0) throw new Error(`Row ${wrong + 1}: expected ${rows[0].length} cells, got ${rows[wrong].length}.`);
-  return [rows[0].map((name) => name.trim()), rows.slice(1)];
+  return [rows[0].map((name) => name.trim()), rows.slice(1), mark, commas.includes(true)];
 }
 
 // The numbers of a plain list; or those of a column of a table, and its name: the first of the series in `names` that it has, else the last column.

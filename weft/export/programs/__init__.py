@@ -9,8 +9,9 @@ ERRORS = '''\
 class DataError(ValueError):
     """A file is missing, damaged or not what it should be."""
 
-    def __init__(self, why: str, *, path: Path | None = None) -> None:
-        super().__init__(why if path is None else f"{path}: {why}")
+    def __init__(self, why: str, *, path: object = "", line: int = 0) -> None:
+        place = f"{path}:{line}" if line else str(path or "")
+        super().__init__(f"{place}: {why}" if place else why)
 '''
 """What the program has instead of ../../errors.py."""
 

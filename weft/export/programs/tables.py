@@ -2,12 +2,14 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.dialect import MISSING, begin_of, has_decimal_comma, iso, mark_of, order_of, plain_numbers
 from weft.data.values import filled, readable
 from weft.export.programs.common import KINDS
 from weft.export.programs.series import Scaled
@@ -37,9 +39,10 @@ class TableForecaster(Scaled):
     def __call__(self, text: str) -> str:
         """The forecasts as `weft predict` writes them; rows without targets at the end are the future."""
         found = io.StringIO()
-        writer = csv.writer(found, lineterminator="\n")
+        columns = self.about["columns"] or self.about["targets"] or self.about["names"]
+        header, rows, mark, comma = cells_of(text, columns)
+        writer = csv.writer(found, delimiter=mark, lineterminator="\n")
         writer.writerow(["unique_id", "ds", "y"])
-        header, rows = cells_of(text, self.about["columns"] or self.about["targets"] or self.about["names"])
         for one, columns in self.series(header, rows):
             for column, name in enumerate(columns):
                 if self.about["targets"] and name not in self.about["targets"]:
@@ -48,7 +51,8 @@ class TableForecaster(Scaled):
                 deviation = self.scale(one.name or name, one.values[:, column])[2]
                 texts = shown(one.texts[len(one.values) - self.about["lookback"] :])
                 for time, value in zip(texts[self.about["lookback"] :], best, strict=True):
-                    writer.writerow([one.name or name, time, readable(value, deviation)])
+                    number = readable(value, deviation)
+                    writer.writerow([one.name or name, time, number.replace(".", ",") if comma else number])
         return found.getvalue().removesuffix("\n")
 
     def of(self, one: Series, column: int, name: str) -> np.ndarray:
@@ -108,6 +112,8 @@ class TableForecaster(Scaled):
             if step is None:
                 raise ValueError("expected rows without times, as in training; leave out that column")
             days = step.get("seconds", 86400) % 86400 == 0
+            order = order_of("", list(enumerate(times, 2)), self.about.get("dates"))
+            times = [iso(begin_of(time.strip()), order) for time in times]
             at, zone = parsed(times, self.about.get("base") or "", days=days)
             grid = every(at, step, self.about["horizon"])
             whole = np.full((len(grid), table.shape[1]), np.nan)
@@ -141,23 +147,41 @@ class TableForecaster(Scaled):
         return header.index(name) if name in header else lower.index(name.lower())
 
 
-def cells_of(text: str, columns: Sequence[str] = ()) -> tuple[list[str], list[list[str]]]:
+SAMPLE = 1000
+"""Lines that tell the delimiter."""
+
+
+class TableText(NamedTuple):
+    """A table as text, and how it is written."""
+
+    header: list[str]
+    rows: list[list[str]]  # with numbers in Python's format
+    mark: str
+    comma: bool  # whether numbers have a decimal comma
+
+
+def cells_of(text: str, columns: Sequence[str] = ()) -> TableText:
     """The header and the rows of a table; columns without names are 1, 2, ...
 
     A first row of numbers is the header if it has the names of these columns, other than 1, 2, ...
     """
     lines = text.removeprefix("\ufeff").splitlines()
-    mark = max(",;\t|", key=(lines or [""])[0].count)
+    if lines and re.fullmatch("(?i)sep=.", lines[0]):  # for Excel
+        mark, lines = lines[0][-1], lines[1:]
+    else:
+        mark = mark_of(lines[:SAMPLE])
     rows = [row for row in csv.reader(lines, delimiter=mark) if row]
     first = [cell.strip() for cell in rows[0]] if rows else []
-    if rows and all(map(is_number, first)) and ("1" in columns[:1] or not {*columns} <= {*first}):
-        rows = [[str(n + 1) for n in range(len(rows[0]))], *rows]
+    wrong = next((n for n, row in enumerate(rows, 1) if len(row) != len(first)), None)
+    if wrong is not None:
+        raise ValueError(f"row {wrong}: expected {len(first)} cells, got {len(rows[wrong - 1])}")
+    plain = [row for _, row in plain_numbers(list(enumerate(rows, 1)), mark).rows]
+    if rows and all(map(is_number, plain[0])) and ("1" in columns[:1] or not {*columns} <= {*first}):
+        first, rows = [str(n + 1) for n in range(len(first))], [[], *rows]
     if len(rows) < 2:
         raise ValueError("expected a header and rows of numbers, got no row")
-    wrong = next((n for n, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
-    if wrong is not None:
-        raise ValueError(f"row {wrong}: expected {len(rows[0])} cells, got {len(rows[wrong - 1])}")
-    return [name.strip() for name in rows[0]], rows[1:]
+    plain = [row for _, row in plain_numbers(list(enumerate(rows[1:], 2)), mark).rows]
+    return TableText(first, plain, mark, has_decimal_comma(rows[1:], mark))
 
 
 def is_number(cell: str) -> bool:
@@ -171,7 +195,7 @@ def is_number(cell: str) -> bool:
 
 def number_in(cell: str) -> float:
     """The number in a cell; nan if there is none."""
-    return float("nan") if cell.strip().lower() in ("", "na", "n/a", "nan", "null", "none") else float(cell)
+    return float("nan") if cell.strip().lower() in MISSING else float(cell)
 
 
 def scaled(columns: np.ndarray, scale: dict[str, list[float]]) -> np.ndarray:

@@ -32,6 +32,7 @@ from weft.tasks.labels.splits import (
     few,
     held_out,
     thinly_held_out,
+    thinly_scored,
 )
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import WordSettings
@@ -376,9 +377,8 @@ def check_labels(files: Sequence[Path], *, separator: str | None = None, **form:
         if path == first:
             known = dict(counts)
             _training(found, path, counts, separator, most, alone=len(files) == 1)
-        for label in sorted(set(known) - set(counts)):
-            what = f"no text has the class {label!r}, which {first} has; it is not scored here"
-            found.add(Finding(str(path), 0, "label", what))
+        elif thin := thinly_scored(known, counts, "add texts"):
+            found.add(Finding(str(path), 0, "label", thin))
     found.kept.sort(key=lambda one: (one.file, one.line))
     return Report(found.kept, found.counts, lines, WORDS, "texts", notes=tuple(notes))
 

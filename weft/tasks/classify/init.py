@@ -108,16 +108,14 @@ class ClassifyInit(TemplateInit):
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
         from weft.data.labelled import OPTIONS, LabelledText, text_columns  # loads torch
         from weft.tasks.classify.data import MORE
-        from weft.tasks.labels.splits import held_out, thinly_held_out
+        from weft.tasks.labels.splits import held_out, thinly_held_out, thinly_scored
 
         train, valid, test = files_of(given)
         form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
         separator: str | None = given["separator"]
         several = separator is not None
-        texts = [
-            LabelledText(file, **form, named=OPTIONS, unlabelled=several, separator=separator)
-            for file in each(train)
-        ]
+        form |= {"named": OPTIONS, "unlabelled": several, "separator": separator}
+        texts = [LabelledText(file, **form) for file in each(train)]
         notes = [note for text in texts if text.table for note in text.table.notes]
         again = repeats((str(text.path), (one[1:3] for one in text)) for text in texts) if texts[1:] else []
         for note in [*notes, *again]:
@@ -128,7 +126,12 @@ class ClassifyInit(TemplateInit):
         table = texts[0].table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
         every = None if valid else held_out(seen.texts)
-        if every and not several and (thin := thinly_held_out(classes, every, MORE)):
+        if valid is not None:
+            kept = _classes([LabelledText(valid, **form)], separator)[1]
+            thin = thinly_scored(classes, kept, f"add texts to {valid.name}")
+        else:
+            thin = thinly_held_out(classes, held_out(seen.texts), MORE)
+        if thin and not several:
             say(thin)
         unusual, plan = _unusual(given), planned(seen.words / BATCH, epochs=12, warmup=100)
         return {

@@ -511,7 +511,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             return ()
         why = "model.bag.solve finds the best weights in float32, from whatever beginning"
         return [
-            Implied("training", "max_updates", 1),
+            *super().implied(),
             Implied("training", "precision", "float32", why),
             Implied("training", "start", "null", why),
         ]

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from weft.data import calendar, periods
+from weft.data.dialect import MISSING
 from weft.data.future import read_future, with_future
 from weft.data.guess import VALUE, ColumnStatistics, columns_of, series_of
 from weft.data.report import COMMON, Finding, Report, placed
-from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series
+from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series, slower_columns
 from weft.data.series import columns_of as places_of
 from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import TableFile, kind_of
@@ -357,10 +358,16 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
             f"{path}: expected one column of values next to the series' names ({names}), got "
             f"{', '.join(targets)[:200]}; name it with --target, and the others with --known or --past"
         )
-    kept = which._replace(time=time, id=named, targets=tuple(targets))
+    kept, slower = which._replace(time=time, id=named, targets=tuple(targets)), dict[str, str]()
+    gaps = any(cell.strip().lower() in MISSING for _, row in rows for cell in row)
+    if gaps and not (named or which.targets or which.frequency):
+        slower = slower_columns(read_series(path, kept))
+        targets = tuple(name for name in targets or found.targets if name not in slower)
+        kept = kept._replace(past=(*which.past, *slower), targets=targets if kept.targets else ())
     shown = [f"times {', '.join(map(repr, time))}"] if time else []
     shown += [f"names of series {names}"] if named else []
     shown += [f"to forecast {', '.join(map(repr, targets or found.targets))}"]
+    shown += [f"past covariate {name!r}, as its values come at {often}" for name, often in slower.items()]
     shown += [f"left out {', '.join(map(repr, left))}"] if left else []
     return kept, f"{path}: {'; '.join(shown)}; --time, --id and --target name others"
 

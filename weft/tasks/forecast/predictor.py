@@ -560,6 +560,7 @@ def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "time": which.time[0] if which.time else None,
         "times": list(TIMES),
+        "dates": data.dates,
         "id": list(which.id),
         "base": about.get("base"),
         "targets": list(data.targets or data.trained(about)),

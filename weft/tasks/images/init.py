@@ -39,7 +39,8 @@ class ImagesInit(TemplateInit):
         return super().write(given, say)._replace(steps=[self.check(list(dict.fromkeys(parts)))])
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
-        from weft.tasks.pictures.data import read  # loads torch
+        from weft.tasks.labels.splits import thinly_held_out, thinly_scored
+        from weft.tasks.pictures.data import HOLD_OUT, MORE, read  # loads torch
 
         train, valid, test = _parts(given)
         found = read_folders(train)
@@ -48,6 +49,13 @@ class ImagesInit(TemplateInit):
             raise DataError(
                 f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train
             )
+        if valid is not None:
+            kept = Counter(one.label for one in read_folders(valid, "valid"))
+            thin = thinly_scored(counts, kept, f"add pictures to {valid}")
+        else:
+            thin = thinly_held_out(counts, HOLD_OUT, MORE)
+        if thin:
+            say(thin)
         clips = all(is_clip(one.path) for one in found)
         shapes = [
             (read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]

@@ -8,7 +8,7 @@ together, and the parts may follow time. Read next: ../../data/split.py.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -114,15 +114,27 @@ def thinly_held_out(counts: Mapping[str, int], hold_out: int, remedy: str) -> st
     labels = [label for label, count in counts.items() for _ in range(count)]
     found = zip(labels, parts(labels, HeldOut(hold_out=hold_out, seed=1)), strict=True)
     kept = Counter(label for label, part in found if part == "valid")
-    thin = [f"{kept[one]} of {counts[one]:,} of the class {one!r}" for one in counts if kept[one] < FEW]
+    said = _thin({f"{counts[one]:,} of the class {one!r}": kept[one] for one in counts}, remedy)
+    return f"held out for validation: {said}" if said else ""
+
+
+def thinly_scored(classes: Iterable[str], counts: Mapping[str, int], remedy: str) -> str:
+    """Which classes have fewer than FEW examples in a file to score by; "" if none.
+
+    Example:
+        >>> thinly_scored("abc", {"b": 2, "c": 7}, "add some")
+        "0 of the class 'a', 2 of the class 'b', so scores there say little about them; add some"
+    """
+    return _thin({f"the class {one!r}": counts.get(one, 0) for one in classes}, remedy)
+
+
+def _thin(counts: Mapping[str, int], remedy: str) -> str:
+    thin = [f"{count} of {name}" for name, count in counts.items() if count < FEW]
     if not thin:
         return ""
     more = f" and few of {plural(len(thin) - 3, 'other class')}" if len(thin) > 3 else ""
     which = "it" if len(thin) == 1 else "them"
-    return (
-        f"held out for validation: {', '.join(thin[:3])}{more}, so scores there say little about {which}; "
-        f"{remedy}"
-    )
+    return f"{', '.join(thin[:3])}{more}, so scores there say little about {which}; {remedy}"
 
 
 def few(count: int, what: str) -> str:

@@ -30,7 +30,7 @@ from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
 from weft.tasks.init import VALID_NAMES
-from weft.tasks.labels.splits import can_hold_out, few, thinly_held_out
+from weft.tasks.labels.splits import can_hold_out, few, thinly_held_out, thinly_scored
 from weft.tasks.pictures.pictures import check_shape
 from weft.tasks.task import SPLITS, Progress, Split
 from weft.tasks.vocabulary import WordSettings
@@ -219,6 +219,9 @@ def read_pictures(data: CaptionData, progress: Progress) -> Pictures:
 HOLD_OUT = 10
 """`weft init` holds so many of the pictures out, the tenth part."""
 
+MORE = "add pictures, or a validation part"
+"""What to do about a class of which few pictures are held out."""
+
 SIZES = "pictures of other sizes"
 AGAIN = {
     "duplicate": "duplicate pictures",
@@ -233,7 +236,7 @@ CAPTIONS = COMMON | {
 CLASSES = COMMON | {
     "file": "pictures, clips or folders that cannot be read",
     "single": "folders without two classes",
-    "thin": "classes of which few pictures are held out",
+    "thin": "folders or lists with few pictures of a class to score",
     "unlabelled": "classes without pictures, or pictures without a class",
     "nothing": "files that are not pictures",
     "unseen": "classes that the training pictures lack",
@@ -303,6 +306,7 @@ def check_classes(files: Sequence[Path]) -> Report:
             hint = f"; is it {alike!r}?" if alike else ""
             what = f"{plural(labels.count(label), 'picture')} of {label!r}, a class that {every[0][1]} lacks"
             findings.append(Finding(str(path), 0, "unseen", f"{what}, so their answers are wrong{hint}"))
+        thin = thinly_scored(sorted(trained), Counter(labels), "add pictures")
         trained = trained or set(labels)
         clips = all(is_clip(one.path) for one in pictures)
         sizes: dict[tuple[int, ...], Path] = {}
@@ -312,8 +316,8 @@ def check_classes(files: Sequence[Path]) -> Report:
         if len(set(labels)) > 1 and not beside and not can_hold_out(labels, HOLD_OUT):
             findings.append(Finding(str(path), 0, "single", few(len(labels), "pictures")))
         elif len(set(labels)) > 1 and not beside:
-            thin = thinly_held_out(Counter(labels), HOLD_OUT, "add pictures, or a validation part")
-            findings += [Finding(str(path), 0, "thin", thin)] if thin else []
+            thin = thinly_held_out(Counter(labels), HOLD_OUT, MORE)
+        findings += [Finding(name, 0, "thin", thin)] if thin else []
     return _report(findings, lines, CLASSES, "pictures")._replace(notes=tuple(notes))
 
 

@@ -76,7 +76,6 @@ from weft.tasks.tag.predictor import (
 )
 from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger, WithFeatures
 from weft.tasks.task import (
-    Implied,
     InspectionSettings,
     PredictionSettings,
     Progress,
@@ -600,11 +599,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         sizes = lexicon.num_words, lexicon.num_letters, 3
         model = self.model_config.build(*sizes, num_features=rows, num_pieces=len(letters))
         return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
-
-    def implied(self) -> Sequence[Implied]:
-        """A solved model needs no end of its training."""
-        how = self.model_config.features
-        return [Implied("training", "max_updates", 1)] if how is not None and how.alone else ()
 
     def unused(self) -> Sequence[str]:
         """What features alone replace."""
