@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from weft.data.corpora import corpus
-from weft.data.dialect import iso, mark_of, order_of, plain_numbers
+from weft.data.dialect import iso, order_of, plain_numbers
 from weft.data.guess import columns_of, series_of, texts_of
 from weft.data.labelled import LabelledText
 from weft.data.lines import advice, guess, read_lines
