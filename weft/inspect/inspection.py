@@ -10,11 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import weft.inspect.views
 from weft import rooms
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.inspect.frame import InspectorFrame
 from weft.inspect.page.html import PageHead, page
 from weft.inspect.views.curves import CurvesView
@@ -24,9 +25,6 @@ from weft.store import files, jsonfile
 from weft.tasks.inspection import LONGEST, Examples, Inspection
 from weft.tasks.task import InspectionSettings
 from weft.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Format = Literal["svg", "png", "csv", "json"]
 

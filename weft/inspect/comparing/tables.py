@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.inspect.comparing.budget import SPENT
 from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.report import budgets
@@ -26,9 +27,6 @@ from weft.inspect.comparing.variants import (
     validated,
 )
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 INTERVAL = "95 % intervals over test items, with several seeds also over these, in brackets"
 _LATEX = {

@@ -5,7 +5,7 @@ The states are those of the fast path; the values within each step are recompute
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,13 +17,11 @@ from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, ti
 from weft.figures.axes import blank
 from weft.figures.colours import INK
 from weft.figures.letters import printable
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, Matrix, View, draw_matrix, matrix, said
 from weft.probe import probe
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UNITS = 96
 """Units per layer on the page, those that vary most; CSV and JSON have all."""
@@ -111,7 +109,6 @@ class CellsView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CellsView | None":
-        """The view, if the model has recurrent cells."""
         layers = []
         with parametrize.cached():
             for run, title in titled_runs(opened, subject):
@@ -151,7 +148,6 @@ class CellsView(View):
         return figure
 
     def blocks(self, limit: int | None = None) -> list[Block]:
-        """Heat maps, and shares of saturated gates."""
         groups, rows = [], []
         for one in self.layers:
             groups.append({"name": one.title, "items": [_heat(one, name, limit) for name in one.values]})

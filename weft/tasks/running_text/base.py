@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from torch import nn
@@ -17,6 +17,7 @@ from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
+from weft.figures.records import Figure
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.tasks.evaluation import Evaluation
@@ -25,10 +26,6 @@ from weft.tasks.running_text.recipe import FEWEST
 from weft.tasks.task import EvaluationSettings, Pipeline, Progress, Split, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 VOCABULARY = "tokenizer.json"
 
