@@ -109,7 +109,6 @@ class SGD(Optimiser):
     weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.SGD over the trainable parameters."""
         return torch.optim.SGD(
             trainable(model),
             lr=self.lr,
@@ -147,7 +146,6 @@ class Adam(Optimiser):
     weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.Adam over the trainable parameters."""
         return torch.optim.Adam(
             trainable(model),
             lr=self.lr,
