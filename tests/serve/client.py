@@ -5,6 +5,9 @@ import urllib.error
 import urllib.request
 from typing import Any, NamedTuple
 
+ASKED = {"q": "alpha", "source": "xx", "target": "yy"}
+"""What the toy translates."""
+
 
 class Reply(NamedTuple):
     status: int

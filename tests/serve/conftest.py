@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,8 @@ def library() -> None:
 
 @pytest.fixture(scope="session")
 def serving(library: None, runs: Path) -> Any:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     paths = [runs / name for name in ("toy", "prose", "label", "tags", "young")]
-    return Application(named(paths, "cpu", ()), ServerLimits(characters=2000, items=70, tokens=300))
+    return application(*paths, characters=2000, items=70, tokens=300)
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +75,27 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     ]
     subprocess.run(made, check=True, capture_output=True)
     return folder / "cert.pem", folder / "key.pem"
+
+
+def application(
+    *paths: Path,
+    glossaries: Sequence[str] = (),
+    access: Any = None,
+    log: Any = None,
+    suggestions: Path | None = None,
+    **limits: Any,
+) -> Any:
+    """The application that serves these runs, with other limits where they are named."""
+    from weft.serve.app import Application
+    from weft.serve.limits import ServerLimits
+    from weft.serve.served import named
+
+    return Application(named(paths, "cpu", (), glossaries), ServerLimits(**limits), access, log, suggestions)
+
+
+def served(runs: Path, access: Any, log: Any = None) -> Any:
+    """The translator of the toy runs for those who have access."""
+    return application(runs / "toy", access=access, log=log, deadline_seconds=30)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from tests.serve.client import ask, events, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from weft.run import open_run
 
 
@@ -90,14 +90,10 @@ def test_what_is_not_offered_is_refused(address: str) -> None:
 
 
 def test_models_are_listed_though_their_files_are_gone(library: None, runs: Path, tmp_path: Path) -> None:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     shutil.copytree(runs / "prose", tmp_path / "prose")
     weights = tmp_path / "prose" / "model.safetensors"
     os.utime(weights, (1_700_000_003, 1_700_000_003))
-    with listening(Application(named([tmp_path / "prose"], "cpu", ()), ServerLimits())) as where:
+    with listening(application(tmp_path / "prose")) as where:
         before = ask(f"{where}/v1/models")
         weights.unlink()
         for path in ("/v1/models", "/v1/models/prose", "/api/runs", "/health/ready", "/openapi.json"):

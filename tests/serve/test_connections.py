@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.serve.client import ask, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from tests.serve.test_reloading import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,11 +28,7 @@ GET = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 @contextlib.contextmanager
 def limited(runs: Path, **limits: Any) -> Iterator[str]:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
-    with listening(Application(named([runs / "toy"], "cpu", ()), ServerLimits(**limits))) as where:
+    with listening(application(runs / "toy", **limits)) as where:
         yield where
 
 
@@ -221,9 +217,6 @@ def test_a_client_that_does_not_read_its_answers_is_left(hurried: str) -> None:
 def test_clients_that_leave_a_stream_fill_no_log(library: None, runs: Path, logged: list[LogRecord]) -> None:
     from fastapi.responses import StreamingResponse
 
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-
     left, ended = threading.Event(), threading.Event()
 
     async def parts() -> AsyncIterator[bytes]:
@@ -233,7 +226,7 @@ def test_clients_that_leave_a_stream_fill_no_log(library: None, runs: Path, logg
             yield b"more"
         ended.set()
 
-    serving = Application({}, ServerLimits())
+    serving = application()
     serving.app.add_api_route("/parts", lambda: StreamingResponse(parts()))
     with listening(serving) as where:
         line = connected(where)
@@ -265,11 +258,9 @@ def test_silent_connections_make_room_the_oldest_first(library: None, runs: Path
 def test_a_silent_client_of_https_is_closed_in_time(
     library: None, runs: Path, certificate: tuple[Path, Path]
 ) -> None:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
     from weft.serve.server import Tls
 
-    serving = Application({}, ServerLimits(header_seconds=0.5))
+    serving = application(header_seconds=0.5)
     with listening(serving, Tls(*certificate)) as where, connected(where.replace("https", "http")) as line:
         begun = time.monotonic()
         assert rest(line) == b"" and time.monotonic() - begun < 10

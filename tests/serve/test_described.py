@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.serve.conftest import listening
-from tests.serve.test_guard import served
+from tests.serve.conftest import listening, served
 from weft.serve.app import Application
 from weft.serve.guard import Access, is_open
 from weft.serve.keys import Keys, new_key

@@ -15,7 +15,7 @@ from tests import toys
 from tests.commands.shell import weft
 from tests.serve.browser import Browser
 from tests.serve.client import ask, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from tests.shared import shared_run
 from tests.slow import leading
 from weft.data.shapes import shapes
@@ -45,12 +45,8 @@ def folder(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     paths = [folder / name for name in (*FILES, "waves", "pointer")]
-    with listening(Application(named(paths, "cpu", ()), ServerLimits())) as where:
+    with listening(application(*paths)) as where:
         yield where
 
 

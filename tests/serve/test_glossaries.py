@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.serve.client import events, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from tests.serve.test_reloading import until
 
 ASKED = {"q": ["alpha beta", "gamma"], "source": "xx", "target": "yy"}
@@ -28,12 +28,9 @@ def test_translate_and_the_page_answer_as_predict_and_a_changed_file_is_read_aga
     library: None, runs: Path, terms: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     from weft.serve import served
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
 
     monkeypatch.setattr(served, "RELOAD_SECONDS", 0.05)
-    serving = Application(named([runs / "toy", runs / "label"], "cpu", (), [f"toy={terms}"]), ServerLimits())
+    serving = application(runs / "toy", runs / "label", glossaries=[f"toy={terms}"])
     served.Reloader(serving.runs).watch()
     with listening(serving) as address:
         first = translated(address)

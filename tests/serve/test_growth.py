@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.serve.client import ask
-from tests.serve.conftest import listening
-from tests.serve.test_guard import served
-
-ASKED = {"q": "alpha", "source": "xx", "target": "yy"}
+from tests.serve.client import ASKED, ask
+from tests.serve.conftest import listening, served
 
 
 def field(name: str, make: Callable[[int], Any], path: str = "/translate", **more: str) -> Any:

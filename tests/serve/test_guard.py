@@ -11,22 +11,13 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serve.client import ask, post
-from tests.serve.conftest import listening
+from tests.serve.client import ASKED, ask, post
+from tests.serve.conftest import listening, served
 from weft.errors import ConfigError
 from weft.serve.counts import AccessLog
 from weft.serve.guard import Access
 
-ASKED = {"q": "alpha", "source": "xx", "target": "yy"}
 APP = "https://app.example.org"
-
-
-def served(runs: Path, access: Access, log: AccessLog | None = None) -> Any:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
-    return Application(named([runs / "toy"], "cpu", ()), ServerLimits(deadline_seconds=30), access, log)
 
 
 @pytest.fixture(scope="module")

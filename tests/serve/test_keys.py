@@ -16,9 +16,8 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.serve.browser import Browser
-from tests.serve.client import ask, post
-from tests.serve.conftest import listening
-from tests.serve.test_guard import ASKED, served
+from tests.serve.client import ASKED, ask, post
+from tests.serve.conftest import listening, served
 from weft.serve.guard import OPEN, SECRET, Access
 from weft.serve.keys import Keys, new_key
 from weft.serve.limits import Refusal
@@ -81,6 +80,7 @@ def test_a_key_is_accepted_as_a_header_and_as_a_field(locked: Locked) -> None:
         ask(where, urlencode(fields).encode(), "application/x-www-form-urlencoded"),
         ask(where, f"{parts}--e--\r\n".encode(), "multipart/form-data; boundary=e"),
         ask(f"{where}?{urlencode(fields)}"),
+        ask(f"{where}?{urlencode(fields)}", b""),
     ):
         assert (reply.status, reply.body) == (200, {"translatedText": "uno"})
     assert post(where, {**ASKED, "api_key": "wrong"}).status == 403

@@ -1,7 +1,6 @@
 """A sentence that is too long for a model with learned positions is refused, and spoils no other request."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.commands import corpus
 from tests.commands.shell import weft
 from tests.serve.client import post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 
 PARTS = (
     "{use: transformer, size: 12, num_layers: 1, num_heads: 2, inner: 19, positions: learned, max_length: 11}"
@@ -19,15 +18,11 @@ PARTS = (
 @pytest.fixture(scope="module")
 def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The server of a run with 11 positions."""
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     folder = tmp_path_factory.mktemp("short")
     changes = [f"model.encoder={PARTS}", f"model.decoder={PARTS}", "model.embedding.size=12"]
     recipe = corpus.make(folder / "toy")
     weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes, code=0)
-    with listening(Application(named([Path(folder / "run")], "cpu", ()), ServerLimits(tokens=300))) as where:
+    with listening(application(folder / "run", tokens=300)) as where:
         yield where
 
 

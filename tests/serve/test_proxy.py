@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.client import ask, post
-from tests.serve.conftest import listening
-from tests.serve.test_guard import ASKED, served
+from tests.serve.client import ASKED, ask, post
+from tests.serve.conftest import listening, served
 from weft.serve.counts import AccessLog
 from weft.serve.guard import Access
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tests.serve.client import Reply, ask, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from weft.store import files, jsonfile, weights
 
 ASKED = {"q": "alpha beta", "source": "xx", "target": "yy"}
@@ -42,16 +42,13 @@ def test_a_changed_model_answers_and_no_request_is_dropped(
     library: None, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     from weft.serve import served
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
 
     monkeypatch.setattr(served, "RELOAD_SECONDS", 0.05)
     path, young = tmp_path / "toy", tmp_path / "young"
     shutil.copytree(runs / "toy", path)
     shutil.copytree(runs / "toy", young)
     os.rename(young / "model.safetensors", young / "later")
-    serving = Application(named([path, young], "cpu", ()), ServerLimits())
+    serving = application(path, young)
     served.Reloader(serving.runs).watch()
     replies: list[Reply] = []
     enough = threading.Event()

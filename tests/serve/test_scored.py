@@ -11,7 +11,7 @@ import pytest
 from tests.commands.prose import GPT, RECIPE, write
 from tests.commands.shell import weft
 from tests.serve.client import Reply, ask, events, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 from tests.serve.exact import Exact
 
 SCORED = {"max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True, "seed": 1234}
@@ -201,13 +201,9 @@ def test_every_error_below_v1_has_the_form_of_openai(address: str) -> None:
 def test_a_busy_or_broken_server_answers_in_the_same_form(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from weft.serve.app import Application
     from weft.serve.completions import Completions
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
 
-    serving = Application(named([runs / "prose"], "cpu", ()), ServerLimits(queue=1))
-    with listening(serving) as address:
+    with listening(application(runs / "prose", queue=1)) as address:
         url = f"{address}/v1/completions"
         reply = post(url, {"prompt": ["the", "a"]})
         assert reply.status == 429 and reply.headers["retry-after"] == "1"
@@ -224,15 +220,11 @@ def test_a_busy_or_broken_server_answers_in_the_same_form(
 @pytest.fixture(scope="module")
 def windowed(tmp_path_factory: pytest.TempPathFactory, library: None) -> Iterator[tuple[str, Exact]]:
     """A Transformer with 7 positions, served, and the same in float64."""
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     folder = tmp_path_factory.mktemp("windowed")
     text = RECIPE.format(folder=write(folder), kind="word", batches="windows", decoder=GPT, updates=30)
     (folder / "my.yaml").write_text(text)
     assert weft("train", folder / "my.yaml", "--run", folder / "run").code == 0
-    with listening(Application(named([folder / "run"], "cpu", ()), ServerLimits())) as address:
+    with listening(application(folder / "run")) as address:
         yield address, Exact(folder / "run")
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.serve.client import Reply, ask, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import listening, served
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -49,7 +49,6 @@ def test_a_signal_ends_it_once_what_was_begun_is_answered(library: None, runs: P
 
 
 def test_it_serves_https_from_files(library: None, runs: Path, certificate: tuple[Path, Path]) -> None:
-    from tests.serve.test_guard import served
     from weft.serve.guard import Access
     from weft.serve.server import Tls
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.serve.client import ask, post
-from tests.serve.conftest import listening
+from tests.serve.conftest import application, listening
 
 GIVEN = {"q": "alpha\u2028beta", "s": "uno\ndos 🙂", "source": "xx", "target": "yy"}
 
@@ -21,13 +21,8 @@ def test_it_is_refused_if_no_file_is_named(address: str) -> None:
 
 @pytest.fixture
 def keeping(library: None, runs: Path, tmp_path: Path) -> Any:
-    from weft.serve.app import Application
-    from weft.serve.limits import ServerLimits
-    from weft.serve.served import named
-
     file = tmp_path / "suggestions.jsonl"
-    serving = Application(named([runs / "toy"], "cpu", ()), ServerLimits(characters=50), suggestions=file)
-    with listening(serving) as where:
+    with listening(application(runs / "toy", characters=50, suggestions=file)) as where:
         yield where, file
 
 

@@ -20,25 +20,6 @@ def lines(count: int) -> list[str]:
     return [" ".join(chance.choices(list(WORDS), k=chance.randint(1, 6))) for _ in range(count)]
 
 
-def test_every_form_of_a_request_is_answered_alike(address: str) -> None:
-    fields = {"q": "alpha beta", "source": "xx", "target": "yy"}
-    form = urlencode(fields).encode()
-    edge = "--e\r\n"
-    parts = "".join(
-        f'{edge}Content-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-        for name, value in fields.items()
-    )
-    answers = [
-        post(f"{address}/translate", fields),
-        ask(f"{address}/translate", form, "application/x-www-form-urlencoded"),
-        ask(f"{address}/translate", f"{parts}--e--\r\n".encode(), "multipart/form-data; boundary=e"),
-        ask(f"{address}/translate?{urlencode(fields)}", b""),
-        ask(f"{address}/translate?{urlencode(fields)}"),
-    ]
-    assert [one.status for one in answers] == [200] * 5
-    assert all(one.body == {"translatedText": "uno due"} for one in answers)
-
-
 def test_a_domain_is_that_of_the_command_and_refused_in_its_words(
     address: str, serving: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,11 +159,13 @@ def test_trackio_stays_here_unless_asked(
 
 
 @pytest.mark.parametrize("fails", ["init", "log"])
-@pytest.mark.parametrize("tracker", [Wandb(), Trackio()], ids=["wandb", "trackio"])
+@pytest.mark.parametrize("tracker", [Wandb(), Trackio(), Tensorboard()], ids=["wandb", "trackio", "board"])
 def test_a_failure_is_said_once_and_ends_nothing(
     fakes: SimpleNamespace, tmp_path: Path, tracker: Tracker, fails: str
 ) -> None:
     fakes.fails = fails
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / "tensorboard").write_text("in the way")
     (said,) = followed(tracker, tmp_path / "my").warnings
     assert "training continues without it" in said and "second line" not in said
     notes = Notes()

@@ -4,6 +4,7 @@ A cell records its gates for a probe under names that end in `_gate`. Read next:
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -24,16 +25,22 @@ class Saturation(NamedTuple):
 
 
 @torch.no_grad()
-def gates(steps: StepTrace) -> dict[str, Tensor]:
-    """Each gate of a cell over the steps of a trace, [B, T, H] by name; empty for a cell without gates."""
+def step_values(steps: StepTrace, wanted: Callable[[str, Tensor], bool]) -> dict[str, Tensor]:
+    """What a cell records at the steps of a trace, [B, T, ..] by name, and its output state: those wanted."""
     found: dict[str, list[Tensor]] = {}
     for t, state in enumerate(steps.states):
         with probe() as seen:
-            steps.place.cell.step(steps.x[:, t], state)
+            _, after = steps.place.cell.step(steps.x[:, t], state)
+        seen.setdefault("hidden", [steps.place.cell.shown(after)])
         for name, values in seen.items():
-            if name.endswith("_gate"):
+            if wanted(name, values[-1]):
                 found.setdefault(name, []).append(values[-1])
     return {name: torch.stack(values, 1) for name, values in found.items()}
+
+
+def gates(steps: StepTrace) -> dict[str, Tensor]:
+    """Each gate of a cell over the steps of a trace, [B, T, H] by name; empty for a cell without gates."""
+    return step_values(steps, lambda name, value: name.endswith("_gate"))
 
 
 def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.9) -> Saturation:

@@ -1,15 +1,12 @@
-"""Figures of a comparison: scores with intervals, and validation curves of each variant.
+"""Figures of a comparison: scores with intervals; its curves are the charts of its report.
 
-Read next: picture.py, which saves them.
+Read next: picture.py, which saves them; ../inspect/comparing/report.py.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from weft.errors import DataError
 from weft.figures.axes import blank, legend, plain_axes
@@ -17,7 +14,6 @@ from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.metrics.scored import ScoreWithBaselines
 
-STYLES = ("-", "--", "-.", ":")
 LINES = ("--", ":", "-.")
 
 
@@ -69,43 +65,9 @@ def scores_figure(panels: Sequence[ScorePanel], *, title: str, shared: bool = Fa
         axes.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(printable(one.name), fontsize=9, color=INK, parse_math=False)
-        _plain(axes)
+        plain_axes(axes)
+        axes.tick_params(axis="y", labelcolor=INK)
         if one.baselines:
-            _legend(axes)
+            legend(axes, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))
     figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
     return figure
-
-
-def curves_figure(curves: Mapping[str, Mapping[str, Sequence[np.ndarray]]], *, title: str) -> Figure:
-    """A panel for each validation score: for each variant its mean, and a band from lowest to highest.
-
-    Args:
-        curves: of each score, for each variant places, means, lowest and highest values.
-    """
-    if not curves:
-        raise DataError("curves_figure: expected at least 1 curve, got 0")
-    figure = blank(7.4, 0.4 + 2.6 * len(curves), dpi=120)
-    rows = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
-    for axes, (name, variants) in zip(rows, curves.items(), strict=True):
-        for number, (variant, (x, mean, low, high)) in enumerate(variants.items()):
-            colour, style = BARS[number % len(BARS)], STYLES[number // len(BARS) % len(STYLES)]
-            mark = "o" if len(x) == 1 else None
-            axes.plot(x, mean, style, color=colour, marker=mark, label=printable(variant))
-            axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
-        axes.set_xlabel("update", fontsize=9, color=INK)
-        axes.set_ylabel(f"validation {printable(name)}", fontsize=9, color=INK, parse_math=False)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        _plain(axes)
-        _legend(axes)
-    figure.suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
-    return figure
-
-
-def _plain(axes: Axes) -> None:
-    plain_axes(axes)
-    for label in axes.get_yticklabels():
-        label.set_color(INK)
-
-
-def _legend(axes: Axes) -> None:
-    legend(axes, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))

@@ -1,15 +1,12 @@
 """A map of words: their vectors projected on the first two principal components."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.figures.axes import blank, name_point, plain_axes
 from weft.figures.colours import BARS, INK
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from weft.figures.records import Figure
 
 
 def plane(points: np.ndarray) -> tuple[np.ndarray, float]:

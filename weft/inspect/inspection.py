@@ -10,23 +10,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import weft.inspect.views
 from weft import rooms
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.inspect.frame import InspectorFrame
 from weft.inspect.page.html import PageHead, page
-from weft.inspect.views.curves import CurvesView
+from weft.inspect.views.curves import CurvesView, last_sources
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
-from weft.store import files, jsonfile
+from weft.store import files
 from weft.tasks.inspection import LONGEST, Examples, Inspection
 from weft.tasks.task import InspectionSettings
 from weft.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Format = Literal["svg", "png", "csv", "json"]
 
@@ -42,15 +40,7 @@ def inspection_of(
 
 def examples(run: Path) -> Examples:
     """The sources of the last validation, from metrics.jsonl."""
-    found: list[str] = []
-    path = run / "metrics.jsonl"
-    if path.is_file():
-        for event in jsonfile.events(path):
-            try:
-                samples = event.get("samples") or []
-                found = [one["source"] for one in samples if one["source"].strip()] or found
-            except (KeyError, TypeError, AttributeError):
-                continue
+    found = last_sources(run / "metrics.jsonl")
     return Examples([one[:LONGEST] for one in sorted(found, key=len)], str(run))
 
 

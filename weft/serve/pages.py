@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib.resources
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -71,8 +71,7 @@ class Pages:
     async def predict(self, request: Request, given: Predict) -> Response:
         """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
-        run = find_run(runs, given.run, "run that answers /predict")
-        _answering(run)
+        run = _answering(runs, given.run, "run that answers /predict")
         items = inputs_of(run, given.inputs, self.limits)
         edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
@@ -83,8 +82,7 @@ class Pages:
 
     async def watch(self, request: Request, given: Watch) -> Response:
         """Stream an answer as server-sent events for the page."""
-        run = find_run(self.runs, given.run)
-        _answering(run)
+        run = _answering(self.runs, given.run)
         checked = await asyncio.to_thread(self._checked, run, given)
 
         def work(items: list[Any], emit: Emit, stopped: Stopped) -> None:
@@ -99,8 +97,7 @@ class Pages:
 
     async def words(self, request: Request, given: Watch) -> Response:
         """The likeliest whole words after the prefix of an answer, for the page."""
-        run = find_run(self.runs, given.run)
-        _answering(run)
+        run = _answering(self.runs, given.run)
         if not (run.rewriter or run.continues):
             raise Refusal(400, f"{run.name}: expected a run that writes words, got the task {run.kind}")
         checked = await asyncio.to_thread(self._checked, run, given)
@@ -117,8 +114,7 @@ class Pages:
         self, request: Request, given: Annotated[InspectFile, Depends(fields_of(InspectFile))]
     ) -> Response:
         """The page of `weft inspect` for a run and an input."""
-        run = find_run(self.runs, given.run)
-        _answering(run)
+        run = _answering(self.runs, given.run)
         work, seconds = inside(run, given, self.limits), self.limits.deadline_seconds
         job = BatchJob(object(), work, [None], seconds, size=SIZES[-1] + 1)  # seconds for any text
         return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)
@@ -183,6 +179,9 @@ class Pages:
         return Glossary([(source, target) for source, target in sides if source and target])
 
 
-def _answering(run: ServedRun) -> None:
+def _answering(runs: Mapping[str, ServedRun], name: str | None, what: str = "run") -> ServedRun:
+    """The run with a name, which must have a model."""
+    run = find_run(runs, name, what)
     if not run.ready:
         raise Refusal(409, f"{run.name}: no model yet; it is still in training")
+    return run

@@ -20,7 +20,7 @@ from weft.run import LoadedRun, open_run
 from weft.run.loading import task_class
 from weft.serve.batcher import Batcher, ClientLeft, Stopped
 from weft.serve.limits import Refusal, ServerLimits
-from weft.store import jsonfile, weights
+from weft.store import weights
 from weft.store.digests import file_digest
 from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.tasks.predictor import Reads
@@ -174,12 +174,9 @@ def _curves(log: Path, size: int, time: int) -> dict[str, list[list[float]]]:
 
 @lru_cache(KEPT)
 def _samples(log: Path, size: int, time: int) -> list[str]:
-    """The sources of the samples of the last validation."""
-    shown: Any = []
-    for event in jsonfile.events(log, LAST_BYTES):
-        shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
-    rows = shown if isinstance(shown, list) else []
-    return [text for one in rows if isinstance(one, dict) and isinstance(text := one.get("source"), str)]
+    from weft.inspect.views.curves import last_sources
+
+    return last_sources(log, LAST_BYTES)
 
 
 def _kept_by(path: Path, plugins: Sequence[str]) -> Sequence[str]:

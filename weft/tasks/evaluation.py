@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError, library
+from weft.figures.records import Figure
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import ItemKind, Metric
 from weft.metrics.scored import Compared, ScoreWithBaselines, as_json, offered, report
@@ -23,7 +24,6 @@ from weft.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 def unanswered(wrong: Sequence[str], how: str = "scored as wrong") -> str:

@@ -38,13 +38,13 @@ from weft.data.frames import GivenData, given_as_file, in_python, located
 from weft.data.held import name_of, table_as_file
 from weft.data.labelled import NO_BORDER, joined_columns
 from weft.errors import ConfigError, DataError, ShapeError, caution, library
+from weft.figures.records import Figure
 from weft.tasks.answer_list import AnswerList, missing, rows_of
 from weft.text.characters import named
 from weft.wording import kind_of, plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from weft.tasks.evaluation import Evaluation
 

@@ -105,7 +105,6 @@ class StepFeeding(Feeding):
     after: Probability = 0.5
 
     def probability(self, update: int, epoch: int) -> float:
-        """`before` or `after`."""
         return self.before if epoch < self.after_epochs else self.after
 
 
@@ -128,7 +127,6 @@ class LinearFeeding(Feeding):
     floor: Probability = 0.0
 
     def probability(self, update: int, epoch: int) -> float:
-        """From 1 to `floor`."""
         return max(self.floor, 1 - (1 - self.floor) * update / self.updates)
 
 
@@ -151,7 +149,6 @@ class Exponential(Feeding):
     floor: Probability = 0.0
 
     def probability(self, update: int, epoch: int) -> float:
-        """From 1 to `floor`."""
         return max(self.floor, self.k**update)
 
 

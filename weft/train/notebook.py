@@ -43,11 +43,9 @@ class NotebookDisplay(Reporter):
         self._draw(force=True)
 
     def warned(self, text: str) -> None:
-        """Show the sentence, marked as a warning."""
         self.said(f"warning: {text}")
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """Show the step before training."""
         self._step, self._done = progress_text(what, done, total), done / total if total else 0.0
         self._draw(force=done == total)
 
@@ -70,7 +68,6 @@ class NotebookDisplay(Reporter):
         self._draw(force=True)
 
     def ending(self) -> None:
-        """Remove the bar."""
         self._step = ""
         self._draw(force=True)
 

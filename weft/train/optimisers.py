@@ -7,7 +7,7 @@ Two steps that torch does not have are here too. Read next: schedules.py.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -106,15 +106,7 @@ class SGD(Optimiser):
     weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.SGD over the trainable parameters."""
-        return torch.optim.SGD(
-            trainable(model),
-            lr=self.lr,
-            momentum=self.momentum,
-            nesterov=self.nesterov,
-            weight_decay=self.weight_decay,
-            fused=can_fuse(model),
-        )
+        return torch.optim.SGD(trainable(model), **asdict(self), fused=can_fuse(model))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,15 +136,7 @@ class Adam(Optimiser):
     weight_decay: NonNegative = 0.0
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.Adam over the trainable parameters."""
-        return torch.optim.Adam(
-            trainable(model),
-            lr=self.lr,
-            betas=(self.betas[0], self.betas[1]),
-            eps=self.eps,
-            weight_decay=self.weight_decay,
-            fused=can_fuse(model),
-        )
+        return torch.optim.Adam(trainable(model), **asdict(self), fused=can_fuse(model))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -193,7 +193,6 @@ class LineReporter(Reporter):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def warned(self, text: str) -> None:
-        """Print the sentence, marked as a warning."""
         self.said(f"warning: {text}")
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
@@ -206,7 +205,6 @@ class LineReporter(Reporter):
         self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {' | '.join(measures(line))}")
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Print scores, then samples."""
         self.said(
             f"validation after update {update:,}: {score_text(scores)}" + (" (best so far)" if best else "")
         )
@@ -240,11 +238,9 @@ class Bar(Reporter):
         self._bar.start()
 
     def said(self, text: str) -> None:
-        """Print above the bar."""
         self._console.print(visible(text), markup=False, soft_wrap=True)
 
     def warned(self, text: str) -> None:
-        """Print above the bar, in yellow."""
         self._console.print(visible(f"warning: {text}"), markup=False, style="yellow", soft_wrap=True)
 
     def started(self, update: int, validated: bool) -> None:
@@ -273,11 +269,9 @@ class Bar(Reporter):
         self._draw(what, done, 1.0 if done else None, fitting(shown, room))
 
     def logged(self, line: Line) -> None:
-        """Show the figures next to the bar."""
         self._line = line
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Print scores, then samples."""
         mark = " (best so far)" if best else ""
         self._console.print(
             f"validation after update {update:,}: {score_text(scores)}{mark}",

@@ -114,7 +114,6 @@ class ConstantSchedule(Schedule):
     warmup: Whole = 0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """1 after the warm-up."""
         return warm(update, self.warmup)
 
 
@@ -135,7 +134,6 @@ class LinearSchedule(Schedule):
     floor: float = 0.0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """From 1 to `floor`."""
         part = after_warmup(update, done, self.warmup)
         return warm(update, self.warmup) * (1 + (self.floor - 1) * part)
 
@@ -159,7 +157,6 @@ class CosineSchedule(Schedule):
     floor: float = 0.0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """From 1 to `floor`."""
         part = after_warmup(update, done, self.warmup)
         return warm(update, self.warmup) * (
             self.floor + (1 - self.floor) * (1 + math.cos(math.pi * part)) / 2
@@ -192,7 +189,6 @@ class CosineRestarts(Schedule):
     floor: float = 0.0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """From 1 to `floor` in each cycle."""
         part = self.cycles * after_warmup(update, done, self.warmup)
         share = part - max(0, math.ceil(part - _ROUNDING) - 1)
         return warm(update, self.warmup) * (
@@ -242,7 +238,6 @@ class InverseSquareRoot(Schedule):
     warmup: AtLeastOne = 4000
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """At most 1."""
         return min(update / self.warmup, (self.warmup / update) ** 0.5)
 
 
@@ -271,11 +266,9 @@ class Plateau(Schedule):
     warmup: Whole = 0
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
-        """1 until the first plateau."""
         return warm(update, self.warmup) * max(self.floor, self.decay ** state["plateaus"])
 
     def start(self) -> ScheduleState:
-        """No score yet."""
         return {"best": None, "waited": 0, "plateaus": 0}
 
     def observe(self, state: ScheduleState, score: float, higher: bool) -> ScheduleState:

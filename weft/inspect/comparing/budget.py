@@ -4,13 +4,14 @@ Read next: tables.py, the variants; measured.py, where the spent numbers come fr
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.config import Table, dump, read_recipe
 from weft.errors import ConfigError, ShapeError
 from weft.inspect.comparing.measured import RunFacts
+from weft.inspect.comparing.variants import QUANTITIES
 from weft.run.loading import make_task
 from weft.run.training import begin_run
 from weft.store import blueprint, files, jsonfile
@@ -173,13 +174,8 @@ def _scaled(widths: Mapping[str, int | list[int]], factor: float, step: int) -> 
     ]
 
 
-SPENT: Mapping[str, tuple[Callable[[RunFacts], float | None], str]] = {
-    "updates": (lambda run: run.updates, ",.0f"),
-    "target tokens": (lambda run: run.tokens, ",.0f"),
-    "CPU minutes": (lambda run: None if run.cpu_seconds is None else run.cpu_seconds / 60, ",.3f"),
-    "parameters": (lambda run: run.parameters, ",.0f"),
-}
-"""What may be equal in a comparison, and how it is written."""
+SPENT = ("updates", "target tokens", "CPU minutes", PARAMETERS)
+"""What may be equal in a comparison."""
 
 
 def spent(runs: Sequence[RunFacts]) -> str:
@@ -189,7 +185,8 @@ def spent(runs: Sequence[RunFacts]) -> str:
     """
     equal: list[str] = []
     other: list[str] = []
-    for name, (value, form) in SPENT.items():
+    for name in SPENT:
+        value, form, _ = QUANTITIES[name]
         known = [one for run in runs if (one := value(run)) is not None]
         if not known:
             continue

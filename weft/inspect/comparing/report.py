@@ -52,11 +52,7 @@ def charts(runs: Sequence[RunFacts]) -> list[Section]:
         labels = [row[0] for row in lengths[0].by_length]
         title = f"{score} by {counted}"
         found.append(("By length", [_chart(title, counted, score, groups, _by_length, labels=labels)]))
-    names = dict.fromkeys(name for run in runs for name in run.curves)
-    curves = [
-        _chart(f"Validation: {name}", "update", name, groups, partial(validated, name)) for name in names
-    ]
-    if curves:
+    if curves := learning_curves(runs):
         found.append(("Learning curves", curves))
     cells = dict.fromkeys(_place(cell) for run in runs for cell in run.reach)
     reach = [
@@ -71,6 +67,12 @@ def charts(runs: Sequence[RunFacts]) -> list[Section]:
         )
         found.append(("Gradient reach", [head, *reach, *words]))
     return found
+
+
+def learning_curves(runs: Sequence[RunFacts]) -> list[Block]:
+    """A chart for each validation score."""
+    groups, names = gathered(runs), dict.fromkeys(name for run in runs for name in run.curves)
+    return [_chart(f"Validation: {name}", "update", name, groups, partial(validated, name)) for name in names]
 
 
 def _chart(

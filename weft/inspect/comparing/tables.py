@@ -8,27 +8,26 @@ import io
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from weft.errors import ConfigError
+from weft.figures.axes import legend
+from weft.figures.colours import INK
+from weft.figures.letters import printable
+from weft.figures.records import Figure
 from weft.inspect.comparing.budget import SPENT
 from weft.inspect.comparing.measured import RunFacts
-from weft.inspect.comparing.report import budgets
+from weft.inspect.comparing.report import budgets, learning_curves
 from weft.inspect.comparing.variants import (
     TableCell,
     TableColumn,
     columns,
     gathered,
-    mean_curves,
     significance,
-    validated,
 )
+from weft.inspect.views.view import picture_of_lines
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 INTERVAL = "95 % intervals over test items, with several seeds also over these, in brackets"
 _LATEX = {
@@ -125,7 +124,7 @@ def summary(runs: Sequence[RunFacts], title: str, budget: str = "", width: int =
 
 def figures(runs: Sequence[RunFacts], title: str) -> "dict[str, Figure]":
     """The figures by the names of their files: scores with intervals, validation curves of each variant."""
-    from weft.figures.comparison import ScorePanel, VariantScore, curves_figure, scores_figure
+    from weft.figures.comparison import ScorePanel, VariantScore, scores_figure
 
     groups = gathered(runs)
     panels = []
@@ -136,10 +135,13 @@ def figures(runs: Sequence[RunFacts], title: str) -> "dict[str, Figure]":
             for group, cell in known
         ]
         panels.append(ScorePanel(one.name, points, one.baselines))
-    names = dict.fromkeys(name for run in runs for name in run.curves)
-    curves = {name: mean_curves(groups, partial(validated, name)) for name in names}
     found = {"scores": scores_figure(panels, title=title)} if panels else {}
-    return found | ({"curves": curves_figure(curves, title=title)} if curves else {})
+    if curves := learning_curves(runs):
+        found["curves"] = picture_of_lines(curves)
+        for axes in found["curves"].axes:
+            legend(axes, fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        found["curves"].suptitle(printable(title), fontsize=10, color=INK, parse_math=False)
+    return found
 
 
 def _values(runs: Sequence[RunFacts], name: str) -> list[float]:

@@ -120,6 +120,29 @@ def validated(name: str, run: RunFacts) -> Points | None:
     return run.curves.get(name)
 
 
+class Quantity(NamedTuple):
+    """A quantity of a run other than its scores, and its format."""
+
+    value: Callable[[RunFacts], float | None]
+    form: str
+    higher_is_better: bool | None = None
+
+
+QUANTITIES = {
+    "parameters": Quantity(lambda run: run.parameters, ",.0f", False),
+    "weights, MiB": Quantity(lambda run: run.weight_bytes / 2**20, ".2f", False),
+    "memory for the backward pass of one example, MiB": Quantity(
+        lambda run: _over(run.saved_bytes, 2**20), ".2f", False
+    ),
+    "updates": Quantity(lambda run: run.updates, ",.0f"),
+    "target tokens": Quantity(lambda run: run.tokens, ",.0f"),
+    "CPU minutes": Quantity(lambda run: _over(run.cpu_seconds, 60), ",.3f"),
+    "training, tokens per CPU second": Quantity(lambda run: run.tokens_a_cpu_second, ",.0f", True),
+    "training, tokens per second": Quantity(lambda run: run.tokens_a_second, ",.0f", True),
+    "training, s": Quantity(lambda run: run.seconds, ",.1f"),
+}
+
+
 def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
     """All columns of the comparison, scores first."""
     runs = [run for group in groups for run in group.runs]
@@ -135,18 +158,7 @@ def columns(groups: Sequence[VariantRuns]) -> list[TableColumn]:
         found.append(
             TableColumn(name, [_score(row) for row in rows], known[0]["higher_is_better"], means, scored=True)
         )
-    plain: list[tuple[str, Callable[[RunFacts], float | None], str, bool | None]] = [
-        ("parameters", lambda run: run.parameters, "{:,.0f}", False),
-        ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
-        ("memory for the backward pass of one example, MiB", _saved, "{:.2f}", False),
-        ("updates", lambda run: run.updates, "{:,.0f}", None),
-        ("target tokens", lambda run: run.tokens, "{:,.0f}", None),
-        ("CPU minutes", _cpu_minutes, "{:,.3f}", None),
-        ("training, tokens per CPU second", lambda run: run.tokens_a_cpu_second, "{:,.0f}", True),
-        ("training, tokens per second", lambda run: run.tokens_a_second, "{:,.0f}", True),
-        ("training, s", lambda run: run.seconds, "{:,.1f}", None),
-    ]
-    for title, value, form, better in plain:
+    for title, (value, form, better) in QUANTITIES.items():
         cells = [_plain([value(run) for run in group.runs], form) for group in groups]
         if any(cell.value is not None for cell in cells):
             found.append(TableColumn(title, cells, better, {}))
@@ -230,16 +242,12 @@ def _plain(values: Sequence[float | None], form: str) -> TableCell:
         return TableCell(None, None, None, "")
     mean = fmean(known)
     spread = stdev(known) if len(known) > 1 else 0.0
-    shown = form.format(mean) + (f" ± {form.format(spread)}" if spread else "")
+    shown = f"{mean:{form}}" + (f" ± {spread:{form}}" if spread else "")
     return TableCell(mean, mean - spread, mean + spread, shown, spread if len(known) > 1 else None)
 
 
-def _cpu_minutes(run: RunFacts) -> float | None:
-    return None if run.cpu_seconds is None else run.cpu_seconds / 60
-
-
-def _saved(run: RunFacts) -> float | None:
-    return None if run.saved_bytes is None else run.saved_bytes / 2**20
+def _over(number: float | None, unit: int) -> float | None:
+    return None if number is None else number / unit
 
 
 def _clear(best: TableCell, other: TableCell, sign: int) -> bool:

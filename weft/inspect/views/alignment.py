@@ -1,17 +1,13 @@
 """The attention of each hypothesis over the source, for every layer and head."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Hypothesis, Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 ISOLATE, END = "\u2068", "\u2069"
 """Unicode isolates around a text that may run from right to left, to protect the text around it."""
@@ -54,7 +50,6 @@ class AlignmentView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "AlignmentView | None":
-        """The view, if any hypothesis has attention."""
         attended = [one for one in subject.hypotheses if one.looks]
         if not attended:
             return None
@@ -64,7 +59,6 @@ class AlignmentView(View):
         return cls(subject.source, subject.text, attended, column)
 
     def blocks(self) -> list[Block]:
-        """Heat maps, and the alignments as text to save."""
         groups = [
             {
                 "name": f"{number}. {ISOLATE}{one.text or '(nothing)'}{END}   ({one.score:.3f})",

@@ -5,25 +5,22 @@ The states are those of the fast path; the values within each step are recompute
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.gates import saturation
+from weft.diagnose.gates import saturation, step_values
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
 from weft.figures.axes import blank
 from weft.figures.colours import INK
 from weft.figures.letters import printable
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, Matrix, View, draw_matrix, matrix, said
-from weft.probe import probe
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 UNITS = 96
 """Units per layer on the page, those that vary most; CSV and JSON have all."""
@@ -83,20 +80,11 @@ def labels_of(part: str, steps: int, subject: Inspection) -> list[str]:
     return [str(number) for number in range(1, steps + 1)]
 
 
-@torch.no_grad()
 def recorded(steps: StepTrace) -> dict[str, np.ndarray]:
     """The values of a cell on the first row at each step, [T, H] by name, in the order of positions."""
-    found: dict[str, list[torch.Tensor]] = {}
-    cell = steps.place.cell
-    for t, state in enumerate(steps.states):
-        with probe() as values:
-            _, after = cell.step(steps.x[:, t], state)
-        values.setdefault("hidden", [cell.shown(after)])
-        for name, each in values.items():
-            if each[-1].dim() == 2 and not each[-1].is_complex():
-                found.setdefault(name, []).append(each[-1][0])
+    found = step_values(steps, lambda name, value: value.dim() == 2 and not value.is_complex())
     order = sorted(found, key=lambda name: list(NAMES).index(name) if name in NAMES else 99)
-    whole = {name: torch.stack(found[name]).float().cpu().numpy() for name in order}
+    whole = {name: found[name][0].float().cpu().numpy() for name in order}
     return {name: values[::-1].copy() for name, values in whole.items()} if steps.place.backward else whole
 
 
@@ -111,7 +99,6 @@ class CellsView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CellsView | None":
-        """The view, if the model has recurrent cells."""
         layers = []
         with parametrize.cached():
             for run, title in titled_runs(opened, subject):
@@ -151,7 +138,6 @@ class CellsView(View):
         return figure
 
     def blocks(self, limit: int | None = None) -> list[Block]:
-        """Heat maps, and shares of saturated gates."""
         groups, rows = [], []
         for one in self.layers:
             groups.append({"name": one.title, "items": [_heat(one, name, limit) for name in one.values]})

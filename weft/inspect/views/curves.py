@@ -45,6 +45,17 @@ def read_curves(path: Path) -> dict[str, Points]:
     return found
 
 
+def last_sources(log: Path, last_bytes: int = jsonfile.LOG) -> list[str]:
+    """The sources of the samples of the last validation that has some; none where they are no texts."""
+    found: list[str] = []
+    for event in jsonfile.events(log, last_bytes):
+        samples = event.get("samples")
+        rows = [one for one in samples if isinstance(one, dict)] if isinstance(samples, list) else []
+        texts = [text for one in rows if isinstance(text := one.get("source"), str) and text.strip()]
+        found = texts or found
+    return found
+
+
 class CurvesView(ChartsView):
     """Charts over updates."""
 

@@ -1,20 +1,17 @@
 """A map of the embeddings: the words of the input with their nearest neighbours, alone and in context."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.figures.axes import blank, name_point
 from weft.figures.colours import BARS, FAINT, INK
+from weft.figures.records import Figure
 from weft.figures.wordmap import plane
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, ShownVectors
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NEIGHBOURS = 6
 
@@ -73,14 +70,12 @@ class EmbeddingView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "EmbeddingView | None":
-        """The view, if the model has a table of word embeddings."""
         vectors = subject.vectors
         if vectors is None or len(vectors.table) < 3 or not vectors.chosen:
             return None
         return cls(vectors)
 
     def blocks(self) -> list[Block]:
-        """The maps and tables."""
         names = self.vectors.names
         blocks: list[Block] = [
             said(
@@ -157,7 +152,6 @@ class EmbeddingView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per neighbour."""
         yield "word", "vector", "rank", "neighbour", "cosine", "sentence"
         for row, near in zip(self.rows, self.near, strict=True):
             for rank, (other, cosine) in enumerate(near, 1):

@@ -1,18 +1,15 @@
 """The features that speak most for each tag, in a linear tagger."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.figures.axes import blank
 from weft.figures.letters import printable
+from weft.figures.records import Figure
 from weft.inspect.views.view import SLANTED, Block, View, draw_matrix, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import FeatureWeights, Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LISTED, DRAWN = 10, 2
 """Features of each tag in the table, and in the picture."""
@@ -30,7 +27,6 @@ class FeaturesView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "FeaturesView | None":
-        """The view, if the model is linear in features of words."""
         return None if subject.features is None else cls(subject.features)
 
     def blocks(self) -> list[Block]:

@@ -1,17 +1,13 @@
 """A forecast after its past, with quantiles."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.figures.records import ForecastRecord
+from weft.figures.records import Figure, ForecastRecord
 from weft.inspect.views.view import Block, View, chart, series
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class ForecastView(View):
@@ -25,11 +21,9 @@ class ForecastView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "ForecastView | None":
-        """None where nothing was forecast."""
         return None if subject.forecast is None else cls(subject.forecast)
 
     def blocks(self) -> list[Block]:
-        """Past, forecast, quantiles, over dates where the series has them."""
         one = self.forecast
         dated = one.times.dtype.kind == "M"
         past, ahead = np.arange(-len(one.past) + 1, 1), np.arange(1, len(one.best) + 1)

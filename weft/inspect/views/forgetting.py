@@ -4,7 +4,7 @@ The numbers are from ../../diagnose/forgetting.py. Read next: gradients.py, how 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from weft.diagnose.recorded import StepTrace, trace
 from weft.figures.axes import blank
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
+from weft.figures.records import Axes, Figure
 from weft.inspect.views.cells import labels_of, steps_of, titled_runs
 from weft.inspect.views.view import (
     Block,
@@ -29,10 +30,6 @@ from weft.inspect.views.view import (
 )
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CHANNELS = 96
 """Channels per layer on the page, from the slowest to the fastest; CSV and JSON have all."""
@@ -98,7 +95,6 @@ class ForgettingView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "ForgettingView | None":
-        """The view, if the model has cells with decays that read two positions or more."""
         with parametrize.cached():
             found = [
                 layer_of(trace(run), title, labels_of(run.place.name, steps_of(run), subject))
@@ -141,7 +137,6 @@ class ForgettingView(View):
         return figure
 
     def blocks(self, limit: int | None = None) -> list[Block]:
-        """Sentences, half-lives, shares kept, decays, eigenvalues, matrices."""
         blocks: list[Block] = [
             said(
                 "A cell multiplies what it keeps by a factor at every step. A half-life is the number of "

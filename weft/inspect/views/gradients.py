@@ -45,14 +45,12 @@ class GradientsView(ChartsView):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "GradientsView | None":
-        """The view, if the model has recurrent cells that read two positions or more."""
         with parametrize.cached():
             runs = [(run, title) for run, title in titled_runs(opened, subject) if steps_of(run) > 1]
             found = [_chart(run, subject, OPERATIONS / len(runs), title) for run, title in runs]
         return cls([one for one, _ in found], words=[words for _, words in found]) if found else None
 
     def blocks(self) -> list[Block]:
-        """A chart and sentences for each cell."""
         blocks: list[Block] = [
             said(
                 "The spectral norm of the exact Jacobian of the last state with respect to each earlier "

@@ -1,7 +1,7 @@
 """Self-attention: every head of every layer, and its entropy."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,15 +10,11 @@ from weft.diagnose.attention import entropy
 from weft.figures.axes import blank
 from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
+from weft.figures.records import Axes, Figure
 from weft.inspect.views.cells import labels_of
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import AttentionMap, Inspection, self_attention
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MOST_NAMED = 32
 """Maximum number of positions with labels in the figure."""
@@ -35,7 +31,6 @@ class HeadsView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "HeadsView | None":
-        """The view, if the model has self-attention."""
         if subject.batch is None:
             return None
         heads = self_attention(opened.model, subject.batch)
@@ -44,7 +39,6 @@ class HeadsView(View):
         return cls(heads, [labels_of(head.name, len(head.weights[0]), subject) for head in heads])
 
     def blocks(self) -> list[Block]:
-        """Heat maps by layer, a table of entropies."""
         layers: dict[str, list[object]] = {}
         rows = []
         for head, names in zip(self.heads, self.labels, strict=True):
@@ -67,14 +61,12 @@ class HeadsView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per weight."""
         yield "head", "query position", "query", "key position", "key", "weight"
         for head, names in zip(self.heads, self.labels, strict=True):
             for (t, s), weight in np.ndenumerate(head.weights):
                 yield head.name, t + 1, names[t], s + 1, names[s], float(weight)
 
     def figure(self) -> "Figure":
-        """All heads, one row per layer."""
         rows: dict[str, list[int]] = {}
         for number, head in enumerate(self.heads):
             rows.setdefault(head.name.rpartition(", ")[0], []).append(number)

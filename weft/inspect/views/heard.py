@@ -1,17 +1,13 @@
 """A recording: its bands over time, and where each character listened."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from weft.figures.axes import blank
 from weft.figures.colours import INK
-from weft.figures.records import Heard
+from weft.figures.records import Figure, Heard
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class HeardView(View):
@@ -25,7 +21,6 @@ class HeardView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "HeardView | None":
-        """None where no recording was read."""
         return None if subject.heard is None else cls(subject.heard, subject.answer)
 
     def blocks(self) -> list[Block]:
@@ -51,14 +46,12 @@ class HeardView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each frame and band."""
         yield "seconds", "band", "value"
         for n, frame in enumerate(self.heard.frames.tolist()):
             for band, value in enumerate(frame, 1):
                 yield round(n * self.heard.hop, 4), band, value
 
     def figure(self) -> "Figure":
-        """Spectrogram, characters and attention."""
         from weft.figures.recording import heard_figure, spectrogram
 
         if self.heard.pieces:

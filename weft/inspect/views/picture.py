@@ -4,18 +4,15 @@ Read next: ../page/picture.js; ../../tasks/inspection.py, which makes the weight
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.data.images import data_uri
 from weft.figures.colours import INK
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, PictureWeights
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DRAWN = 30
 """Maximum number of pictures in a figure; the page and the table have all."""
@@ -34,11 +31,9 @@ class PictureView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "PictureView | None":
-        """The view, if the input or the output is a picture."""
         return None if subject.picture is None else cls(subject.picture)
 
     def blocks(self) -> list[Block]:
-        """The picture, and a button for each set of weights."""
         words = f"The picture, and {self.picture.what}: brightest at the largest weight."
         clip = " Frames are shown side by side, in order." if self.picture.pixels.ndim == 4 else ""
         if not self.looks:

@@ -4,20 +4,17 @@ Read next: ../../nn/positions.py, ../../nn/distances.py.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_of_lines, said, series
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUNT = 64
 """Number of positions to compare."""
@@ -36,7 +33,6 @@ class PositionsView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "PositionsView | None":
-        """The view, if the model has a position encoding."""
         own: dict[str, Matrix] = {}
         for name, module in opened.model.named_modules():
             found = _of(module, name.split(".")[0])
@@ -48,7 +44,6 @@ class PositionsView(View):
         return cls(list(own.values()), [one for one in others if one is not None])
 
     def blocks(self) -> list[Block]:
-        """Matrices, and each as a line over distance."""
         groups = [{"name": "this model", "items": self.own}, {"name": "for comparison", "items": self.others}]
         return [
             said(
@@ -60,7 +55,6 @@ class PositionsView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per pair of positions."""
         yield "encoding", "position", "other", "value"
         for one in [*self.own, *self.others]:
             for (t, s), value in np.ndenumerate(one["values"]):

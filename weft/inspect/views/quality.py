@@ -1,18 +1,15 @@
 """A score for short and long inputs, on the test split; only on request, since it scores all of it."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class QualityView(View):
@@ -31,7 +28,6 @@ class QualityView(View):
         return None
 
     def blocks(self) -> list[Block]:
-        """A line with its interval, and the numbers."""
         rows = [(n, row) for n, row in enumerate(self.rows) if row.score is not None]
         at = np.array([n for n, _ in rows])
         scores = [row.score for _, row in rows if row.score is not None]

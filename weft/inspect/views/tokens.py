@@ -1,19 +1,16 @@
 """The choice at each position, its probability, and the alternatives."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weft.figures.axes import bar_axes, blank
 from weft.figures.colours import BARS, INK
 from weft.figures.letters import printable
+from weft.figures.records import Figure
 from weft.inspect.views.view import SLANTED, Block, View, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, TokenChoice
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class TokensView(View):
@@ -27,11 +24,9 @@ class TokensView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "TokensView | None":
-        """The view, if there were choices."""
         return cls(subject.choices, subject.chosen_what) if subject.choices else None
 
     def blocks(self) -> list[Block]:
-        """A bar per position, and the alternatives of the selected one."""
         return [
             said(f"The probability of {self.what}. Hover over one, or use the arrow keys."),
             {
@@ -44,7 +39,6 @@ class TokensView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per alternative."""
         yield "position", "given", "taken", "probability", "rank", "alternative", "its probability"
         for place, one in enumerate(self.choices, 1):
             for rank, (name, prob) in enumerate(one.others, 1):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from weft.figures.axes import blank, legend
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable, shortened
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.search.trace import FATES, Candidate
@@ -13,7 +14,6 @@ from weft.tasks.inspection import Inspection, SearchTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 COLOURS = dict(
@@ -41,7 +41,6 @@ class TreeView(View):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "TreeView | None":
-        """The view, if there was a beam search."""
         if subject.searched is None or not subject.searched.trace.candidates:
             return None
         return cls(subject.searched)
@@ -95,7 +94,6 @@ class TreeView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """One row per candidate."""
         yield "time", "rank", "parent", "piece", "token", "logp", "cumulative", "score", "slot", "fate"
         for one in self.candidates:
             piece = self.searched.pieces[one.token]

@@ -7,19 +7,16 @@ known view; ../page/html.py.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from weft.figures.axes import blank, legend, plain_axes
 from weft.figures.colours import BARS, GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
+from weft.figures.records import Axes, Figure
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Block = dict[str, Any]
 """Data for one renderer: `kind` names it, numbers are arrays."""
@@ -72,7 +69,6 @@ class ChartsView(View):
         return list(self.charts)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """The points of all lines."""
         yield "chart", "series", "x", "y"
         for block in self.charts:
             for one in block["series"]:

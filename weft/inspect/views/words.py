@@ -1,16 +1,14 @@
 """The weight of each word in a decision about the whole text, or its share that was copied."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class ColouredWords(View):
@@ -50,7 +48,6 @@ class WordsView(ColouredWords):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "WordsView | None":
-        """The view, if the task provides weights of words."""
         if subject.weights is None or not subject.weights[0]:
             return None
         words, weights, kind = subject.weights
@@ -75,7 +72,6 @@ class CopiedView(ColouredWords):
 
     @classmethod
     def collect(cls, opened: LoadedRun, subject: Inspection) -> "CopiedView | None":
-        """The view, if the model can copy."""
         if subject.copied is None:
             return None
         return cls(subject.hypotheses[0].pieces, subject.copied, COPIED, CAPTION)

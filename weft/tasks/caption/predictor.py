@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 from weft.data.captions import CAPTIONED, folders
 from weft.data.held import STREAM, name_of
 from weft.errors import DataError
+from weft.figures.records import Figure
 from weft.metrics.bleu import bleu_n
 from weft.metrics.captions import words_of
 from weft.metrics.cider import cider_d
@@ -58,9 +59,6 @@ from weft.tasks.seq2seq.inspection import decoded, plain_beam
 from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, results, texts_of
 from weft.text.vocabulary import PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Picture(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from weft.data.labelled import MARKED, LabelledExample, text_columns
 from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
+from weft.figures.records import Figure
 from weft.models import Labeller
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams
@@ -38,9 +39,6 @@ from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, P
 from weft.tasks.reused import symbols
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Explanation(NamedTuple):

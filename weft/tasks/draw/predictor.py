@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from weft.data.captions import CAPTIONED
 from weft.data.images import data_uri
 from weft.data.shapes import Scene, read_caption, recognise
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
@@ -37,10 +38,6 @@ from weft.tasks.seq2seq.evaluation import scores_of
 from weft.tasks.seq2seq.inspection import decoded
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 BEYOND = "(not drawn)"
 """Name of a step after the last place of the picture."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ import torch
 from weft.data.questions import Analogy, Questions, WordPair
 from weft.data.vectors import write_vectors
 from weft.errors import DataError, ShapeError
+from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
@@ -30,10 +31,6 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, ShownVectors
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 from weft.wording import kind_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 NEAREST = 10
 

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from weft.data.transforms import PowerTransform
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError
-from weft.figures.records import ForecastRecord
+from weft.figures.records import Figure, ForecastRecord
 from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, seasonal
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import ForecastWindows, Mae, Mase, Mse, NumberMetric, Pinball, Rmse, Smape
@@ -28,9 +28,6 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.forecaster import AnyForecaster, forecast_windows, in_units, record
 from weft.tasks.forecast.model import ROWS, best_ridge, moments, steps_of
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 NAMED = f"levels:{','.join(map(str, LEVELS))}"

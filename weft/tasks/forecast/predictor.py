@@ -28,7 +28,7 @@ from weft.data.parquet import as_parquet
 from weft.data.table_style import TableStyle
 from weft.data.values import readable
 from weft.errors import ConfigError, DataError, caution
-from weft.figures.records import ForecastRecord
+from weft.figures.records import Figure, ForecastRecord
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
@@ -49,7 +49,6 @@ from weft.words import LETTERS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 COMMAS = TableStyle()
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from weft.data.images import LABELLED
 from weft.errors import DataError
+from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1, by_class, confusion, table
 from weft.metrics.labels import classes_of
@@ -46,10 +47,6 @@ from weft.tasks.pictures.pictures import (
 )
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 ROWS = 64
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError
+from weft.figures.records import Figure
 from weft.masks import fill, grid, to_device
 from weft.metrics.f1 import ClassRow
 from weft.metrics.metric import ItemKind, MetricScore
@@ -42,9 +43,6 @@ from weft.tasks.task import (
     Training,
 )
 from weft.wording import close_name
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,12 +9,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from weft.errors import DataError
-from weft.figures.records import Bucket
+from weft.figures.records import Bucket, Figure
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.nats import Perplexity
@@ -37,9 +37,6 @@ from weft.tasks.language.scoring import (
 )
 from weft.tasks.running_text.data import ProseData
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Lower bounds of the frequency classes: how often a token occurs in training."""

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.errors import DataError, ShapeError
+from weft.figures.records import Figure
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
@@ -36,9 +37,6 @@ from weft.tasks.seq2seq.inspection import name_in
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import leaves
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class GeneratedText(NamedTuple):

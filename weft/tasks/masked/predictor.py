@@ -8,13 +8,14 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.errors import DataError
+from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
 from weft.metrics.nats import Perplexity
@@ -30,10 +31,6 @@ from weft.tasks.running_text.data import Parts
 from weft.tasks.seq2seq.inspection import name_in
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 MASK = "[MASK]"
 NOTE = "probability of each piece in its gap; white 0, dark 1"

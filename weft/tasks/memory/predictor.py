@@ -11,13 +11,14 @@ cups:      - ab bc               swaps of cups; the ball's place after each of t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
@@ -31,9 +32,6 @@ from weft.tasks.labels.base import LabelBatch
 from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
 from weft.tasks.memory.problems import SYMBOLS
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(eq=False)

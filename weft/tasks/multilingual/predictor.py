@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Self
+from typing import Any, BinaryIO, ClassVar, NoReturn, Self
 
 from weft.errors import ConfigError
+from weft.figures.records import Figure
 from weft.metrics.intervals import mean_with_interval
 from weft.metrics.metric import ItemKind, Metric
 from weft.metrics.scored import BETTER, ScoreWithBaselines, report
@@ -23,9 +24,6 @@ from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.tasks.seq2seq.translator import Translator, known_languages
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class MultilingualTranslator(Predictor[str]):

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
 from weft.errors import CheckpointError
+from weft.figures.records import Figure
 from weft.metrics.metric import ItemKind
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
@@ -23,10 +24,6 @@ from weft.tasks.running_text.recipe import FEWEST
 from weft.tasks.task import Pipeline, Progress, Scoring, Task
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 VOCABULARY = "tokenizer.json"
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from weft.data.batching import filled_groups, length_groups
 from weft.data.lines import read_lines
 from weft.data.parallel import complete
 from weft.errors import ConfigError, DataError, ShapeError
+from weft.figures.records import Figure
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import by_length, table
@@ -48,10 +49,6 @@ from weft.text.numbers import numbers as numbers_in
 from weft.text.numbers import wrong_numbers
 from weft.wording import plural
 from weft.words import unit_of, units
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 BETTER: Mapping[str, Literal["higher", "lower"]] = {
     "loss": "lower",

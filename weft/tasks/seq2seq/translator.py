@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import regex
@@ -24,6 +24,7 @@ from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
+from weft.figures.records import Figure
 from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
@@ -66,10 +67,6 @@ from weft.text.segments import WrittenSentence
 from weft.text.terms import Term, begun, occurrences, rivals, with_terms, wrong_terms
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 _NO_PUNCTUATION = regex.compile(r"\P{P}")
 _READS_ALL = Alphabet("", reads=lambda character: True)

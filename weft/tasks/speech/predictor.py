@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
+from typing import Annotated, Any, BinaryIO, ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor
 from weft.data.audio import SPOKEN, Sound, read_paths, read_sound
 from weft.data.held import held, name_of
 from weft.errors import ConfigError, DataError
-from weft.figures.records import Heard
+from weft.figures.records import Figure, Heard
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import by_length
 from weft.metrics.cer import Cer
@@ -59,10 +59,6 @@ from weft.tasks.speech.data import (
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import kind_of, plural
 from weft.words import spaced
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 WINDOW = 256  # recordings per sort by length
 

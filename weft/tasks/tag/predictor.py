@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from weft.data.conll import ReadAs, names_words, reading_of
 from weft.data.conllu import Column, ConlluSentence, each_input
 from weft.data.held import name_of
 from weft.errors import ConfigError, DataError
+from weft.figures.records import Figure
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
@@ -64,10 +65,6 @@ from weft.tasks.tag.features import WordFeatures
 from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
