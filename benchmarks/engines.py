@@ -36,6 +36,7 @@ ENVIRONMENT_OF = {
     "transformers": "transformers",
     "xtransformers": "transformers",
     "ctranslate2": "transformers",
+    "exported": "transformers",
     "opennmt": "opennmt",
     "joeynmt": "joeynmt",
     "sockeye": "sockeye",

@@ -13,7 +13,11 @@ from tokenizers import Tokenizer
 
 from weft.metrics.bleu import Bleu
 
-TAKEN_OVER = {"ctranslate2": "transformers", "onnxruntime": "weft"}  # who decodes whose weights
+TAKEN_OVER = {  # who decodes whose weights
+    "ctranslate2": "transformers",
+    "exported": "weft",
+    "onnxruntime": "weft",
+}
 SEARCHES = {  # beam width, and whether sentences come one at a time
     "greedy": (1, False),
     "beam 5": (5, False),

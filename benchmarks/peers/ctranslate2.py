@@ -14,7 +14,7 @@ import torch
 from ctranslate2.converters.converter import Converter
 from ctranslate2.converters.transformers import BartLoader
 
-from peers.engine import EOS, SOS, TRAINED, UNK, Engine, Sizes, until_eos
+from peers.engine import SPECIAL, TRAINED, Engine, Sizes, token_name, until_eos
 
 
 class CTranslate2(Engine):
@@ -51,7 +51,8 @@ class CTranslate2(Engine):
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
         rows = [
-            [_name(i) for i in row[:length]] for row, length in zip(source.tolist(), lengths, strict=True)
+            [token_name(i) for i in row[:length]]
+            for row, length in zip(source.tolist(), lengths, strict=True)
         ]
         found = self.translator.translate_batch(
             rows,
@@ -78,7 +79,7 @@ class _FromMemory(Converter):
 
 def name_tokens(spec: Any, count: int) -> None:
     """Give a description of a model our numbers as its tokens."""
-    tokens = [_name(number) for number in range(count)]
+    tokens = [token_name(number) for number in range(count)]
     spec.register_source_vocabulary(tokens)
     spec.register_target_vocabulary(tokens)
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
@@ -86,12 +87,7 @@ def name_tokens(spec: Any, count: int) -> None:
     spec.config.add_source_bos = spec.config.add_source_eos = False
 
 
-SPECIAL = {UNK: "<unk>", SOS: "<s>", EOS: "</s>"}
 NUMBERS = {name: number for number, name in SPECIAL.items()}
-
-
-def _name(number: int) -> str:
-    return SPECIAL.get(number, str(number))
 
 
 def _number(name: str) -> int:

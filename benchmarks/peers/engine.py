@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 PAD, UNK, SOS, EOS = 0, 1, 2, 3
+SPECIAL = {UNK: "<unk>", SOS: "<s>", EOS: "</s>"}
+EXPORTED = "exported"  # the folder of a model as `weft export --to ctranslate2` writes it
 SMOOTHING = 0.1
 CLIP_NORM = 1.0
 BETAS = (0.9, 0.98)
@@ -115,3 +117,8 @@ def step(model: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor, updat
 def until_eos(row: list[int]) -> list[int]:
     """The tokens before the first eos."""
     return row[: row.index(EOS)] if EOS in row else row
+
+
+def token_name(number: int) -> str:
+    """The name of a token for programs that read names."""
+    return SPECIAL.get(number, str(number))

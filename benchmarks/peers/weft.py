@@ -6,9 +6,9 @@ alone. The hybrid has the Transformer's encoder, two SSRUs that write (Kim et al
 """
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from peers.engine import (
     BETAS,
     CLIP_NORM,
     EOS,
+    EXPORTED,
     PAD,
     PEAK_RATE,
     SMOOTHING,
@@ -27,6 +28,7 @@ from peers.engine import (
     Engine,
     Sizes,
     learning_rate,
+    token_name,
 )
 from weft import native
 from weft.machine import keep_memory
@@ -170,10 +172,9 @@ class Weft(Engine):
 
 
 def export(model: Generator, vocabulary: int, folder: Path) -> None:
-    """Write start.onnx, step.onnx and weft.json; needs Weft's extra `export`.
-
-    Without it nothing is written, and onnxruntime, which reads them, refuses.
-    """
+    """Write the graphs of onnxruntime and the model of CTranslate2, where these are installed."""
+    with suppress(ImportError):
+        write_ctranslate2(model, vocabulary, folder / EXPORTED)
     try:
         from weft.export.graphs import write_graph
     except ImportError:
@@ -183,6 +184,20 @@ def export(model: Generator, vocabulary: int, folder: Path) -> None:
     for graph in found:
         write_graph(graph, folder / f"{graph.name}.onnx")
     (folder / "weft.json").write_text(json.dumps({"state": state}))
+
+
+def write_ctranslate2(model: Generator, vocabulary: int, folder: Path) -> None:
+    """Write a Transformer as `weft export --to ctranslate2` does, with numbers as tokens."""
+    from weft.export.ctranslate2_model import save
+    from weft.export.network import TransformerNetwork
+
+    if not isinstance(model.encoder, TransformerEncoder):
+        return
+    unused: Any = None
+    network = TransformerNetwork(model, model.encoder, model.decoder, *[unused] * 6)
+    names = [token_name(number) for number in range(vocabulary)]
+    folder.mkdir(exist_ok=True)
+    save(network, folder, names, names, quantization=None)
 
 
 def _transformer(sizes: Sizes) -> Generator:
