@@ -76,7 +76,7 @@ def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[
 
 
 def direction_of(opened: "LoadedRun", source: str | None, target: str | None) -> tuple[str, str]:
-    """The languages that a run translates from and into; a run with several is told which."""
+    """The languages that a run translates from and into; one with several needs to know which."""
     from weft.tasks.abilities import Rewrites
 
     pipeline = opened.pipeline
