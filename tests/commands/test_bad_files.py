@@ -126,16 +126,6 @@ def test_a_bad_file_leaves_older_alignments(trained: Path, tmp_path: Path) -> No
     assert content(tmp_path) == before
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_named(toy: Path, trained: Path, tmp_path: Path) -> None:
-    (toy.parent / "train.xx").chmod(0)
-    assert "train.xx: cannot be read (Permission denied); check" in train(toy)
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0)
-    said = refused(weft("predict", closed / "run"))
-    assert f"{closed / 'run'}: cannot be read (Permission denied); check its permissions" in said
-
-
 def test_an_unreadable_directory_is_named(
     trained: Path, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

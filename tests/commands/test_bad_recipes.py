@@ -106,23 +106,10 @@ def test_settings_that_do_not_fit_a_task_are_refused(
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    said = untouched(tmp_path, lambda: weft("train", tmp_path / "no.yaml"))
-    assert said.startswith(f"weft: {tmp_path}/no.yaml: no such file") and "weft recipes" in said
-    assert "got a directory" in untouched(tmp_path, lambda: weft("train", tmp_path))
-
-
 def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
     said = refused(weft("train", trained))
     assert f"{trained}: expected a recipe, got a run" in said
     assert said.endswith(f"weft train {trained}/recipe.yaml --run {trained}")
-
-
-def test_a_recipe_that_is_binary_or_empty(toy: Path) -> None:
-    toy.write_bytes(b"\x80\x04K\x01.")
-    assert "toy.yaml:1: not UTF-8 text" in train(toy)
-    toy.write_bytes(b"")
-    assert "toy.yaml:1: expected a table with sections" in train(toy)
 
 
 def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:

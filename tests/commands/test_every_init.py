@@ -96,7 +96,9 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
         assert (found.code == 0 and found.out) or "--output" in words, (words, found)
 
 
-@pytest.mark.parametrize("name", leading(["summarise", "multilingual", "caption", "draw", "speech"], 1))
+@pytest.mark.parametrize(
+    "name", leading(["translate", "summarise", "multilingual", "caption", "draw", "speech"], 1)
+)
 def test_without_validation_files_some_examples_are_held_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
