@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.source import ROOT
+
+GUIDE = (ROOT / "docs" / "guides" / "add-a-task.md").read_text("utf-8")
+PAIRS = GUIDE.partition("%%writefile mine/pairs/task.py\n")[2].partition("```")[0]
+"""The task of the guide."""
+
 
 def package(home: Path, name: str, files: Mapping[str, str], patch: pytest.MonkeyPatch) -> Path:
     """Write a package with these files into a new folder, which becomes the working directory."""

@@ -203,14 +203,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_parts_of_a_recurrent_translator(home: Path) -> None:
     """A cell, a score, an optimiser, a schedule, a metric; then a view of the run."""
     named = (
-        *(f"model.{side}.cell={{use: {part('cell')}, a: 0.5}}" for side in ("encoder", "decoder")),
+        f"model.encoder.cell={{use: zoneout, cell: {{use: {part('cell')}, a: 0.5}}}}",
+        f"model.decoder.cell={{use: {part('cell')}, a: 0.5}}",
         f"model.decoder.score={{use: {part('score')}, factor: 1.5}}",
         f"training.optimiser={{use: {part('optimiser')}, lr: 0.02}}",
         f"training.schedule={{use: {part('schedule')}, every: 3}}",
         f"training.metrics=[{{use: {part('metric')}, tolerance: 1}}]",
         f"training.metric={CLASSES['metric'].lower()}",
     )
-    weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN, code=0)
+    answer = weft("train", make(home / "toy"), "--run", "run", *SHORT, *named, *PLUGIN, code=0)
+    assert f"evaluate run --plugin {PACKAGE}" in answer.out
+    index = json.loads(Path("run/checkpoints.json").read_text("utf-8"))
+    assert (index["metric"], index["better"]) == (CLASSES["metric"].lower(), "higher")
     recipe = Path("run/recipe.yaml").read_text("utf-8")
     for kind in ("cell", "score", "optimiser", "schedule", "metric"):
         assert part(kind) in recipe

@@ -162,7 +162,7 @@ def check(data: Any, task: str, *, plugins: Collection[str] = (), **options: Any
             return kind.check(several, **_lists(said, init)).with_too_few(kind.least).told(in_python)  # type: ignore[no-any-return]
     with TemporaryDirectory() as folder:
         columns = _columns(init, options) if init else ()
-        data = _examples(init, "data", _listed(init, "data", data)) if init else data
+        data = _examples(init, "data", data) if init else data
         with given_as_file(data, Path(folder), "data", columns) as file:
             if file is None:
                 raise ConfigError("data: expected a table, a list or a file, got nothing")
@@ -220,7 +220,7 @@ def _new_recipe(
     given |= _lists(options, init)
     if "zone" in known:
         given["zone"] = given["zone"] or zone_of(data.get("train"))
-    data = {name: _examples(init, name, _listed(init, name, one)) for name, one in data.items()}
+    data = {name: _examples(init, name, one) for name, one in data.items()}
     columns = _columns(init, given)
     for name, one in data.items():
         if isinstance(one, str | Path):
@@ -257,12 +257,22 @@ def _new_recipe(
 
 
 def _examples(init: Init, name: str, data: Any) -> Any:
-    """Data of Python as the task reads it: texts as a list."""
+    """Data of Python as the task reads it: lists of sentences or texts; files as paths that are found."""
+    if init.reads == "sentences":
+        data = data.tolist() if getattr(data, "ndim", 2) == 1 and hasattr(data, "tolist") else data
+        if is_frame(data):
+            how = "[[*zip(own.word, own.tag)] for _, own in df.groupby('sentence')]"
+            raise DataError(f"{name}: expected sentences as lists of (word, tag), got a table; give {how}")
+        return data
+    tuples = (one for one in data if isinstance(one, tuple | list)) if isinstance(data, list) else ()
+    if init.lists_files:
+        data = located(data)
+    elif not init.cells and any(not isinstance(cell, Number | None) for one in tuples for cell in one):
+        wanted = "texts, got" if init.reads == "texts" else "a table, got"
+        how = "one text each" if init.reads == "texts" else "pd.DataFrame(rows, columns=[...])"
+        raise DataError(f"{name}: expected {wanted} a list of tuples; give {how}")
     if not is_frame(data) or init.reads == "table":
         return data
-    if init.reads == "sentences":
-        how = "[[*zip(own.word, own.tag)] for _, own in df.groupby('sentence')]"
-        raise DataError(f"{name}: expected sentences as lists of (word, tag), got a table; give {how}")
     if getattr(data, "ndim", 2) == 2:
         if len(data.columns) != 1:
             shown = ", ".join(map(str, data.columns))[:200]
@@ -271,21 +281,6 @@ def _examples(init: Init, name: str, data: Any) -> Any:
             )
         data = data[data.columns[0]]
     return [*data]
-
-
-def _listed(init: Init, name: str, data: Any) -> Any:
-    """Data with lists for a column of sentences, and with names of files that are right in any folder."""
-    column = getattr(data, "ndim", 2) == 1 and hasattr(data, "tolist")
-    if init.reads == "sentences":
-        return data.tolist() if column else data
-    if init.lists_files:
-        return located(data)
-    tuples = (one for one in data if isinstance(one, tuple | list)) if isinstance(data, list) else ()
-    if not init.cells and any(not isinstance(cell, Number | None) for one in tuples for cell in one):
-        wanted = "texts, got" if init.reads == "texts" else "a table, got"
-        how = "one text each" if init.reads == "texts" else "pd.DataFrame(rows, columns=[...])"
-        raise DataError(f"{name}: expected {wanted} a list of tuples; give {how}")
-    return data
 
 
 def _columns(init: Init, given: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,12 @@ def trained() -> Path:
     return shared_run("translate")
 
 
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest) -> Path:
+    """The shared run of the task that the module names; nobody changes it."""
+    return shared_run(request.module.TASK)
+
+
 @pytest.fixture(scope="session")
 def blind() -> Path:
     """A run without attention."""

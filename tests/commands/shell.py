@@ -3,11 +3,12 @@
 import io
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
+import click
 import pytest
 
 from weft import cli
@@ -44,6 +45,12 @@ def weft(*arguments: object, stdin: bytes = b"", code: int | None = None) -> Ans
     return answer
 
 
+def trained_in(recipe: Path, *changes: str) -> Answer:
+    """`weft train` of a recipe whose data is beside it, where its run will be too."""
+    where = "--run", recipe.parent / "run", f"data.folder={recipe.parent}"
+    return weft("train", recipe, *where, *changes)
+
+
 def refused(answer: Answer) -> str:
     """The one sentence of a user's mistake; progress may stand before it."""
     assert answer.code == 2, answer
@@ -75,6 +82,18 @@ def untouched(folder: Path, act: Callable[[], Answer]) -> str:
     said = refused(act())
     assert content(folder) == before
     return said
+
+
+def commands(command: click.Command, *names: str) -> Iterator[tuple[list[str], click.Command]]:
+    """Every command with the words that call it."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, *names, name)
+    else:
+        yield list(names), command
 
 
 def stops(place: str, calls: int) -> Callable[..., Any]:

@@ -28,17 +28,15 @@ def test_predict_answers_the_other_lines(trained: Path, tmp_path: Path) -> None:
     assert out.read_text() == expected.out
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_several_processes_do_too(
-    trained: Path, tmp_path: Path, processes: int, monkeypatch: pytest.MonkeyPatch
+def test_lines_of_several_chunks_are_named_by_their_place_in_the_file(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "CHUNK", 2 if processes == 1 else bulk.CHUNK)
-    lines = LINES * (1 if processes == 1 else 200)
+    monkeypatch.setattr(bulk, "CHUNK", 2)
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    answer = weft("predict", trained, path, "--output", out, "--processes", processes)
+    path.write_bytes(b"".join(line + b"\n" for line in LINES))
+    answer = weft("predict", trained, path, "--output", out, "--processes", 1)
     said = unanswered(answer)
-    places = [number for number, line in enumerate(lines, 1) if b"\xe9" in line]
+    places = [number for number, line in enumerate(LINES, 1) if b"\xe9" in line]
     assert [one.split(": ")[1] for one in said] == [f"{path}:{place}" for place in places]
     assert out.read_text() == weft("predict", trained, path).out
 

@@ -20,9 +20,7 @@ def train(recipe: Path, *options: object) -> str:
     ("wrong", "sentence"),
     [
         ("  batch_tokns: 300", r"toy\.yaml:9: data\.batch_tokns: .*did you mean 'batch_tokens'"),
-        ("  batch_tokens: many", r"toy\.yaml:9: data\.batch_tokens: .*number, got 'many'"),
         ("  batch_tokens: -1", r"toy\.yaml:9: data\.batch_tokens: .*-1"),
-        ("  max_length: 0", r"toy\.yaml:9: data\.max_length: .*got 0"),
         ("  batch_tokens: [300", r"toy\.yaml:\d+: this is not YAML"),
     ],
 )
@@ -106,23 +104,10 @@ def test_settings_that_do_not_fit_a_task_are_refused(
     assert not (tmp_path / "run" / "model.safetensors").exists()
 
 
-def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    said = untouched(tmp_path, lambda: weft("train", tmp_path / "no.yaml"))
-    assert said.startswith(f"weft: {tmp_path}/no.yaml: no such file") and "weft recipes" in said
-    assert "got a directory" in untouched(tmp_path, lambda: weft("train", tmp_path))
-
-
 def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
     said = refused(weft("train", trained))
     assert f"{trained}: expected a recipe, got a run" in said
     assert said.endswith(f"weft train {trained}/recipe.yaml --run {trained}")
-
-
-def test_a_recipe_that_is_binary_or_empty(toy: Path) -> None:
-    toy.write_bytes(b"\x80\x04K\x01.")
-    assert "toy.yaml:1: not UTF-8 text" in train(toy)
-    toy.write_bytes(b"")
-    assert "toy.yaml:1: expected a table with sections" in train(toy)
 
 
 def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:
@@ -132,23 +117,12 @@ def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:
         assert sentence in refused(weft(command, trained, "--plugin", "no_such_package"))
 
 
-def test_code_from_outside_needs_leave(toy: Path) -> None:
-    said = train(toy, "model.encoder.cell=somebody.cells.Cell")
-    assert (
-        "'somebody.cells.Cell' is code from outside Weft; if you trust it, allow it with --plugin somebody"
-        in said
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (("--beam", 2, "--nbest", 3), "raise beam to 3"),
-        (("--beam", 0), "beam: expected a whole number from 1 to 1,000, got 0"),
-        (("--nbest", 0), "nbest: expected a whole number from 1 to 1,000, got 0"),
         (("--temperature", 2), "--temperature: applies to sampling, but the search is beam; add --sample"),
         (("--sample", "--beam", 2), "--beam: sampling keeps no beam; leave out one of them"),
-        (("--sample", "--temperature", 0), "temperature: expected a number above 0"),
         (("--sample", "--top-p", 2), "--top-p: expected a number above 0 and up to 1, got 2"),
         (("--length-penalty", "nan"), "--length-penalty: expected a number from 0 to 10, got nan"),
         (("--device", "abacus"), "device: expected auto, cpu or cuda"),
@@ -172,8 +146,6 @@ def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, ask
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--output", "{}/no/out"), r"/no/out: no such directory .*/no"),
-        (("--json", "{}"), r"expected a file, got a directory"),
         (("--plot", "{}/x.bmp"), r"x\.bmp: expected a file .*\.png, \.svg or \.pdf"),
         (("--data", "{}/nothing"), r"nothing\.xx: no such file.*give the part of the name before"),
         (("--beam", "-1"), r"beam: .*got -1"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import refused, unanswered, weft
+from tests.commands.shell import refused, weft
 from weft.commands import bulk
 
 LINES = 1300  # three chunks, the last one ragged
@@ -77,13 +77,6 @@ def test_what_stands_there_is_used_and_only_by_the_same_command(
     again = weft("predict", trained, large, "--beam", 1, "--output", out)
     assert again.code == 0 and "7 lines answered\n29 lines: " in again.err and again.out == ""
     assert out.read_text("utf-8") == expected.out and not parts.exists()
-
-
-def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_bytes(b"alpha\n" * 600 + b"\xff\n")
-    (said,) = unanswered(weft("predict", trained, tmp_path / "x.txt", "--output", tmp_path / "out.txt"))
-    assert f"{tmp_path / 'x.txt'}:601: not UTF-8" in said
-    assert (tmp_path / "out.txt").read_text() == "uno\n" * 600 + "\n"
 
 
 def test_a_file_of_answers_may_have_pictures_and_alignments(trained: Path, tmp_path: Path) -> None:

@@ -12,20 +12,12 @@ from PIL import Image
 import weft as package
 from tests import toys
 from tests.commands.given import scored_alike
-from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
+from tests.commands.shell import refused, trained_in, untouched, weft
 from weft.run import open_run
 from weft.tasks.pictures.pictures import source
 from weft.tasks.seq2seq.translator import SearchResult
 
-
-def train(recipe: Path, *changes: str):
-    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
-
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("caption")
+TASK = "caption"
 
 
 def test_coco_results_are_one_array(run: Path) -> None:
@@ -35,36 +27,6 @@ def test_coco_results_are_one_array(run: Path) -> None:
     captions = weft("predict", run, run.parent / "toy" / "pictures").lines
     assert [one["caption"] for one in found] == captions
     assert weft("predict", run, run.parent / "toy" / "valid.tsv").lines == captions[13:]
-
-
-def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json", code=0)
-    for shown in (
-        "exact",
-        "BLEU-1",
-        "BLEU-4",
-        "ROUGE-L",
-        "CIDEr-D",
-        "baseline: most frequent caption (",
-        "n:3",
-    ):
-        assert shown in answer.out
-    assert len(json.loads((tmp_path / "all.json").read_text())["results"]) == 3
-
-
-@pytest.mark.slow
-def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
-    answer = weft(
-        "predict",
-        run,
-        run.parent / "toy" / "valid.tsv",
-        "--pictures",
-        tmp_path / "plots",
-        "--max-pictures",
-        1,
-    )
-    assert answer.code == 0 and answer.err.endswith(f"1 picture: {tmp_path / 'plots'}\n")
-    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["1.png", "1.svg"]
 
 
 def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path: Path) -> None:
@@ -82,7 +44,7 @@ def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path
         .replace("valid.tsv", "captions.jsonl")
         .replace("images: pictures, ", "")
     )
-    answer = train(recipe)
+    answer = trained_in(recipe)
     assert answer.code == 0, answer.err
     assert "13 of 13 pictures" in answer.err
     assert "captions.jsonl valid, 3 pictures" in weft("evaluate", folder / "run", "--split", "valid").out
@@ -100,11 +62,11 @@ def test_a_corrupt_picture_a_missing_one_and_another_size_are_one_sentence_each(
     broken = recipe.parent / "pictures" / "05.png"
     kept = broken.read_bytes()
     broken.write_bytes(kept[:50])
-    assert "05.png: damaged, or no picture" in refused(train(recipe))
+    assert "05.png: damaged, or no picture" in refused(trained_in(recipe))
     broken.unlink()
-    assert "train.tsv:6: no such picture" in untouched(tmp_path / "toy", lambda: train(recipe))
+    assert "train.tsv:6: no such picture" in untouched(tmp_path / "toy", lambda: trained_in(recipe))
     Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(broken)
-    assert "9 x 12 x 3, but" in refused(train(recipe))
+    assert "9 x 12 x 3, but" in refused(trained_in(recipe))
 
 
 def test_a_damaged_picture_of_predict_is_named(run: Path, tmp_path: Path) -> None:
@@ -140,7 +102,7 @@ def test_given_features_are_captioned_too(tmp_path: Path) -> None:
     for name in ("train.tsv", "valid.tsv"):
         text = (recipe.parent / name).read_text()
         (recipe.parent / name).write_text(text.replace(".png", ".npy"))
-    answer = train(recipe, "model.front={use: regions, size: 7}")
+    answer = trained_in(recipe, "model.front={use: regions, size: 7}")
     assert answer.code == 0, answer.err
     assert len(weft("predict", recipe.parent / "run", recipe.parent / "valid.tsv").lines) == 3
 

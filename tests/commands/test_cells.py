@@ -1,17 +1,14 @@
-"""Every cell trains and writes from the command line, wrapped ones resume to the bit, a user's own works."""
+"""Every cell trains and writes from the command line; wrapped ones resume to the bit."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.commands.shell import weft
-from tests.plugins import package
 from weft import rooms
 from weft.nn import cells
 from weft.nn.cells.cell import Cell
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(set(rooms.parts(cells, Cell)) - {"projected"})
 SHORT = "training.max_updates=2", "training.validate_every=2"
 BOTH = "model.encoder.cell={cell}", "model.decoder.cell={cell}"
@@ -50,17 +47,3 @@ def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, t
     weft("train", toy, "--run", broken, *changes, "training.max_updates=8", code=0)
     name = "checkpoints/step-00000008/model.safetensors"
     assert (whole / name).read_bytes() == (broken / name).read_bytes()
-
-
-def test_the_cell_of_contributing_md_trains(
-    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)
-    package(tmp_path / "home", "my_cells_of_weft", {"leaky.py": source}, monkeypatch)
-    cell = "{use: my_cells_of_weft.leaky.Leaky, a: 0.5}"
-    wrapped = f"{{use: zoneout, cell: {cell}}}"
-    changes = [f"model.encoder.cell={wrapped}", f"model.decoder.cell={cell}"]
-    answer = weft("train", toy, "--run", "run", *SHORT, *changes, "--plugin", "my_cells_of_weft", code=0)
-    assert "evaluate run --plugin my_cells_of_weft" in answer.out
-    found = weft("predict", "run", "--plugin", "my_cells_of_weft", stdin=b"alpha beta\n")
-    assert (found.code, len(found.lines)) == (0, 1), found.err

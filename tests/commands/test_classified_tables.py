@@ -7,12 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, weft
-from tests.shared import shared_run
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("classify")
+TASK = "classify"
 
 
 def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:
@@ -29,20 +25,6 @@ def test_a_row_without_a_text_keeps_its_cells_and_is_named(run: Path, tmp_path: 
     answer = weft("predict", run, tmp_path / "new.tsv")
     assert answer.code == 3 and "new.tsv:2: the text is empty" in answer.err
     assert answer.lines == ["bad", ""]
-
-
-def test_what_a_command_reads_or_writes_it_does_not_replace(run: Path, tmp_path: Path) -> None:
-    table, twice = tmp_path / "new.csv", tmp_path / "out"
-    table.write_text("text,label\nit was dull,bad\n")
-    before = table.read_bytes()
-    for command in (
-        ("predict", run, table, "--output", tmp_path / "." / "new.csv"),
-        ("evaluate", run, "--data", table, "--output", table),
-        ("evaluate", run, "--data", table, "--output", twice, "--json", twice),
-    ):
-        assert "choose another name" in refused(weft(*command))
-    assert table.read_bytes() == before and not twice.exists()
-    assert weft("evaluate", run, "--data", table, "--output", "/dev/null", "--json", "/dev/null").code == 0
 
 
 def test_a_pipe_is_written_to_and_not_replaced_by_a_file(run: Path, tmp_path: Path) -> None:

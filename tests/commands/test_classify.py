@@ -8,13 +8,9 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
 from weft.config import read_recipe
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("classify")
+TASK = "classify"
 
 
 def test_it_answers_lines_tables_and_marked_lines_alike(run: Path) -> None:
@@ -80,26 +76,6 @@ def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_pat
     answer = weft("predict", run, table, "--pictures", tmp_path / "plots", code=0)
     assert answer.lines[0] == "text\tlabel\tpredicted" and len(answer.lines) == 3
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "changes",
-    [
-        ["model.pool=max", "model.encoder.use=filters"],
-        ["model.pool=mean", "model.encoder.use=bag"],
-        ["model.pool=last", "model.encoder.use=transformer"],
-    ],
-)
-def test_any_encoder_goes_with_any_pool(tmp_path: Path, changes: list[str]) -> None:
-    recipe = labelled.make_texts(tmp_path / "toy")
-    text = recipe.read_text().replace(
-        "encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}", f"encoder: {changes[1][18:]}"
-    )
-    recipe.write_text(text.replace("pool: {use: queries, num_queries: 2}", f"pool: {changes[0][11:]}"))
-    weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=3", code=0)
-    weft("predict", tmp_path / "run", "--pictures", tmp_path / "plots", stdin=b"a great film\n", code=0)
-    assert "gradient times embedding" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
 
 
 def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.corpus import WORDS, translated
+from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
 from weft.run import load
 from weft.search import offered
@@ -72,14 +73,10 @@ def test_an_ensemble_of_a_run_with_its_copy_is_the_run(trained: Path, blind: Pat
 def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Path, tmp_path: Path) -> None:
     sources = (trained.parent / "toy" / "test.xx").read_text().splitlines()
     found = [best[0] for best in load(trained).translate(sources)]
+    scored_alike(trained, found, tmp_path)
     given = tmp_path / "given.txt"
-    given.write_text("".join(f"{one.text}\n" for one in found))
-    answer = weft("evaluate", trained, "--score", given, "--output", tmp_path / "scores", code=0)
+    answer = weft("evaluate", trained, "--score", given, code=0)
     assert "17 translations" in answer.unfolded and "perplexity" in answer.out
-    rows = [line.split("\t") for line in (tmp_path / "scores").read_text().splitlines()]
-    for (logp, tokens, text), one in zip(rows, found, strict=True):
-        assert text == one.text and int(tokens) == len(one.tokens) + 1
-        assert float(logp) == pytest.approx(one.logp, abs=1e-4)
     given.write_text("uno\n")
     assert "expected 17 lines" in refused(weft("evaluate", trained, "--score", given))
 

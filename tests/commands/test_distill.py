@@ -10,6 +10,7 @@ from tests.commands.shell import content, refused, stops, untouched, weft
 from weft.commands import bulk
 from weft.config import read_recipe
 from weft.run.teacher import teacher_of
+from weft.run.training import begin_run
 from weft.store.digests import file_digest
 from weft.store.locks import lock
 
@@ -156,7 +157,9 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     digests = toys.digests(tmp_path / "digests")
     said = refused(weft("distill", blind, "--student", digests, "--run", tmp_path / "run"))
     assert "expected a recipe for the task translate, got summarise" in said
-    assert "has no model.safetensors" in _of_new_run(toy, tmp_path)
+    begin_run(tmp_path / "new", read_recipe(toy))
+    said = refused(weft("distill", tmp_path / "new", "--student", toy, "--run", tmp_path / "run"))
+    assert "has no model.safetensors" in said
     assert "--student" in refused(weft("distill", blind))
     (tmp_path / "blank.txt").write_text("\n \n")
     for name, word in (("gone.txt", "no such file"), ("blank.txt", "at least one line with text")):
@@ -172,13 +175,6 @@ def test_what_cannot_be_distilled_is_refused(blind: Path, toy: Path, tmp_path: P
     (tmp_path / "run.corpus").mkdir()
     (tmp_path / "run.corpus" / "letter.txt").write_text("mine")
     assert "no corpus of distill" in untouched(tmp_path, lambda: weft(*command))
-
-
-def _of_new_run(toy: Path, tmp_path: Path) -> str:
-    from weft.run.training import begin_run
-
-    begin_run(tmp_path / "new", read_recipe(toy))
-    return refused(weft("distill", tmp_path / "new", "--student", toy, "--run", tmp_path / "run"))
 
 
 @pytest.mark.slow

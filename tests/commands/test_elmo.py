@@ -8,12 +8,8 @@ import pytest
 
 import weft as package
 from tests.commands.shell import unanswered, weft
-from tests.shared import shared_run
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("elmo")
+TASK = "elmo"
 
 
 def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
         assert (found.code == 0 and found.out) or "--output" in words, (words, found)
 
 
-@pytest.mark.parametrize("name", leading(["summarise", "multilingual", "caption", "draw", "speech"], 1))
+@pytest.mark.parametrize(
+    "name", leading(["translate", "summarise", "multilingual", "caption", "draw", "speech"], 1)
+)
 def test_without_validation_files_some_examples_are_held_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,17 +114,6 @@ def test_without_validation_files_some_examples_are_held_out(
     assert weft("evaluate", "run", "--split", "valid").code == 0
     said = refused(weft("train", "my.yaml", "--run", "other", *SHORT, "data.hold_out=1"))
     assert "hold_out=1: expected 0 for none or at least 2, got 1" in said
-
-
-def test_an_old_name_of_an_option_is_read_and_the_new_one_is_said(tmp_path: Path) -> None:
-    KINDS["forecast"].make(tmp_path / "toy")
-    given = ("init", "forecast", "--file", tmp_path / "toy" / "x.csv", "--horizon", 5)
-    answer = weft(*given, "--output", tmp_path / "my.yaml")
-    assert answer.code == 0 and answer.err == "--file is now --train\n"
-    assert read_recipe(tmp_path / "my.yaml").section("data").plain()["file"] == str(
-        tmp_path / "toy" / "x.csv"
-    )
-    assert "--file" not in weft("init", "forecast", "--help").out
 
 
 def test_files_for_a_generated_problem_are_refused(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Classes of pictures and clips, as a user types it."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -10,19 +9,12 @@ from PIL import Image
 
 import weft as package
 from tests import toys
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import refused, trained_in, untouched, weft
 from tests.shared import shared_run
 from weft.errors import DataError, DataWarning
 from weft.tasks.images.data import ClassData
 
-
-def train(recipe: Path, *changes: str):
-    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
-
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("images")
+TASK = "images"
 
 
 @pytest.mark.parametrize(("task", "folder"), [("images", "train/circle"), ("caption", "pictures")])
@@ -44,16 +36,6 @@ def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
     assert sum(probs) == pytest.approx(1, abs=1e-3)
 
 
-def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:
-    picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
-    folder = run.parent / "toy" / "train"
-    answer = weft("evaluate", run, "--data", folder, "--plot", picture, "--json", figures, code=0)
-    for shown in ("20 pictures", "accuracy", "macro F1", "baseline: most frequent class"):
-        assert shown in answer.out
-    assert sum(map(sum, json.loads(figures.read_text())["confusion"])) == 20
-    assert "predicted class" in picture.read_text("utf-8")
-
-
 def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> None:
     recipe = toys.pictures(tmp_path / "toy", clips=True)
     written = tmp_path / "mine.yaml"
@@ -70,16 +52,16 @@ def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:
     first = min((recipe.parent / "train" / "circle").iterdir())
     kept = first.read_bytes()
     first.write_bytes(b"no")
-    assert f"{first.name}: damaged, or no picture" in refused(train(recipe))
+    assert f"{first.name}: damaged, or no picture" in refused(trained_in(recipe))
     found = weft("data", "check", recipe.parent / "train", "--task", "images")
     assert found.code == 1 and f"{first.name}: damaged" in found.out
     Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(first)
-    assert "9 x 12 x 3" in refused(train(recipe))
+    assert "9 x 12 x 3" in refused(trained_in(recipe))
     assert "set data.size" in weft("data", "check", recipe.parent / "train", "--task", "images").out
     first.write_bytes(kept)
     (recipe.parent / "train" / "empty").mkdir()
-    assert "empty: expected pictures or clips" in untouched(recipe.parent, lambda: train(recipe))
-    assert "no such folder" in refused(train(recipe, "data.train=gone"))
+    assert "empty: expected pictures or clips" in untouched(recipe.parent, lambda: trained_in(recipe))
+    assert "no such folder" in refused(trained_in(recipe, "data.train=gone"))
 
 
 def test_init_lets_one_place_see_the_whole_picture(tmp_path: Path) -> None:

@@ -79,27 +79,10 @@ def test_the_recipe_says_which_model_other_programs_run(tmp_path: Path) -> None:
                     network(opened, program)
 
 
-def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) -> None:
+def test_pairs_are_split_off_into_files(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
-    before = set(tmp_path.iterdir())
-    weft(*pairs(tmp_path / "train", "--output", recipe), code=0)
-    assert set(tmp_path.iterdir()) == {*before, recipe}  # no other files
-    data = read_recipe(recipe).section("data").plain()
-    assert data["hold_out"] == 20 and "valid" not in data
-    assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0
-    scored = weft("evaluate", tmp_path / "run", "--split", "valid", "--beam", 1)
-    assert "one pair of 20 of train xx-yy, 3 pairs" in scored.out, scored.err
-
-
-@pytest.mark.parametrize(
-    ("option", "said"), [("--split-off", ""), ("--hold-out", "--hold-out is now --split-off\n")]
-)
-def test_pairs_are_split_off_into_files(tmp_path: Path, option: str, said: str) -> None:
-    write(tmp_path, "train", 60, 1)
-    recipe = tmp_path / "my.yaml"
-    answer = weft(*pairs(tmp_path / "train", "--output", recipe, option, 6))
-    assert answer.code == 0 and answer.err == said
+    weft(*pairs(tmp_path / "train", "--output", recipe, "--split-off", 6), code=0)
     assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
     assert (tmp_path / "train.rest.yy").read_text().count("\n") == 54
     assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0

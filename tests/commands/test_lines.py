@@ -26,10 +26,6 @@ def test_as_many_lines_come_out(trained: Path, text: bytes, outputs: list[str]) 
     assert answer.out == "".join(f"{line}\n" for line in outputs)
 
 
-def test_an_unknown_word_still_gives_one_line(trained: Path) -> None:
-    assert len(weft("predict", trained, stdin="юла 東京 🙂\nalpha\n".encode()).lines) == 2
-
-
 @pytest.mark.parametrize("options", [("--nbest", 3), ("--nbest", 3, "--sample")])
 def test_an_empty_line_has_as_many_answers_as_the_others(trained: Path, options: tuple[object, ...]) -> None:
     answer = weft("predict", trained, *options, stdin=b"alpha\n\nbeta\n")
@@ -44,19 +40,3 @@ def test_more_lines_than_a_window_keep_their_order(trained: Path, monkeypatch: p
     words = ["alpha", "", "beta gamma", "delta", "zeta eta theta", "iota"] * 4
     one_by_one = [weft("predict", trained, stdin=f"{word}\n".encode()).out for word in words[:6]] * 4
     assert weft("predict", trained, stdin="\n".join(words).encode()).out == "".join(one_by_one)
-
-
-def test_the_same_files_compressed_and_as_a_table_give_the_same_scores(trained: Path, tmp_path: Path) -> None:
-    import gzip
-
-    sides = [(trained.parent / "toy" / f"test.{side}").read_text() for side in ("xx", "yy")]
-    for side, text in zip(("xx", "yy"), sides, strict=True):
-        (tmp_path / f"packed.{side}.gz").write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
-    rows = [*zip(*(text.splitlines() for text in sides), strict=True)]
-    (tmp_path / "table.tsv").write_text("".join(f"{yy}\t{xx}\n" for xx, yy in [("xx", "yy"), *rows]))
-    plain, *others = (
-        [line for line in weft("evaluate", trained, *data).out.splitlines() if "BLEU" in line]
-        for data in ([], ["--data", tmp_path / "packed"], ["--data", tmp_path / "table.tsv"])
-    )
-    assert len(plain) >= 2
-    assert others == [plain, plain]

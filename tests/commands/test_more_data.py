@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -103,4 +102,3 @@ def test_a_run_that_an_earlier_version_started_keeps_its_learning_rate(
     assert rates(run)[-2:] == pytest.approx([0.001] * 2)
     again = weft("train", toy, "--run", run, *change, "training.start_rate=0.5", "training.max_updates=10")
     assert again.code == 0 and rates(run)[-1] == pytest.approx(0.0005)  # may change, as the rate may
-    shutil.rmtree(run)

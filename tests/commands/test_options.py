@@ -1,12 +1,11 @@
 """Options that a command passes on to another call: all that were given, and no others."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import click
 import pytest
 
-from tests.commands.shell import refused, weft
+from tests.commands.shell import commands, refused, weft
 from weft.cli import group
 from weft.commands import predict, train
 from weft.commands.options import as_words, given_one
@@ -37,18 +36,6 @@ def test_a_given_option_may_be_zero_or_empty(value: Any) -> None:
 @pytest.mark.parametrize("value", [None, False, ()])
 def test_what_click_fills_in_was_not_given(value: Any) -> None:
     assert not given_one(value)
-
-
-def commands(command: click.Command, *names: str) -> Iterator[tuple[list[str], click.Command]]:
-    """Every command with the words that call it."""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from commands(inner, *names, name)
-    else:
-        yield list(names), command
 
 
 def test_an_option_of_one_value_is_refused_twice_in_every_command() -> None:

@@ -1,14 +1,13 @@
 """No output of a command replaces an input or a part of a run; every path of a command says which it is."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 from PIL import Image
 
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import commands, refused, untouched, weft
 from tests.shared import TOYS, copied, shared_run
 from weft import cli
 from weft.commands.output_check import PARTS, OutputPath
@@ -45,27 +44,16 @@ def kept(folder: Path, *words: object) -> str:
     return untouched(folder, lambda: weft(*words))
 
 
-def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for one in command.list_commands(context):
-            found = command.get_command(context, one)
-            assert found is not None
-            yield from commands(found, f"{name} {one}".strip())
-    else:
-        yield name, command
-
-
 def test_every_option_with_a_path_says_whether_it_is_written() -> None:
     unknown = [
-        f"{name} {param.opts[0]}"
-        for name, command in commands(cli.group)
+        f"{' '.join(names)} {param.opts[0]}"
+        for names, command in commands(cli.group)
         for param in command.params
         if isinstance(param, click.Option)
         and isinstance(param.type, click.Path)
         and not isinstance(param.type, OutputPath)
         and param.opts[0] not in READS
-        and not {param.opts[0], f"{name} {param.opts[0]}"} & set(FRESH)
+        and not {param.opts[0], f"{' '.join(names)} {param.opts[0]}"} & set(FRESH)
     ]
     assert not unknown
 
@@ -147,6 +135,8 @@ def test_two_outputs_have_two_names(run: Path, text: Path) -> None:
     both = text.with_name("both")
     words = ("evaluate", run, "--score", text, "--output", both, "--json", text.parent / "." / "both")
     assert "both: is written twice" in kept(text.parent, *words)
+    device = ("--output", "/dev/null", "--json", "/dev/null")
+    assert weft("evaluate", run, "--split", "valid", *device).code == 0
 
 
 def test_a_folder_is_no_file_and_a_missing_folder_is_named(run: Path, text: Path) -> None:
@@ -201,4 +191,4 @@ def test_files_that_another_program_keeps_beside_the_output_stay(run: Path, text
     parts.mkdir()
     (parts / "mine").write_text("mine")
     said = kept(text.parent, "predict", run, text, "--output", text.with_name("out.txt"))
-    assert "out.txt.parts: has other files" in said
+    assert "out.txt.parts: is not empty and has no answers" in said

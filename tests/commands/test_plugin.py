@@ -10,26 +10,8 @@ import pytest
 import weft as package
 from tests import plugins
 from tests.commands.shell import refused, weft
+from tests.test_contributing import FILES
 
-SCORE = '''
-from torch import Tensor, nn
-from weft.nn.scores import Score
-
-
-class Doubled(Score):
-    """Twice the product of projected queries and keys."""
-
-    def __init__(self, query_size: int, key_size: int, *, factor: float = 2.0) -> None:
-        super().__init__(query_size, key_size)
-        self.factor = factor
-        self.project = nn.Linear(key_size, query_size)
-
-    def prepare(self, keys: Tensor) -> Tensor:
-        return self.project(keys)
-
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        return self.factor * query @ keys.mT
-'''
 CHANGES = (
     "model.decoder.score.use=my_parts_of_weft.doubled.Doubled",
     "model.decoder.score.factor=1.5",
@@ -41,18 +23,7 @@ PLUGIN = "--plugin", "my_parts_of_weft"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package in it."""
-    return plugins.package(tmp_path / "home", "my_parts_of_weft", {"doubled.py": SCORE}, monkeypatch)
-
-
-def test_it_trains_translates_and_is_shown(toy: Path, home: Path) -> None:
-    toy.write_text(toy.read_text().replace("score: additive", "score: dot"))
-    weft("train", toy, "--run", home / "run", *CHANGES, *PLUGIN, code=0)
-    text = b"alpha beta\n"
-    found = weft("predict", "run", "--alignments", "out.pharaoh", *PLUGIN, stdin=text)
-    assert (found.code, len(found.lines)) == (0, 1), found.err
-    assert "my_parts_of_weft.doubled.Doubled" in weft("show", "run", *PLUGIN).out
-    assert weft("evaluate", "run", *PLUGIN).code == 0
-    assert package.load("run", plugins=["my_parts_of_weft"]).predict("alpha beta") == found.lines[0]
+    return plugins.package(tmp_path / "home", "my_parts_of_weft", {"doubled.py": FILES["score"]}, monkeypatch)
 
 
 def test_a_run_that_names_it_does_not_load_it_unasked(toy: Path, home: Path) -> None:
@@ -75,10 +46,3 @@ def test_the_installed_command_finds_it_too(toy: Path, home: Path) -> None:
     done = subprocess.run(words, env=where, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (home / "run" / "model.safetensors").exists()
-
-
-def test_what_is_wrong_inside_it_is_one_sentence(toy: Path, home: Path) -> None:
-    (home / "my_parts_of_weft" / "doubled.py").write_text("import no_such_library_of_mine\n")
-    said = refused(weft("train", toy, "--run", "run", *CHANGES[::2], *PLUGIN))
-    assert "'my_parts_of_weft.doubled.Doubled' cannot be imported: No module named" in said
-    assert not (home / "run").exists()

@@ -59,18 +59,6 @@ def test_an_evaluation_scores_an_empty_line_and_names_the_source(short: Path, tm
     assert json.loads((tmp_path / "scores.json").read_text())["unanswered"] == 1
 
 
-@pytest.mark.parametrize("processes", [None, 1, pytest.param(2, marks=pytest.mark.slow)])
-def test_the_other_lines_are_answered(short: Path, tmp_path: Path, processes: int | None) -> None:
-    lines = ["alpha", LONG, "beta gamma"] * 300
-    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
-    more = [] if processes is None else ["--output", tmp_path / "out.txt", "--processes", processes]
-    answer = weft("predict", short, tmp_path / "in.txt", *more)
-    place = f"weft: {tmp_path / 'in.txt'}"
-    assert unanswered(answer) == [f"{place}:{n}: {REASON}" for n in range(2, 900, 3)]
-    texts = answer.lines if processes is None else (tmp_path / "out.txt").read_text().split("\n")[:-1]
-    assert texts[:3] * 300 == texts and texts[1] == "" and texts[0] and texts[2]
-
-
 def test_data_of_which_nothing_fits_is_refused(short: Path, tmp_path: Path) -> None:
     for side in ("xx", "yy"):
         (tmp_path / f"long.{side}").write_text(f"{LONG}\n")

@@ -87,7 +87,3 @@ def test_a_cluster_that_does_not_start_is_told_in_one_sentence(
     monkeypatch.setitem(sys.modules, "ray.data", data)
     said = refused(weft("predict", trained, large, "--output", tmp_path / "out.txt", "--ray", "local"))
     assert "--ray local: Ray does not start (The current node timed out during startup); try again" in said
-
-
-def test_it_needs_an_output(trained: Path, large: Path) -> None:
-    assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--ray", "local"))

@@ -4,8 +4,6 @@ import json
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,6 @@ from tests.commands.corpus import stopped
 from tests.commands.shell import refused, untouched, weft
 from weft.config import read_recipe
 from weft.run.training import begin_run
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -51,22 +47,6 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
         for run in (whole, broken)
     ]
     assert losses[0] == losses[1] and len(losses[0]) == 3
-
-
-@pytest.mark.slow
-def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    endless = ["training.max_updates=1000000", "training.validate_every=0", "training.log_every=1"]
-    command = [sys.executable, "-m", "weft", "train", str(toy), "--run", str(run), *endless]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        before = [line for _, line in zip(range(6), process.stderr, strict=False)]
-        process.send_signal(signal.SIGTERM)
-        said = process.stderr.read()
-    assert process.returncode == 143, (before, said)
-    assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("resume with: ") and " train " in said.splitlines()[-1]
-    assert weft("train", toy, "--run", run, "training.max_updates=1").code == 0
 
 
 @pytest.mark.parametrize(

@@ -13,20 +13,14 @@ from tests.commands.labelled import SEVERAL as CHANGES
 from tests.commands.labelled import TOPICS
 from tests.commands.labelled import make_several as make
 from tests.commands.shell import refused, weft
+from tests.shared import copied
 from weft.errors import ConfigError
 from weft.run import open_run
 from weft.tasks.classify.data import LabelData, names_of
 from weft.tasks.predictor import Place
 from weft.tasks.task import InspectionSettings
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("several")
-    recipe = make(folder / "toy")
-    changes = [*CHANGES, f"data.folder={folder / 'toy'}"]
-    weft("train", recipe, "--run", folder / "run", *changes, code=0)
-    return folder / "run"
+TASK = "several labels"
 
 
 def test_each_label_is_given_by_itself(run: Path) -> None:
@@ -64,7 +58,8 @@ def test_a_table_keeps_its_columns(run: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> None:
+def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path, tmp_path: Path) -> None:
+    run = copied(run, tmp_path)
     plain = weft("evaluate", run, code=0)
     for words in ("micro F1 1.0", "macro F1 1.0", "all labels right 1.0", "baseline: most frequent labels ("):
         assert words in plain.out, plain.out
@@ -81,7 +76,6 @@ def test_scores_and_thresholds_are_fitted_to_the_validation_part(run: Path) -> N
         there = np.array([name in one.label.split("|") for one in valid])
         given = probs[:, number] >= limits[name] - 1e-6
         assert (given == there).all()  # as the toy is learnt
-    (run / "calibration.json").unlink()
 
 
 @pytest.mark.slow

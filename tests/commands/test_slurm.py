@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import refused, weft
+from tests.commands.shell import weft
 from weft.commands.launch import first_host, join_slurm
 from weft.errors import ConfigError
 
@@ -127,14 +127,6 @@ def test_a_training_that_gets_the_notice_resumes_to_the_same_bits(
         for name in ("whole", "cut")
     ]
     assert bits[0] == bits[1]
-
-
-def test_two_processes_of_srun_train_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in STEP.items():
-        monkeypatch.setenv(name, value)
-    recipe = corpus.make(tmp_path / "toy")
-    said = refused(weft("train", recipe, "--run", tmp_path / "run", "--processes", "2"))
-    assert "srun has started 4" in said and not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -10,15 +10,11 @@ import pytest
 import weft as package
 from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
 from weft.data.audio import Sound, read_sound
 from weft.tasks.speech.data import parts_of
 from weft.tasks.speech.predictor import rates
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("speech")
+TASK = "speech"
 
 
 def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp_path: Path) -> None:

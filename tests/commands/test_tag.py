@@ -9,13 +9,9 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from tests.shared import shared_run
 from weft.errors import DataWarning
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("tag")
+TASK = "tag"
 
 
 def test_conllu_comes_out_as_it_was_but_for_the_tags(run: Path) -> None:

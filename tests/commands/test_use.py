@@ -11,7 +11,6 @@ import pytest
 import sacrebleu
 import torch
 
-import weft as package
 from tests.commands.corpus import WORDS, translated, write
 from tests.commands.shell import refused, weft
 from tests.shared import copied
@@ -29,10 +28,6 @@ def test_training_says_what_it_left_and_what_comes_next(trained: Path, tmp_path:
     made = {path.name for path in run.iterdir()}
     assert {"recipe.yaml", "run.json", "model.safetensors", "metrics.jsonl", "README.md"} <= made
     assert {"tokenizer.source.json", "tokenizer.target.json", "checkpoints", "checkpoints.json"} <= made
-
-
-def test_it_has_learnt_the_language(trained: Path) -> None:
-    assert weft("predict", trained, stdin=TEXT.encode()).out == translated_lines(TEXT)
 
 
 def test_predicting_runs_nothing_of_the_training(trained: Path) -> None:
@@ -163,13 +158,6 @@ def test_show_prints_the_whole_recipe_and_the_validations(trained: Path) -> None
         assert shown in answer.out
     assert re.search(r"checkpoints: step-\d{8}", answer.out)
     assert re.search(r"  all +[\d,]+\n", answer.out)
-
-
-def test_python_answers_with_text(trained: Path) -> None:
-    translator = package.load(trained)
-    assert translator.predict("eta theta") == translated("eta theta")
-    assert [found[0].text for found in translator.translate(["alpha", "", "beta"])] == ["uno", "", "due"]
-    assert translator.predict(["alpha", "", None, "beta"]) == ["uno", "", None, "due"]
 
 
 def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from tests.commands.shell import refused, weft
 from tests.plugins import package
-from tests.test_contributing import FILES
+from tests.test_contributing import CLASSES, FILES
 from weft import rooms
 from weft.config.plugins import explained_failure, named_part
 from weft.errors import ConfigError
@@ -40,16 +40,6 @@ CONTRACTS = {
     "optimiser": Optimiser,
     "schedule": Schedule,
 }
-CLASSES = {
-    "cell": "Leaky",
-    "metric": "SameLength",
-    "score": "Doubled",
-    "encoder": "Wordwise",
-    "decoder": "Bigram",
-    "pool": "Both",
-    "optimiser": "Rms",
-    "schedule": "Halving",
-}
 
 
 @pytest.fixture
@@ -79,6 +69,7 @@ def changed(folder: Path, kind: str, old: str, new: str) -> Any:
             "expected a constructor that takes in_size, size",
         ),
         ("cell", "import torch\n", "import torch\nunknown\n", "cannot be imported: NameError"),
+        ("cell", "import torch\n", "import no_such_library\n", "cannot be imported: No module named"),
         ("cell", "return h, (h,)", "return h, (h,", "cannot be imported: SyntaxError"),
         (
             "metric",

@@ -1,16 +1,13 @@
 """The task of the guide, all that a new task needs: trained, asked, scored; its mistakes have a place."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 import weft as library
 from tests.commands.shell import refused, unanswered, weft
-from tests.plugins import package
-from tests.source import ROOT
+from tests.plugins import PAIRS, package
 
-GUIDE = (ROOT / "docs" / "guides" / "add-a-task.md").read_text("utf-8")
 RECIPE = """task: mine.pairs.task.PairTask
 data: {train: train.tsv, valid: valid.tsv}
 training: {optimiser: {use: adam, lr: 0.01}, max_updates: 2, metric: accuracy, monitors: false}
@@ -21,9 +18,7 @@ PLUGIN = "--plugin", "mine"
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with the task, its data and a recipe."""
-    found = re.search(r"%%writefile mine/pairs/task.py\n(.*?)```", GUIDE, re.DOTALL)
-    assert found is not None
-    package(tmp_path, "mine", {"pairs/task.py": found[1]}, monkeypatch)
+    package(tmp_path, "mine", {"pairs/task.py": PAIRS}, monkeypatch)
     for name in ("train", "valid"):
         (tmp_path / f"{name}.tsv").write_text("a cat\tcat a\tsame\na cat\ta dog\tdifferent\n" * 20)
     (tmp_path / "x.yaml").write_text(RECIPE)

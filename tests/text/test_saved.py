@@ -44,20 +44,6 @@ def test_the_library_alone_reads_the_file_and_agrees(kind: str, tmp_path: Path) 
         assert alone.decode([2, *ids, 3]) == vocabulary.decode(ids)
 
 
-@pytest.mark.parametrize("kind", SIZES)
-def test_symbols_in_a_text_are_text_for_the_library_too(kind: str, tmp_path: Path) -> None:
-    text = "<unk> a <eos> <pad><sos> cat"
-    marks = len(set(text)) + 5
-    vocabulary = Vocabulary.train(
-        [text], kind=kind, size=marks if kind in ("bpe", "unigram") else None, form="nfkc"
-    )
-    vocabulary.save(tmp_path / "tokenizer.json")
-    ids = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(text).ids
-    assert ids == vocabulary.encode(text)
-    assert not {0, 2, 3} & set(ids)
-    assert kind == "space" or 1 not in ids  # of a tokenised text, <unk> is the unknown word
-
-
 @given(text=st.text(st.sampled_from("ΑΣσςα Σ.'’\u0301\u00ad\u200dbZ1İǅʰ\u0345-ⅣⓐΌ\x1c\x85"), max_size=9))
 def test_letters_are_lowered_as_python_does(text: str) -> None:
     vocabulary = Vocabulary.train(["a"], kind="word", size=None, form="none", lowercase=True)

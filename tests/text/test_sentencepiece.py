@@ -3,10 +3,7 @@
 Skipped with a message if the library is missing: pip install -e . -c constraints.txt
 """
 
-import base64
-import importlib
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -123,27 +120,6 @@ def test_a_piece_of_the_other_side_is_written_with_a_space(tmp_path: Path) -> No
     learnt(lines(1)[:300], tmp_path / "x.spm")
     ours = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, "▁a", "▁Ωmega"], framed=False)
     assert ours.decode([4, 5, 5]) == "a Ωmega Ωmega"
-
-
-def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    theirs = learnt(lines(1)[:300], tmp_path / "x.spm")
-    names = [theirs.id_to_piece(number) for number in range(3, theirs.get_piece_size())]
-    proto = importlib.import_module("sentencepiece.sentencepiece_model_pb2").ModelProto()
-    proto.ParseFromString((tmp_path / "x.spm").read_bytes())
-    cut = {
-        "pieces": [["\ufdd0", 0.0], *([one.piece, one.score] for one in proto.pieces if one.type == 1)],
-        "table": base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode(),
-        "prefixed": True,
-        "squeezed": True,
-        "kind": "unigram",
-        "restricted": False,
-    }
-    about = {"sentencepiece": cut, "names": [*SPECIALS, *names], "framed": True}
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"weft": about}), "utf-8")
-    old = load_vocabulary(tmp_path / "tokenizer.json")
-    new = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, *names], framed=True)
-    texts = [*ODD, *lines(1, "valid")[:100], *lines(2, "valid")[:50]]
-    assert old.encode_batch(texts) == new.encode_batch(texts)
 
 
 def test_what_is_damaged_or_of_another_kind_is_said(tmp_path: Path) -> None:

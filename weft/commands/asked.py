@@ -75,6 +75,24 @@ def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[
         opened.pipeline.predictor(opened.model, settings)
 
 
+def direction_of(opened: "LoadedRun", source: str | None, target: str | None) -> tuple[str, str]:
+    """The languages that a run translates from and into; one with several needs to know which."""
+    from weft.tasks.abilities import Rewrites
+
+    pipeline = opened.pipeline
+    known = list(pipeline.directions()) if isinstance(pipeline, Rewrites) else []
+    if not known:
+        raise ConfigError(f"{opened.path}: expected a run that translates, got the task {opened.name}")
+    found = [pair for pair in known if source in (None, pair[0]) and target in (None, pair[1])]
+    told = bool(source or target)
+    if len(found) == 1 and ("target" in opened.task.prediction_settings.options() or not told):
+        return found[0]
+    names = ", ".join(" to ".join(one) for one in known)
+    if len(known) == 1:
+        raise ConfigError(f"--source, --target: {opened.path} has one direction ({names}); leave them out")
+    raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
+
+
 def _told(what: str, done: float, total: float | None) -> None:
     """Print what begins; not how far it is."""
     if not done and total is None:

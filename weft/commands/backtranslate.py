@@ -124,7 +124,7 @@ def command(**given: Any) -> int:
     check_idle(run)
     search = {name: value for name, value in given.items() if name not in OWN}
     opened = asked.open_asked(given, device="cpu")
-    source, target = _languages(opened, given)
+    source, target = asked.direction_of(opened, given["source"], given["target"])
     asked.check_members(opened, given["ensemble"], given["plugins"])
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
@@ -140,26 +140,6 @@ def command(**given: Any) -> int:
         found = _kept(texts, lines, out / f"back.{target}", out / f"back.{source}", given)
     _report(found, out, (source, target))
     return 0
-
-
-def _languages(opened: "LoadedRun", given: Mapping[str, Any]) -> tuple[str, str]:
-    """The languages of the texts and of what the model writes."""
-    from weft.tasks.abilities import Rewrites
-
-    pipeline = opened.pipeline
-    known = list(pipeline.directions()) if isinstance(pipeline, Rewrites) else []
-    if not known:
-        raise ConfigError(f"{opened.path}: expected a run that translates, got the task {opened.name}")
-    asked = given["source"], given["target"]
-    found = [
-        one for one in known if all(not name or name == mine for name, mine in zip(asked, one, strict=True))
-    ]
-    if len(found) == 1 and ("target" in opened.task.prediction_settings.options() or not any(asked)):
-        return found[0]
-    names = ", ".join(" to ".join(one) for one in known)
-    if len(known) == 1:
-        raise ConfigError(f"--source, --target: {opened.path} has one direction ({names}); leave them out")
-    raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
 
 
 def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
@@ -182,13 +162,11 @@ def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequ
         "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
         "files": named_files({**how, "texts": tuple(mono)}),
     }
-    known = out / "back.json"
-    with files.refusals(out, "choose another --folder"):
-        if not known.exists() and out.exists() and any(one.name[0] != "." for one in out.iterdir()):
-            raise ConfigError(f"{out}: is not empty and has no translated pairs; choose another --folder")
-        out.mkdir(parents=True, exist_ok=True)
-        begun = known.exists() and any(out.glob("texts.*"))  # of any direction
-        remedy = f"remove {out}, or choose another --folder"
+    known, other = out / "back.json", "choose another --folder"
+    begun = files.claim(out, known.name, "translated pairs", other)
+    with files.refusals(out, other):
+        begun = begun and any(out.glob("texts.*"))  # of any direction
+        remedy = f"remove {out}, or {other}"
         then = jsonfile.load(known, dict[str, Any], remedy) if begun else about
         if changed := ", ".join(sorted(name for name in then if then[name] != about.get(name))):
             raise ConfigError(f"{out}: {changed} changed since its pairs were made; {remedy}")

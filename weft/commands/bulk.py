@@ -87,19 +87,13 @@ def predict(opened: "LoadedRun", settings: "PredictionSettings", given: Mapping[
 def begin(opened: Any, given: Mapping[str, Any]) -> Path:
     """Create the directory of answered chunks, or check that it is of the same command; returns its path."""
     parts, about = parts_of(given["output"]), _about(opened, given)
-    known = parts / "command.json"
-    if parts.is_dir() and not known.exists() and any(one.name[0] != "." for one in parts.iterdir()):
-        raise ConfigError(f"{parts}: has other files; move them, or choose another --output")
-    try:
-        parts.mkdir(exist_ok=True)
-        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None
-        if then is None:
+    known, remedy = parts / "command.json", "remove it, or choose another --output"
+    if files.claim(parts, known.name, "answers", "move what is in it, or choose another --output"):
+        then = jsonfile.load(known, dict[str, Any], remedy)
+    else:
+        with files.refusals(parts, remedy):
             files.replace(known, files.to_json(about))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"cannot be used ({error}); remove it, or choose another --output", path=parts
-        ) from error
-    then = then or about
+        then = about
     differs = sorted(key for key in {**about, **then} if then.get(key) != about.get(key))
     if differs:
         raise ConfigError(

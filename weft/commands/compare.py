@@ -84,14 +84,15 @@ def command(
           --budget updates=1000 --budget parameters=100k
     """  # noqa: D301  click reads the \b
     from weft.commands.comparison import report_of
-    from weft.commands.variants import asked, train_missing
+    from weft.commands.variants import asked, planned, repeated, train_planned
 
     check_outputs(*(folder / name for name in (*FILES, *FIGURES)))
     wanted = asked(given, grids, seeds, budgets)
-    runs, code = train_missing(wanted, folder, plugins, test=test is not None)
+    runs, plan = repeated(wanted) if wanted.runs else ([], planned(wanted, folder, plugins))
+    trained, code = train_planned(plan, folder, plugins, test=test is not None)
     if code:
         return code
-    found = report_of(runs, folder, text, device, plugins, str(wanted.budget), test=test)
+    found = report_of([*runs, *trained], folder, text, device, plugins, str(wanted.budget), test=test)
     click.echo(found.text)
     click.echo(
         folded(

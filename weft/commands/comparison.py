@@ -122,8 +122,22 @@ def report_of(
     test: Path | None = None,
 ) -> ComparedRuns:
     """Measure the runs, and write the report."""
-    folder_for(folder / "measured")
-    found = _measured(runs, folder / "measured", text, device, plugins, test)
+    folder_for(measured := folder / "measured")
+    opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
+    for one in opened:
+        if one.name != opened[0].name:
+            raise ConfigError(
+                f"{one.path}: expected a run of the task {opened[0].name}, as {opened[0].path} is, got "
+                f"one of {one.name}; compare runs of one task"
+            )
+    if text is None and opened[0].task.samples_readable:
+        text = next(reversed(examples(opened[0].path).texts), None)
+    found: list[RunFacts] = []
+    groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
+    for (name, _, group), one in zip(runs, opened, strict=True):
+        click.echo(f"measuring {name}", err=True)
+        facts = measure_run(one, name, measured / f"{folder_name(name) or 'run'}.json", text, test)
+        found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
     names = ", ".join(dict.fromkeys(one.variant or one.name for one in found))
     title = f"weft compare: {names}" if len(names) <= 76 else f"weft compare: {len(runs)} runs"
     outputs.write(folder / "report.md", markdown(found, title, budget))
@@ -137,32 +151,6 @@ def report_of(
             save(figure, folder / file)
             drawn.append(file)
     return ComparedRuns(folder, summary(found, title, budget), drawn)
-
-
-def _measured(
-    runs: Sequence[NamedRun],
-    folder: Path,
-    text: str | None,
-    device: str,
-    plugins: Sequence[str],
-    test: Path | None,
-) -> list[RunFacts]:
-    opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
-    for one in opened:
-        if one.name != opened[0].name:
-            raise ConfigError(
-                f"{one.path}: expected a run of the task {opened[0].name}, as {opened[0].path} is, got "
-                f"one of {one.name}; compare runs of one task"
-            )
-    if text is None and opened[0].task.samples_readable:
-        text = next(reversed(examples(opened[0].path).texts), None)
-    found = []
-    groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
-    for (name, _, group), one in zip(runs, opened, strict=True):
-        click.echo(f"measuring {name}", err=True)
-        facts = measure_run(one, name, folder / f"{folder_name(name) or 'run'}.json", text, test)
-        found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
-    return found
 
 
 def _without_seed(opened: LoadedRun) -> str:

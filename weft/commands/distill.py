@@ -92,6 +92,7 @@ def command(**given: Any) -> int:
     from weft.config import dump, read_recipe
     from weft.run.training import begin_run, check_recipe
     from weft.store import files
+    from weft.tasks.abilities import OnPairs
 
     run: Path = given["run"] or Path("runs") / f"{given['student'].stem}-distilled"
     corpus: Path = given["corpus"] or run.with_name(f"{run.name}.corpus")
@@ -111,7 +112,9 @@ def command(**given: Any) -> int:
                 return code
             if given["mix"]:
                 job.mix()
-    data = rewritten.settings(student.task, corpus, mixed=given["mix"])
+    assert isinstance(student.task, OnPairs)
+    text = rewritten.MIXED if given["mix"] else "train"
+    data = student.task.data_in(corpus, text, tested=student.task.has("test"))
     recipe = corpus / f"{run.name}.yaml"
     rewritten.write(recipe, dump({**student.plain, "data": {**student.plain["data"], **data}}).encode())
     begin_run(run, read_recipe(recipe), plugins=given["plugins"])

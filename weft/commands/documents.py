@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands import outputs
+from weft.commands.asked import direction_of
 from weft.data.magic import check_document, kind_of_file
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
@@ -49,7 +50,7 @@ def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettin
     from weft.text.sentences import DocumentPlan
 
     file: Path = given["document"]
-    source, target = _languages(opened, given["source"], given["target"])
+    source, target = direction_of(opened, given["source"], given["target"])
     lost: list[str] = []
     document = document_of(_read(file), str(file), source, target, lost)
     plan = DocumentPlan(document.segments, source, target)
@@ -81,17 +82,3 @@ def _read(file: Path) -> bytes:
         raise DataError(f"cannot be read ({error.strerror}); check the name", path=file) from error
     check_document(data, str(file))
     return data
-
-
-def _languages(opened: Any, source: str | None, target: str | None) -> tuple[str, str]:
-    """The direction of the translation."""
-    pairs = [
-        pair
-        for pair in opened.pipeline.directions()
-        if source in (None, pair[0]) and target in (None, pair[1])
-    ]
-    if len(pairs) != 1:
-        offered = ", ".join(" to ".join(pair) for pair in opened.pipeline.directions())
-        raise ConfigError(f"--document: choose one direction with --source and --target: {offered}")
-    found: tuple[str, str] = pairs[0]
-    return found

@@ -12,32 +12,18 @@ from weft.wording import plural
 
 FORMATS = ("svg", "png", "csv", "json")
 
-VIEWS = {
-    "forecast": "past values, the forecast and its intervals",
-    "recording": "sound over time, and the attention of each character",
-    "picture": "a picture, bright where the attention is",
-    "alignment": "attention from each output to the inputs",
-    "copied-words": "how much of each word was copied from the source",
-    "words-that-weighed": "words that decided the class",
-    "telling-features": "features that speak most for each tag",
-    "probabilities": "probability of each choice, and the alternatives",
-    "search-tree": "all candidates of a beam search",
-    "cells-over-time": "states and gates of recurrent layers",
-    "forgetting": "decays, half-lives and matrix states of recurrent layers",
-    "gradient-reach": "how far back gradients reach",
-    "attention-heads": "self-attention, head by head",
-    "positions": "position encodings",
-    "embeddings": "nearest words, with and without context",
-    "quality-by-length": "score by source length (needs the test split)",
-    "training": "loss, scores and gradients during training",
-}
-"""Views by their name for --only, with a description, in the order of the page."""
+
+def _listed() -> list[tuple[str, str]]:
+    from weft.inspect.inspection import kinds
+
+    about = {name: (kind.__doc__ or "").partition("\n")[0].rstrip(".") for name, kind in kinds().items()}
+    return [(name, text[:1].lower() + text[1:]) for name, text in about.items()]
 
 
 @click.command(
     cls=ListingCommand,
     heading="Views (a page shows those that apply to the run)",
-    listed=lambda: list(VIEWS.items()),
+    listed=_listed,
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
@@ -92,15 +78,15 @@ def command(**given: Any) -> None:
     from weft.commands.asked import open_asked, settings_for
     from weft.commands.outputs import folder_for
     from weft.config.plugins import named_part
-    from weft.inspect.inspection import inspection_of, name_of, page_of, views_of, write_views
+    from weft.inspect.inspection import inspection_of, kinds, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
     from weft.inspect.views.view import View
 
     output, folder, forms, only = given["output"], given["views"], given["forms"], given["only"]
     for name in only:
-        if name not in VIEWS:
+        if name not in (known := kinds()):
             raise ConfigError(
-                f"--only: expected the name of a view, got {name!r}; take one of {', '.join(VIEWS)}"
+                f"--only: expected the name of a view, got {name!r}; take one of {', '.join(known)}"
             )
     if forms and folder is None:
         raise ConfigError(f"--format {forms[0]}: applies to --views only; add --views DIR")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import weft.tasks
 from weft import rooms
+from weft.commands.options import plugin_words
 from weft.commands.program import typed
 from weft.tasks.init import Init
 from weft.wording import plural
@@ -102,8 +103,8 @@ def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Seque
     ends = [
         f"training.{name}={getattr(settings, name) * times:g}" for name in ENDS if getattr(settings, name)
     ]
-    trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
-    return typed("train", run / "recipe.yaml", "--run", run, *ends, *trusted) if ends else ""
+    words = "train", run / "recipe.yaml", "--run", run, *ends, *plugin_words(plugins)
+    return typed(*words) if ends else ""
 
 
 def _repeats(output: str, *others: str) -> bool:

@@ -72,6 +72,11 @@ def plugins_in(arguments: Sequence[str]) -> list[str]:
     return after + [word.removeprefix("--plugin=") for word in arguments if word.startswith("--plugin=")]
 
 
+def plugin_words(plugins: Sequence[str]) -> list[str]:
+    """The words that name these packages, for another command."""
+    return [word for one in plugins for word in ("--plugin", one)]
+
+
 setting = click.option(
     "--set",
     "changes",
@@ -79,14 +84,11 @@ setting = click.option(
     metavar="KEY=VALUE",
     help="Any setting of decoding; weft show RUN lists them.",
 )
-processes = click.option(
-    "--processes", metavar="N", type=click.IntRange(1), help="Number of processes in which the model writes."
-)
-ensemble = click.option(
+processes = count_option("--processes", help="Number of processes in which the model writes.")
+ensemble = file_option(
     "--ensemble",
     multiple=True,
     metavar="RUN2",
-    type=click.Path(path_type=Path),
     help="Another run to average with, or RUN/cycles (repeatable).",
 )
 sample = click.option("--sample", is_flag=True, help="Draw random answers instead of the best one.")

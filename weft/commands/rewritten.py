@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from weft.commands.asked import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.run.teacher import Teacher, teacher_of
+from weft.run.teacher import FILE, Teacher, teacher_of
 from weft.store import files
 from weft.store.digests import file_digest, named_files
 from weft.tasks.abilities import OnPairs, PairDirection, Rewrites
-from weft.tasks.task import Split, Task
+from weft.tasks.task import Split
 
 if TYPE_CHECKING:
     from weft.run import LoadedRun
@@ -130,28 +130,11 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
     )
 
 
-def settings(student: Task, corpus: Path, *, mixed: bool) -> Mapping[str, Any]:
-    """The settings of the student's section `data` that read the corpus."""
-    assert isinstance(student, OnPairs)
-    return student.data_in(corpus, MIXED if mixed else "train", tested=student.has("test"))
-
-
 def begin(corpus: Path, teacher: Teacher) -> None:
     """Create the folder of a corpus, or check that it is the one of this teacher."""
-    if corpus.exists() and not corpus.is_dir():
-        raise ConfigError(
-            f"{corpus}: expected a directory for the texts, got a file; choose another --corpus"
-        )
-    with files.refusals(corpus, files.AGAIN):
+    if files.claim(corpus, FILE, "corpus of distill", "choose another --corpus"):
         known = teacher_of(corpus)
-        if (
-            known is None
-            and corpus.exists()
-            and any(not one.name.startswith(".") for one in corpus.iterdir())
-        ):
-            raise ConfigError(f"{corpus}: is not empty and no corpus of distill; choose another --corpus")
-        corpus.mkdir(parents=True, exist_ok=True)
-    if known is not None:
+        assert known is not None
         names = [name for name in Teacher.__struct_fields__ if name != "files"]
         differs = [name for name in names if getattr(known, name) != getattr(teacher, name)]
         if known.files:  # earlier versions wrote none

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.longer import advice, degenerate
-from weft.commands.options import RecipeFile, count_option, file_option, plugin
+from weft.commands.options import RecipeFile, count_option, file_option, plugin, plugin_words
 from weft.commands.program import piped, typed
 from weft.errors import ConfigError
 from weft.wording import numbered, plural
@@ -73,7 +73,9 @@ def command(
     join_slurm(processes)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         check_recipe(table, plugins=plugins)  # reports a mistake once, not once per process
-        return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
+        return launch(
+            ["train", str(recipe), *overrides, "--run", str(run), *plugin_words(plugins)], processes
+        )
     try:
         checked, outcome = train_run(run, table, plugins=plugins, begun=_say_note)
     except Lost:
@@ -83,7 +85,7 @@ def command(
     if os.environ.get("RANK", "0") != "0":
         return outcome.exit_code
     if outcome.exit_code:
-        words = ["train", recipe, *overrides, "--run", run, *_packages(plugins), *_processes()]
+        words = ["train", recipe, *overrides, "--run", run, *plugin_words(plugins), *_processes()]
         click.echo(f"resume with: {typed(*words)}", err=True)
         return outcome.exit_code
     click.echo(_closing(run, checked, outcome, plugins))
@@ -99,10 +101,6 @@ def _processes() -> list[str]:
     return ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
 
 
-def _packages(plugins: tuple[str, ...]) -> list[str]:
-    return [word for package in plugins for word in ("--plugin", package)]
-
-
 def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"from update {outcome.best:,}"
@@ -110,7 +108,7 @@ def _closing(run: Path, checked: "CheckedRecipe", outcome: "Outcome", plugins: t
         best = f"that of {checked.settings.start}, since no update was better"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
-    trusted = _packages(plugins)
+    trusted = plugin_words(plugins)
     steps = _steps(run, checked.task, trusted, refit=outcome.refit)
     ended = (
         f"training ended after {plural(outcome.update, 'update')} ({outcome.reason}); the best model, {best},"

@@ -84,15 +84,6 @@ def asked(given: Sequence[str], grids: Sequence[str], seeds: int | None, budgets
     return Asked(runs, recipes, overrides, grids, seeds or 1, limits)
 
 
-def train_missing(
-    wanted: Asked, output: Path, plugins: Collection[str], *, test: bool
-) -> tuple[list[NamedRun], int]:
-    """Train what is not trained yet, after a check of every recipe; return all runs and the exit code."""
-    runs, plan = _repeated(wanted) if wanted.runs else ([], planned(wanted, output, plugins))
-    trained, code = train_planned(plan, output, plugins, test=test)
-    return [*runs, *trained], code
-
-
 def train_planned(
     plan: Sequence[Missing], output: Path, plugins: Collection[str], *, test: bool
 ) -> tuple[list[NamedRun], int]:
@@ -193,7 +184,7 @@ def seeds_of(name: str, path: Path, seeds: int) -> list[Missing]:
     return [Missing(f"{name},seed={one}", name, recipe, [f"{SEED}={one}"]) for one in numbers]
 
 
-def _repeated(wanted: Asked) -> tuple[list[NamedRun], list[Missing]]:
+def repeated(wanted: Asked) -> tuple[list[NamedRun], list[Missing]]:
     """The given runs, and for each variant among them the seeds that are missing."""
     names = [path.resolve().name for path in wanted.runs]
     names = names if len(set(names)) == len(names) else [str(path) for path in wanted.runs]

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def changed(recipe: Table, override: str) -> Table:
         raise PlacedError(f"{place}: expected section.key=value, such as training.seed=2")
     text = text.strip()
     plain = json.dumps(text) if text[:1] in ("|", ">") else text  # on one line, no block of text follows
-    new = parse(plain, "", name=_joined(keys), place=place)
+    new = parse(plain, "", name=reduce(inner, keys, ""), place=place)
     return _set(recipe, keys, new, place)
 
 
@@ -78,13 +79,6 @@ def _set(table: Table, keys: list[str], new: Entry, place: str) -> Table:
             )
         new = _set(old, rest, new, place)
     return replace(table, value={**table.value, first: new})
-
-
-def _joined(keys: list[str]) -> str:
-    name = ""
-    for key in keys:
-        name = inner(name, key)
-    return name
 
 
 def at(plain: Any, keys: tuple[str, ...]) -> Any:

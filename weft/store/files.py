@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 
 WRITING = ".writing-"
 REMOVING = ".removing-"
@@ -65,6 +65,27 @@ def is_dir(path: Path) -> bool:
     """Whether a path is a directory; raises OSError if the system does not say."""
     found = status(path)
     return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def claim(folder: Path, known: str, holds: str, remedy: str) -> bool:
+    """Create a folder that `known` inside it describes, or find it; refuse one with other files.
+
+    Args:
+        known: the name of a file.
+        holds: what such a folder has, for the message.
+        remedy: what to do about another folder.
+
+    Returns:
+        Whether `known` is there.
+    """
+    with refusals(folder, remedy, "used"):
+        if folder.exists() and not folder.is_dir():
+            raise ConfigError(f"{folder}: expected a directory, got a file; {remedy}")
+        begun = (folder / known).exists()
+        if not begun and folder.exists() and any(one.name[0] != "." for one in folder.iterdir()):
+            raise ConfigError(f"{folder}: is not empty and has no {holds}; {remedy}")
+        folder.mkdir(parents=True, exist_ok=True)
+    return begun
 
 
 def flush_directory(path: Path) -> None:

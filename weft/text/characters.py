@@ -14,18 +14,13 @@ SHOWN = 10
 """Characters that a message names."""
 
 
-def _no_symbol(text: str) -> str:
-    """No text begins with a symbol."""
-    return ""
-
-
 class Alphabet:
     """The characters that a vocabulary can read.
 
     Args:
         shaped: normalises a text as the vocabulary does; None for no change.
         reads: tells whether it reads a character that is not known; None for no.
-        symbol: returns the start of a text that is one symbol, such as >>spa<<, or ""; None for never.
+        symbol: returns the start of a text that is one symbol, such as >>spa<<, or ""; never by default.
 
     Attributes:
         has_letters: whether it reads letters; a vocabulary of numbers has none.
@@ -37,14 +32,14 @@ class Alphabet:
         *,
         shaped: Callable[[str], str] | None = None,
         reads: Callable[[str], bool] | None = None,
-        symbol: Callable[[str], str] | None = None,
+        symbol: Callable[[str], str] = lambda text: "",
     ) -> None:
         self._known = {*known, " "}
         self.has_letters = reads is not None or any(map(str.isalpha, self._known))
         self._unknown: set[str] = set()
         self._shaped = shaped or str
         self._reads = reads
-        self._symbol = symbol or _no_symbol
+        self._symbol = symbol
 
     def lacking(self, text: str) -> list[tuple[int, int]]:
         """Where the characters are that it cannot read, in no form, each with its combining marks."""

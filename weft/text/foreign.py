@@ -88,14 +88,5 @@ def _tokenizer_of(path: Path, content: dict[str, Any]) -> Tokenizer:
 
 def content_of(path: Path) -> dict[str, Any]:
     """The content of a tokenizer.json."""
-    try:
-        content = jsonfile.read(path)
-        if not isinstance(content, dict):
-            raise ValueError("it is not a table")
-        return content
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{path}: is missing; the fast tokenizer of the transformers library writes one (save_pretrained)"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
+    remedy = "the fast tokenizer of the transformers library writes one (save_pretrained)"
+    return jsonfile.load(path, dict[str, Any], remedy)

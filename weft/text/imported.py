@@ -105,10 +105,6 @@ class ImportedVocabulary(Vocabulary):
                 "import it with the tokenizer it was trained with"
             ) from None
 
-    def begin(self) -> list[int]:
-        """The symbols that the tokenizer puts before a text, if it is encoded with them."""
-        return self.around()[0]
-
     def around(self) -> tuple[list[int], list[int]]:
         """The symbols that the tokenizer puts before and after a text, if it is encoded with them."""
         if not self._framed:

@@ -27,6 +27,20 @@ class Links(NamedTuple):
     source: list[Span]
     target: list[Span]
 
+    def looks(self, begin: int, end: int) -> np.ndarray:
+        """[T] how much of its attention each word of the translation has on a part of the source."""
+        inside = [number for number, place in enumerate(self.source) if place[0] < end and begin < place[1]]
+        shares: np.ndarray = self.weights[:, inside].sum(1)
+        return shares
+
+    def rows(self, places: Sequence[Span]) -> list[int]:
+        """The words of the translation that are in places of it."""
+        return [
+            row
+            for row, (begin, end) in enumerate(self.target)
+            if any(first < end and begin < last for first, last in places)
+        ]
+
 
 def proportional(source: str, target: str) -> Links:
     """Links by position alone, for a model whose attention cannot be had."""

@@ -177,9 +177,7 @@ def _exchanged(text: str, links: Links, lacking: list[Number], added: list[Numbe
 
 def _share(links: Links, target: Number, source: Number) -> float:
     """How much attention a number of the translation has on a number of the source."""
-    rows = [row for row, (begin, end) in enumerate(links.target) if begin < target.end and target.begin < end]
-    columns = [n for n, (begin, end) in enumerate(links.source) if begin < source.end and source.begin < end]
-    return float(links.weights[np.ix_(rows, columns)].sum())
+    return float(links.looks(source.begin, source.end)[links.rows([target[:2]])].sum())
 
 
 class StandIns(NamedTuple):

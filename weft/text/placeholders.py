@@ -109,9 +109,7 @@ def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Se
         return found.text
     weights, known = links.weights.copy(), set(placeholders(source))
     there = [*kept, *(place for place in spans(found.text) if found.text[slice(*place)] in known)]
-    for row, (begin, end) in enumerate(links.target):
-        if any(first < end and begin < last for first, last in there):
-            weights[row] = 0  # stands for what the translation has
+    weights[links.rows(there)] = 0  # these stand for what the translation has
     links = links._replace(weights=weights)
     marks = tuple(
         Mark(begin, end, (begin, end))
@@ -162,8 +160,7 @@ def _spaced(text: str, beside: str, sign: str, joins: Callable[[str], bool]) -> 
 
 def became_words(links: Links, begin: int, end: int) -> bool:
     """Whether most of the attention of a word of the translation is on this part of the source."""
-    inside = [number for number, (first, last) in enumerate(links.source) if first < end and begin < last]
-    shares = links.weights[:, inside].sum(1)
+    shares = links.looks(begin, end)
     return bool(shares.size and shares.max() >= HALF)
 
 

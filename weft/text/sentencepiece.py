@@ -25,7 +25,7 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, half_pair
 
 SPACE = "▁"
 UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType
-NORMAL, UNKNOWN, UNUSED = 1, 2, 5  # SentencePiece.Type
+NORMAL, UNUSED = 1, 5  # SentencePiece.Type
 _MARK = re.compile(r">>[^<]*<<")
 
 
@@ -125,11 +125,10 @@ class SentencePieces(Vocabulary):
 
 
 def restored(about: dict[str, Any]) -> SentencePieces:
-    """Rebuild what `SentencePieces.save` wrote under its key, now or in an earlier version."""
+    """Rebuild what `SentencePieces.save` wrote under its key."""
     cut = about["sentencepiece"]
-    model = base64.b64decode(cut["model"]) if "model" in cut else _assembled(cut)
     return SentencePieces(
-        model,
+        base64.b64decode(cut["model"]),
         [str(name) for name in about["names"]],
         framed=bool(about["framed"]),
         lowercase=bool(about.get("lowercase", False)),
@@ -194,19 +193,6 @@ def _check(found: Any) -> None:
         raise ValueError(f"expected type unigram or BPE without suffix spaces, got type {kind}")
     if (longest := longest_rule(found.normalizer_spec.precompiled_charsmap)) > LONGEST_RULE:
         raise ValueError(f"a rule of its table writes {longest} bytes, at most {LONGEST_RULE} may be")
-
-
-def _assembled(cut: dict[str, Any]) -> bytes:
-    """The model in a file of an earlier version, which kept its pieces and its table."""
-    made = _library(".sentencepiece_model_pb2").ModelProto()
-    for number, (piece, score) in enumerate(cut["pieces"]):
-        made.pieces.add(piece=str(piece), score=float(score), type=UNKNOWN if number == 0 else NORMAL)
-    made.trainer_spec.model_type = BPE if cut.get("kind") == "bpe" else UNIGRAM
-    made.trainer_spec.unk_id, made.trainer_spec.unk_piece = 0, made.pieces[0].piece
-    made.normalizer_spec.precompiled_charsmap = base64.b64decode(cut["table"])
-    made.normalizer_spec.add_dummy_prefix = bool(cut["prefixed"])
-    made.normalizer_spec.remove_extra_whitespaces = bool(cut["squeezed"])
-    return bytes(made.SerializeToString())
 
 
 def _library(part: str) -> Any:

@@ -8,9 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from weft.text.links import Links, Span
+from weft.text.links import Span
 from weft.text.moving import Laid, laid
 from weft.text.segments import Mark, Segment, WrittenSentence
 from weft.words import folded, spans, words
@@ -62,7 +60,7 @@ def rivals(terms: Sequence[Term], found: WrittenSentence) -> tuple[str, ...]:
         return ()
     for term in terms:
         if not occurrences(term.target, found.text):
-            shares = _shares(links, term)
+            shares = links.looks(term.begin, term.end)
             seen = [(found.text[slice(*links.target[row])], shares[row]) for row in range(len(shares))]
             stands = [(len(word), share, word) for word, share in seen if share >= SEEN and word.isalnum()]
             stem = key(max(stands)[2])[:STEM] if stands else ""
@@ -81,10 +79,10 @@ def wrong_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> s
         if found.links is None or not found.links.target:
             continue
         same = [one for one in terms if one.target == term.target]
-        inside = _rows(found.links, places[term.target])
-        share = max(float(_shares(found.links, one)[inside].max(initial=0)) for one in same)
-        rest = _shares(found.links, term)
-        rest[_rows(found.links, own)] = 0
+        inside = found.links.rows(places[term.target])
+        share = max(float(found.links.looks(one.begin, one.end)[inside].max(initial=0)) for one in same)
+        rest = found.links.looks(term.begin, term.end)
+        rest[found.links.rows(own)] = 0
         other = found.text[slice(*found.links.target[int(rest.argmax())])]
         alike = key(other)[:STEM] == key(term.target)[:STEM]
         if share < SEEN or rest.max() > (SEEN if alike else share):
@@ -105,13 +103,13 @@ def with_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> st
     if links is None or not lacking:
         return found.text
     weights = links.weights.copy()
-    weights[_rows(links, [place for term in terms for place in occurrences(term.target, found.text)])] = 0
+    weights[links.rows([place for term in terms for place in occurrences(term.target, found.text)])] = 0
     fixed = [row for row, place in enumerate(links.target) if _NO_WORD.search(found.text[slice(*place)])]
     weights[fixed] = 0
     marks = tuple(
         Mark(term.begin, term.end, term.target)
         for term in lacking
-        if _shares(links._replace(weights=weights), term).max(initial=0) >= SEEN
+        if links._replace(weights=weights).looks(term.begin, term.end).max(initial=0) >= SEEN
     )
     parts = laid(Segment(source, marks), found._replace(links=links._replace(weights=weights)))
     text = ""
@@ -131,19 +129,3 @@ def begun(source: str, terms: Sequence[Term], text: str) -> str:
     """
     first = any(term.target.islower() and text.startswith(term.target) for term in terms)
     return text[0].upper() + text[1:] if first and source.lstrip()[:1].isupper() else text
-
-
-def _rows(links: Links, places: Sequence[Span]) -> list[int]:
-    """The words of a translation that are in places of it."""
-    return [
-        row
-        for row, (begin, end) in enumerate(links.target)
-        if any(first < end and begin < last for first, last in places)
-    ]
-
-
-def _shares(links: Links, term: Term) -> np.ndarray:
-    """[T] how much of its attention each word of the translation has on a term."""
-    inside = [n for n, (begin, end) in enumerate(links.source) if begin < term.end and term.begin < end]
-    shares: np.ndarray = links.weights[:, inside].sum(1)
-    return shares

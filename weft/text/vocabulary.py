@@ -140,7 +140,7 @@ class Vocabulary:
 
     def begin(self) -> list[int]:
         """Symbols before every encoded text, such as that of its language; none unless imported."""
-        return []
+        return self.around()[0]
 
     def around(self) -> tuple[list[int], list[int]]:
         """Symbols before and after every encoded text; none unless imported."""

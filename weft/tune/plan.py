@@ -132,7 +132,7 @@ def keep(ready: SearchPlan) -> None:
     """Write what is searched into the study's folder, or see that it is the same as before."""
     path = ready.folder / "plan.json"
     space = spaces.as_json(ready.space)
-    if files.is_file(path):
+    if files.claim(ready.folder, path.name, "study", "choose another --study"):
         old = jsonfile.load(path, _Kept, "restore it from a copy, or start another study with --study")
         old_space = spaces.as_json({name: Range(**entry) for name, entry in old.space.items()})
         recipe = parse(dump(old.plain), str(path))
@@ -146,13 +146,6 @@ def keep(ready: SearchPlan) -> None:
                 f"{ready.folder}: this study was started with {changed}; pass another --study for the new one"
             )
         return
-    if ready.folder.exists() and not ready.folder.is_dir():
-        raise ConfigError(
-            f"{ready.folder}: expected a directory for the study, got a file; choose another --study"
-        )
-    if ready.folder.exists() and any(one.name[0] != "." for one in ready.folder.iterdir()):
-        raise ConfigError(f"{ready.folder}: is not empty and has no study; choose another --study")
-    ready.folder.mkdir(parents=True, exist_ok=True)
     text = ready.recipe.read_text("utf-8")
     about = {"text": text, "given": [*ready.given, *ready.limits()], "plain": ready.plain, "space": space}
     files.replace(path, files.to_json(about))

@@ -74,10 +74,11 @@ def verdict(study: Study, best: Any, seeds: int) -> list[str]:
         said[0] += f", {study.score(best):.4g}; the recipe as it is: {beside}"
     again, before = retrained(study, best.number, seeds), retrained(study, first.number, seeds)
     if again is not None:
-        said.append(f"trial {best.number} retrained: {again}, {_seeds(again)}")
+        said.append(f"trial {best.number} retrained: {again}, {plural(again.repeats, 'seed')}")
     if again is not None and before is not None and best.number != first.number:
         said.append(
-            f"the recipe as it is, retrained: {before}, {_seeds(before)}; {_compared(plan, again, before)}"
+            f"the recipe as it is, retrained: {before}, {plural(before.repeats, 'seed')}; "
+            f"{_compared(plan, again, before)}"
         )
     return said
 
@@ -114,10 +115,6 @@ def _compared(plan: plans.SearchPlan, one: MeanOfTrainings, other: MeanOfTrainin
     if apart:
         return "the intervals do not overlap: better on this validation data"
     return "the intervals overlap, so the difference may be luck"
-
-
-def _seeds(mean: MeanOfTrainings) -> str:
-    return plural(mean.repeats, "seed")
 
 
 def _cell(one: Any, name: str) -> str:

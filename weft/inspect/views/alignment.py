@@ -32,7 +32,7 @@ def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: s
 
 
 class AlignmentView(View):
-    """Heat maps of attention over the source."""
+    """Attention from each output to the inputs."""
 
     title = "Alignment"
     order = 10

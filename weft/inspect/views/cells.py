@@ -89,7 +89,7 @@ def recorded(steps: StepTrace) -> dict[str, np.ndarray]:
 
 
 class CellsView(View):
-    """Heat maps and lines of every cell."""
+    """States and gates of recurrent layers."""
 
     title = "Cells over time"
     order = 30

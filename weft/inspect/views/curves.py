@@ -57,7 +57,7 @@ def last_sources(log: Path, last_bytes: int = jsonfile.LOG) -> list[str]:
 
 
 class CurvesView(ChartsView):
-    """Charts over updates."""
+    """Loss, scores and gradients during training."""
 
     title = "Training"
     order = 90

@@ -52,7 +52,7 @@ def largest(alike: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
 
 
 class EmbeddingView(View):
-    """Two maps, similarities of the words, and tables of neighbours."""
+    """Nearest words, with and without context."""
 
     title = "Embeddings"
     order = 60

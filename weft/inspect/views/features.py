@@ -16,7 +16,7 @@ LISTED, DRAWN = 10, 2
 
 
 class FeaturesView(View):
-    """Weights of features."""
+    """Features that speak most for each tag."""
 
     title = "Telling features"
     order = 13

@@ -11,7 +11,7 @@ from weft.tasks.inspection import Inspection
 
 
 class ForecastView(View):
-    """One series."""
+    """Past values, the forecast and its intervals."""
 
     title = "Forecast"
     order = 5

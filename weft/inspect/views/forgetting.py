@@ -85,7 +85,7 @@ def layer_of(steps: StepTrace, title: str, labels: Sequence[str]) -> ForgettingC
 
 
 class ForgettingView(View):
-    """Verdicts, half-lives and heat maps of every cell with decays."""
+    """Decays, half-lives and matrix states of recurrent layers."""
 
     title = "Forgetting"
     order = 35

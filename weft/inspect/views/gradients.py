@@ -34,7 +34,7 @@ ABOVE = 1000.0
 
 
 class GradientsView(ChartsView):
-    """Lines for every layer."""
+    """How far back gradients reach."""
 
     title = "Gradient reach"
     order = 40

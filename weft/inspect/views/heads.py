@@ -21,7 +21,7 @@ MOST_NAMED = 32
 
 
 class HeadsView(View):
-    """Heat maps and entropies of heads."""
+    """Self-attention, head by head."""
 
     title = "Attention heads"
     order = 50

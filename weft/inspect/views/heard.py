@@ -11,7 +11,7 @@ from weft.tasks.inspection import Inspection
 
 
 class HeardView(View):
-    """Frames of a recording."""
+    """Sound over time, and the attention of each character."""
 
     title = "Recording"
     order = 7

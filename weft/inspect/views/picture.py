@@ -19,7 +19,7 @@ DRAWN = 30
 
 
 class PictureView(View):
-    """A picture with weights laid over it."""
+    """A picture, bright where the attention is."""
 
     title = "Picture"
     order = 8

@@ -23,7 +23,7 @@ HEADS = 4
 
 
 class PositionsView(View):
-    """Similarity of positions."""
+    """Position encodings."""
 
     title = "Positions"
     order = 55

@@ -13,7 +13,7 @@ from weft.tasks.inspection import Inspection
 
 
 class QualityView(View):
-    """Scores by length."""
+    """Score by source length (needs the test split)."""
 
     title = "Quality by length"
     order = 80

@@ -14,7 +14,7 @@ from weft.tasks.inspection import Inspection, TokenChoice
 
 
 class TokensView(View):
-    """Probabilities."""
+    """Probability of each choice, and the alternatives."""
 
     title = "Probabilities"
     order = 15

@@ -30,7 +30,7 @@ LONGEST = 12
 
 
 class TreeView(View):
-    """A recorded beam search of one input."""
+    """All candidates of a beam search."""
 
     title = "Search tree"
     order = 20

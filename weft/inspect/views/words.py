@@ -40,7 +40,7 @@ class ColouredWords(View):
 
 
 class WordsView(ColouredWords):
-    """Weights of words."""
+    """Words that decided the class."""
 
     title = "Words that weighed"
     order = 12
@@ -63,7 +63,7 @@ CAPTION = "Share of each word's probability that is copied from the source, in p
 
 
 class CopiedView(ColouredWords):
-    """The best answer with its end symbol, darker where it was copied: from 0 (generated) to 1 (copied)."""
+    """How much of each word was copied from the source."""
 
     title = "Copied words"
     order = 11

@@ -92,9 +92,7 @@ class TranslateInit(Init):
             "Tag the sources of each training file with its name, for weft predict --domain NAME.",
             bool,
         ),
-        Option(
-            "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
-        ),
+        Option("split-off", "Number of pairs to write into validation files of their own.", int),
     )
     output: ClassVar[str] = "SOURCE-TARGET.yaml"
 
