@@ -7,7 +7,6 @@ Read next: ../../figures/coloured.py, which draws how much each word weighed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -238,7 +237,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
 
     def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
         texts = [one.text for one in inputs if not (one.wrong or _is_header(one))]
-        decided = self._decided(iter(texts), WINDOW)
+        decided = iter(self._decided(texts))
         for one in inputs:
             if one.row is not None and _is_header(one):
                 yield HeaderRow(one.row, self.reader.classes if self._scores else ())
@@ -268,16 +267,14 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         """
         return self.listed(texts, lambda one: one.decided, lambda one: one.label, window)
 
-    def _decided(self, texts: Iterator[str], window: int) -> Iterator[LabelDecision]:
-        while read := list(islice(texts, window)):
-            own = self._window(read)
-            if not self._others:
-                yield from own
-                continue
-            probs = np.stack([one.probs for one in own])
-            for other, places in self._others:
-                probs = probs + np.stack([one.probs[places] for one in other._window(read)])
-            yield from map(self.reader.decide, probs / (1 + len(self._others)))
+    def _decided(self, texts: Sequence[str]) -> Iterable[LabelDecision]:
+        own = self._window(texts)
+        if not (self._others and own):
+            return own
+        probs = np.stack([one.probs for one in own])
+        for other, places in self._others:
+            probs = probs + np.stack([one.probs[places] for one in other._window(texts)])
+        return map(self.reader.decide, probs / (1 + len(self._others)))
 
     @property
     def classes(self) -> Sequence[str]:

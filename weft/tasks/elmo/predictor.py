@@ -320,19 +320,6 @@ def collate(lexicon: Lexicon, some: list[list[str]]) -> Sentences:
     return Sentences(spelled, mask, int(mask.sum()) + len(some))
 
 
-def nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[float, float]:
-    """Nats a word, forward and backward; the end of each sentence counts as a word."""
-    order = sorted(some, key=len)
-    totals, count = np.zeros(2), 0
-    for at in range(0, len(order), ROWS):
-        batch = collate(lexicon, order[at : at + ROWS])
-        with torch.no_grad():
-            both = model.directions(batch.to(model.ends.device))
-        totals += [float(both.forward.total), float(both.backward.total)]
-        count += batch.target_tokens
-    return float(totals[0]) / count, float(totals[1]) / count
-
-
 def evaluate(
     model: BothWays, lexicon: Lexicon, text: Parts[str], *, title: str, length: int
 ) -> ContextEvaluation:
@@ -342,7 +329,7 @@ def evaluate(
     about = f"words with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"
     counts, sources = np.array([len(words) + 1 for words in some]), [" ".join(words) for words in some]
     compared, sides, logp = [], [], []
-    for side, rows in zip(("forward", "backward"), _by_word(model, lexicon, some), strict=True):
+    for side, rows in zip(("forward", "backward"), nats_by_word(model, lexicon, some), strict=True):
         sums, how = np.array([row.sum() for row in rows]), f"direction:{side}|{about}"
         compared.append(ComparedOutputs(sums, counts, sources, lowest, "nats", about=how))
         logp.append([-sum(line) for line in text.joined(rows)])
@@ -356,7 +343,7 @@ def evaluate(
     return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared=compared)
 
 
-def _by_word(
+def nats_by_word(
     model: BothWays, lexicon: Lexicon, some: list[list[str]]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Nats of each word and of the end of each sentence: forward, and backward."""

@@ -3,7 +3,6 @@
 Read next: ../running_text/data.py, data.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
 from weft.setting_types import DropoutRate, Features, Section, Share, check_fields
-from weft.tasks.evaluation import Sample, Validation, samples_of
+from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.language.data import (
@@ -219,7 +218,7 @@ class LanguageTraining(Training):
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
         loss = float(-logp.mean())
         nats, tokens = -self._valid.by_line(logp), self._valid.by_line(np.ones(len(logp)))
-        scores = {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
         return Validation(scores, self._samples(model), [ComparedOutputs(nats, tokens, reads="nats")])
 
     def _samples(self, model: Generator) -> list[Sample]:
@@ -310,11 +309,7 @@ class LanguagePipeline(RunningTextPipeline):
 
 
 class LanguageTask(RunningTextTask[ProseModel]):
-    """Trains a language model on running text.
-
-    Args:
-        decoding: how the trained model continues and scores texts.
-    """
+    """Trains a language model on running text."""
 
     sections: ClassVar = {"data": ProseData, "model": ProseModel, "decoding": LanguageDecoding}
     prediction_settings: ClassVar = ProseSettings

@@ -151,11 +151,7 @@ def read(vocabulary: Vocabulary, source: PlainText, length: int) -> Parts[int]:
 
 
 class MaskedTask(RunningTextTask[MaskedModel]):
-    """A model that fills gaps, from running text.
-
-    Args:
-        data: where text comes from; lines by themselves, cut at `length` tokens.
-    """
+    """A model that fills gaps, from lines of running text, cut at `length` tokens."""
 
     sections: ClassVar = {"data": ProseData, "model": MaskedModel}
     evaluation: ClassVar = GapEvaluation

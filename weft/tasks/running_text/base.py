@@ -109,8 +109,3 @@ class ContextEvaluation(Evaluation):
         lines = {side.name: (side.words, side.nats) for side in self.sides}
         title = f"{name}: {self.title}"
         return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
-
-
-def perplexity(nats: float) -> float:
-    """exp(nats), with nats limited to 700 to avoid overflow."""
-    return math.exp(min(nats, 700.0))

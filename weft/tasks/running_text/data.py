@@ -19,8 +19,7 @@ from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import ProseVocabulary
-from weft.text.normalise import normalise
-from weft.text.pieces import cutter
+from weft.text.pieces import cut_words
 
 Batching = Literal["stream", "windows", "lines"]
 T = TypeVar("T")
@@ -117,10 +116,7 @@ def line_batches(data: ProseData, lines: Sequence[Sized], seed: int) -> Batches:
 def words_of(data: ProseData, line: str) -> list[str]:
     """The words of a line, split as data.vocabulary sets."""
     settings = data.vocabulary
-    plain = normalise(line, form=settings.form, lowercase=settings.lowercase)
-    if settings.kind == "space":
-        return plain.split(" ") if plain else []
-    return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
+    return cut_words(line, settings.kind, form=settings.form, lowercase=settings.lowercase)
 
 
 class Parts(Generic[T]):

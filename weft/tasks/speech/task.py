@@ -241,11 +241,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
 
 class SpeechTask(Seq2SeqTask):
-    """Trains a transcriber of recordings.
-
-    Args:
-        decoding: search settings for the trained model; validation is greedy.
-    """
+    """Trains a transcriber of recordings."""
 
     sections: ClassVar = {"data": SpeechData, "model": SpeechModel, "decoding": SpeechDecoding}
     evaluation: ClassVar = SpeechEvaluation

@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
@@ -66,7 +66,6 @@ from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
-WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
 NOTHING = np.empty((0, 0), np.float32)
 
@@ -208,7 +207,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         return names_words(cells) is not None  # such a table is refused, with a command that converts it
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
-        found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
+        found = self._tagged([one.forms for one in inputs], self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged, self._probs)
 
@@ -237,18 +236,14 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         other._probs = probs
         return other.listed(sentences, lambda one: one.tagged, lambda one: one.tags)
 
-    def _tagged(self, given: Iterable[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
-        sentences = iter(given)
-        while window := list(islice(sentences, WINDOW)):
-            yield from self._window(window, probs)
-
-    def _window(self, window: list[Sequence[str]], probs: bool) -> list[SentenceTags]:
-        results = [SentenceTags([], [], NOTHING) for _ in window]
-        filled = [number for number, words in enumerate(window) if words]
-        for group in length_groups([len(window[number]) for number in filled], TOKENS):
+    def _tagged(self, sentences: Sequence[Sequence[str]], probs: bool) -> list[SentenceTags]:
+        results = [SentenceTags([], [], NOTHING) for _ in sentences]
+        filled = [number for number, words in enumerate(sentences) if words]
+        for group in length_groups([len(sentences[number]) for number in filled], TOKENS):
             numbers = [filled[n] for n in group]
-            for number, found in zip(numbers, self._batch([window[n] for n in numbers], probs), strict=True):
-                results[number] = found
+            found = self._batch([sentences[n] for n in numbers], probs)
+            for number, one in zip(numbers, found, strict=True):
+                results[number] = one
         return results
 
     def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
