@@ -240,12 +240,14 @@ class Validation(NamedTuple):
         return self._replace(scores={**self.scores, **more}, notes=[*self.notes, *notes])
 
 
-class _Batch(Protocol):
+class Batch(Protocol):
+    """What a model's loss takes."""
+
     def to(self, device: torch.device) -> Any:
         """The batch on a device."""
 
 
-def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
+def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> float:
     """The model's loss on all batches together, in nats per item.
 
     Args:

@@ -6,7 +6,6 @@ perplexities of the two language models, beside that of word frequencies.
 
 import json
 import math
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from weft.metrics.scored import ComparedOutputs
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
-from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, random_letters, random_sentences, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
@@ -239,9 +238,6 @@ def _static(comparer: ContextComparer, words: list[str]) -> tuple[list[str], np.
     return names, np.concatenate(table), [place[word] for word in words]
 
 
-SEED = 1
-
-
 class ContextLayers(nn.Module):
     """Letters, the word at each position and the mask to all layers."""
 
@@ -264,7 +260,7 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         "longest": LETTERS,
         "most": WORDS,
     }
-    both = _inputs(lexicon.num_letters, 3, 7, 11), _inputs(lexicon.num_letters, 2, 10, 6)
+    both = random_letters(lexicon.num_letters, 3, 7, 11), random_letters(lexicon.num_letters, 2, 10, 6)
     return ModelExport(
         [Graph("layers", ContextLayers(comparer.model), both, ["layers"])],
         settings,
@@ -276,22 +272,12 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
     )
 
 
-def _inputs(num_letters: int, rows: int, steps: int, length: int) -> dict[str, Tensor]:
-    """Random words of sentences, each sentence shorter than the one before."""
-    draw = torch.Generator().manual_seed(rows)
-    letters = torch.randint(1, num_letters, (rows * steps, length), generator=draw)
-    mask = ragged_mask(rows, steps)
-    return {"letters": letters, "which": torch.arange(rows * steps).view(rows, steps), "mask": mask}
-
-
 def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], count: int) -> Sequence[str]:
     """Validation sentences, and a word of each in it and in itself alone; random words without the data."""
-
-    def drawn() -> Sequence[list[str]]:
-        draw, known = random.Random(SEED), comparer.lexicon.words or ["a"]
-        return [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
-
-    sentences = some_of(lambda: split_sentences(comparer._data, valid()).parts, count // 2, drawn)
+    data, known, count = comparer._data, comparer.lexicon.words, count // 2
+    sentences = some_of(
+        lambda: split_sentences(data, valid()).parts, count, lambda: random_sentences(known, count)
+    )
     plain = [" ".join(words) for words in sentences]
     return [
         *plain,

@@ -49,7 +49,7 @@ from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluat
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.reused import ReusedEncoder
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
@@ -61,6 +61,7 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -396,4 +397,4 @@ class LanguageTask(RunningTextTask[ProseModel]):
         return training
 
     def open(self, run: Path) -> LanguagePipeline:
-        return LanguagePipeline(self, vocabulary_of(run))
+        return LanguagePipeline(self, load_vocabulary(self.saved(run)))

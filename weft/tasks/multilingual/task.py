@@ -19,7 +19,7 @@ from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.report import Report
 from weft.data.store import JoinedStores, TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError, DataError
+from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.scored import of_lines
@@ -329,10 +329,7 @@ class MultilingualTask(TextPairTask):
         self.data.vocabulary.learn(_text(self.data)).save(self.saved(run))
 
     def open(self, run: Path) -> ManyPipeline:
-        path = self.saved(run)
-        if not path.exists():
-            raise CheckpointError(f"{path}: is missing; this is not a trained run")
-        return ManyPipeline(self, load_vocabulary(path))
+        return ManyPipeline(self, load_vocabulary(self.saved(run)))
 
     def training(self, corpus: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
         """The pairs, in a token store for each direction that is opened or built."""

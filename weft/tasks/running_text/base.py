@@ -15,15 +15,12 @@ import numpy as np
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
-from weft.errors import CheckpointError
 from weft.figures.records import Figure
 from weft.metrics.metric import ItemKind
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
 from weft.tasks.task import Pipeline, Progress, Scoring, Task
-from weft.text.loading import load_vocabulary
-from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 
@@ -69,15 +66,6 @@ class RunningTextPipeline(Pipeline):
     def valid_texts(self) -> Iterable[str]:
         """The validation text, line by line."""
         return self.task.data.open("valid")
-
-
-def vocabulary_of(run: Path) -> Vocabulary:
-    """The vocabulary of a run."""
-    if not (run / VOCABULARY).exists():
-        raise CheckpointError(
-            f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
-        )
-    return load_vocabulary(run / VOCABULARY)
 
 
 class Side(NamedTuple):

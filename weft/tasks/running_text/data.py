@@ -3,7 +3,6 @@
 Read next: ../../data/plain.py, which reads the text; ../language/data.py, the tokens.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 import numpy as np
 
 from weft.data.batching import Batches
+from weft.data.conllu import ConlluSentence
 from weft.data.plain import PlainText, side
 from weft.data.several import Files, called, each_file
 from weft.errors import ConfigError, MissingSplitError
@@ -166,12 +166,8 @@ def sentences_of(data: ProseData, split: Split) -> list[list[str]]:
 
 def learn_lexicon(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
     """A lexicon of the words that occur at least `min_count` times, and of all letters."""
-    words: Counter[str] = Counter()
-    for sentence in some:
-        words.update(sentence)
-    letters = sorted({letter for word in words for letter in word})
-    kept = sorted((word for word, count in words.items() if count >= min_count))
-    return Lexicon(kept, [words[word] for word in kept], letters, [], lowercase=False)
+    read = (ConlluSentence(words, 0, [], words, None) for words in some)
+    return Lexicon.learn(read, lowercase=False, min_count=min_count)
 
 
 def check_lines(data: ProseData, *, words: bool) -> None:

@@ -199,10 +199,6 @@ class Vocabularies(NamedTuple):
 def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
     """Read the vocabularies that a run keeps."""
     source, target = vocabulary_paths(run, data)
-    if not source.exists():
-        raise CheckpointError(
-            f"{source}: is missing; this is not a run directory, or training has not started"
-        )
     first = load_vocabulary(source)
     second = first if source == target else load_vocabulary(target)
     return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies), run)
@@ -307,13 +303,14 @@ def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortl
 class PairBatch(NamedTuple):
     """Sources and targets for a weft.models.Generator."""
 
-    source: Tensor  # [B, S] int64, padded
+    source: Tensor  # [B, S] int64, padded; or frames or pictures
     source_mask: Tensor  # [B, S] bool
     target_in: Tensor  # [B, T] <sos> w_1 .. w_n
     target_out: Tensor  # [B, T] w_1 .. w_n <eos>
     target_mask: Tensor  # [B, T] bool
     target_tokens: int  # real target positions, with <eos>
     joined: bool = False  # whether a row has more than one pair
+    fixed: bool = False  # whether each source has the same places, as pictures do
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
@@ -325,23 +322,22 @@ class PairBatch(NamedTuple):
             return None
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
-        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count, fixed=self.fixed)
 
     def filled(self) -> "PairBatch":
         """The same batch with masked rows and columns, so that few shapes occur; see train/captured.py.
 
-        A masked row has a source of one padding symbol, as an empty line has, and no targets. A picture is
-        repeated, and its places are not added to.
+        A masked row has a source of one padding symbol, as an empty line has, or of one silent frame, and no
+        targets. A picture is repeated, and its places are not added to.
         """
         rows, target = grid(len(self.source)), grid(self.target_in.shape[1])
         found = [fill(part, rows, target) for part in self[2:5]]
-        if self.source.is_floating_point():
+        if self.fixed:
             sources = [repeat(part, rows) for part in self[:2]]
         else:
             sources = [fill(part, rows, grid(self.source.shape[1])) for part in self[:2]]
             sources[1][len(self.source) :, 0] = True
-        tokens, joined = self.target_tokens, self.joined
-        return PairBatch(sources[0], sources[1], found[0], found[1], found[2], tokens, joined)
+        return PairBatch(sources[0], sources[1], found[0], found[1], found[2], *self[5:])
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:

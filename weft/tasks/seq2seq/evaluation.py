@@ -8,7 +8,7 @@ Read next: ../../metrics/scored.py; ../../figures/quality.py, which draws the ta
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ from weft.metrics.scored import (
 )
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.tasks.evaluation import Evaluation, mean_loss, perplexity, unanswered
+from weft.tasks.evaluation import Batch, Evaluation, mean_loss, perplexity, unanswered
 from weft.tasks.predictor import Failure, Place, each, predicted, succeeded
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
@@ -390,13 +390,6 @@ class GivenScores(Evaluation):
     def facts(self) -> dict[str, Any]:
         rows = [one._asdict() for one in self.lines]
         return {"left_out": self.left_out, "lines": rows}
-
-
-class Batch(Protocol):
-    """Sources and targets; see weft.models.SequencePair."""
-
-    def to(self, device: torch.device) -> Any:
-        """The same on a device."""
 
 
 Batcher = Callable[[list[int], list[list[int]]], Batch]
