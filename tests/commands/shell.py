@@ -88,3 +88,8 @@ def stops(place: str, calls: int) -> Callable[..., Any]:
         return real(*given, **named)
 
     return stopping
+
+
+def train(recipe: Path, *changes: str) -> Answer:
+    """Train a recipe whose data are in its folder, into `run` beside them."""
+    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)

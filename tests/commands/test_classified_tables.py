@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("classify")
+run = run_fixture("classify")
 
 
 def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.predictor import TextClassifier
 from weft.tasks.classify.reader import LabelDecision
@@ -19,9 +19,7 @@ from weft.tasks.classify.reader import LabelDecision
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 
 
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("classify")
+run = run_fixture("classify")
 
 
 @pytest.fixture(scope="module")

@@ -5,24 +5,16 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import weft as package
 from tests import toys
-from tests.commands.shell import refused, weft
-from tests.shared import shared_run
+from tests.commands.shell import refused, train, weft
+from tests.shared import run_fixture
 from weft.config import read_recipe
 from weft.run.training import begin_run
 
-
-def train(recipe: Path, *changes: str):
-    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
-
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("draw")
+run = run_fixture("draw")
 
 
 def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, tmp_path: Path) -> None:

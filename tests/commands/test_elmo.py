@@ -8,12 +8,9 @@ import pytest
 
 import weft as package
 from tests.commands.shell import unanswered, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("elmo")
+run = run_fixture("elmo")
 
 
 def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_path: Path) -> None:

@@ -9,13 +9,10 @@ import pytest
 import weft as package
 from tests import toys
 from tests.commands.shell import refused, unanswered, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 from weft.data.vectors import read_vectors
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("embeddings")
+run = run_fixture("embeddings")
 
 
 def test_like_words_are_near(run: Path, tmp_path: Path) -> None:

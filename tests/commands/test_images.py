@@ -10,19 +10,12 @@ from PIL import Image
 
 import weft as package
 from tests import toys
-from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
+from tests.commands.shell import refused, train, untouched, weft
+from tests.shared import run_fixture, shared_run
 from weft.errors import DataError, DataWarning
 from weft.tasks.images.data import ClassData
 
-
-def train(recipe: Path, *changes: str):
-    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
-
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("images")
+run = run_fixture("images")
 
 
 @pytest.mark.parametrize(("task", "folder"), [("images", "train/circle"), ("caption", "pictures")])
@@ -34,14 +27,6 @@ def test_a_folder_a_file_and_names_are_answered_alike(task: str, folder: str) ->
     names = "".join(f"{path}\n" for path in paths)
     assert weft("predict", run, stdin=names.encode()).lines == whole
     assert weft("predict", run, paths[3]).lines == [whole[3]] == [package.load(run).predict(paths[3])]
-
-
-def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
-    first = min((run.parent / "toy" / "train" / "circle").iterdir())
-    (line,) = weft("predict", run, first, "--scores").lines
-    probs = [float(cell.rpartition("=")[2]) for cell in line.split("\t")[1:]]
-    assert len(probs) == 4 and probs == sorted(probs, reverse=True)
-    assert sum(probs) == pytest.approx(1, abs=1e-3)
 
 
 def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:

@@ -8,12 +8,9 @@ import pytest
 
 from tests import toys
 from tests.commands.shell import refused, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("summarise")
+run = run_fixture("summarise")
 
 
 def test_unseen_names_are_copied_greedily_and_by_a_beam(run: Path, tmp_path: Path) -> None:

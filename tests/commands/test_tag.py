@@ -9,13 +9,10 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from tests.shared import shared_run
+from tests.shared import run_fixture
 from weft.errors import DataWarning
 
-
-@pytest.fixture(scope="module")
-def run() -> Path:
-    return shared_run("tag")
+run = run_fixture("tag")
 
 
 def test_conllu_comes_out_as_it_was_but_for_the_tags(run: Path) -> None:
@@ -111,16 +108,6 @@ def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) ->
     (tmp_path / "train.tsv").write_text("a\tX\nb\n\nc\tY\n")
     told = weft("data", "check", tmp_path / "train.tsv", "--task", "tag")
     assert told.code == 1 and "train.tsv:2: expected word TAB tag" in told.out
-
-
-def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled.make_sentences(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    answer = weft("init", "tag", "--train", "train.conllu", "--model", "network", code=0)
-    assert "weft data check train.conllu --task tag\n" in answer.out
-    text = Path("tag.yaml").read_text()
-    assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
-    weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]", code=0)
 
 
 @pytest.mark.slow
