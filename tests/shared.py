@@ -81,6 +81,11 @@ def shared_run(name: str) -> Path:
     return shared(name, lambda folder: _train(TOYS[name], folder)) / "run"
 
 
+def run_fixture(name: str) -> Any:
+    """A fixture of a module: this shared run."""
+    return pytest.fixture(scope="module")(lambda: shared_run(name))
+
+
 def shared(name: str, make: Callable[[Path], None]) -> Path:
     """A folder that all workers read; `make` fills it where nobody has."""
     folder = _FOLDER / name.replace(" ", "-")

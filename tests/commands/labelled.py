@@ -100,6 +100,9 @@ def make_sentences(folder: Path) -> Path:
 
 
 TOPICS = {"news": "today", "sport": "goal", "music": "song"}
+LINEAR = ("model.features={affixes: 3}", "model.crf=false", "training.max_updates=1")
+"""Changes of the recipe of sentences for a linear CRF, which is solved."""
+
 SEVERAL = (
     "data.train=train.csv",
     "data.valid=valid.csv",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import labelled
 from tests.commands.shell import refused, unanswered, weft
+from tests.shared import run_fixture
 from weft.commands import bulk
 
 BYTE = "not UTF-8 (byte 0xe9 at position 4 of the line); "
@@ -14,8 +14,7 @@ LINES = [b"alpha", b"caf\xe9 beta", b"beta gamma", b"", b"caf\xe9", b"gamma"]
 
 def test_predict_answers_the_other_lines(trained: Path, tmp_path: Path) -> None:
     good = [line if b"\xe9" not in line else b"" for line in LINES]
-    expected = weft("predict", trained, stdin=b"\n".join(good))
-    assert expected.code == 0
+    expected = weft("predict", trained, stdin=b"\n".join(good), code=0)
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     path.write_bytes(b"\n".join(LINES))
     for options, stdin, name in (((), b"\n".join(LINES), "standard input"), ((path,), b"", str(path))):
@@ -48,12 +47,7 @@ def test_training_and_evaluation_name_the_line(trained: Path, tmp_path: Path) ->
     assert said.startswith(f"weft: {tmp_path / 'bad.xx'}:2: {BYTE}")
 
 
-@pytest.fixture(scope="module")
-def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tag")
-    recipe = labelled.make_sentences(folder / "toy")
-    weft("train", recipe, "--run", folder / "run", "training.max_updates=1", code=0)
-    return folder / "run"
+tagger = run_fixture("tag")
 
 
 def sentence(word: bytes, number: int = 1) -> bytes:

@@ -160,8 +160,7 @@ def test_wrong_options_of_evaluate(
 
 def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> None:
     toy.write_text("".join(line for line in toy.read_text().splitlines(True) if "test:" not in line))
-    answer = weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1")
-    assert answer.code == 0
+    answer = weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1", code=0)
     assert f"weft evaluate {tmp_path / 'run'} --split valid\n" in answer.out
     assert "--data PREFIX`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     said = refused(weft("evaluate", tmp_path / "run"))

@@ -5,17 +5,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pytest
-import torch
 from PIL import Image
 
-import weft as package
 from tests import toys
-from tests.commands.given import scored_alike
 from tests.commands.shell import refused, trained_in, untouched, weft
-from weft.run import open_run
-from weft.tasks.pictures.pictures import source
-from weft.tasks.seq2seq.translator import SearchResult
 
 TASK = "caption"
 
@@ -105,32 +98,3 @@ def test_given_features_are_captioned_too(tmp_path: Path) -> None:
     answer = trained_in(recipe, "model.front={use: regions, size: 7}")
     assert answer.code == 0, answer.err
     assert len(weft("predict", recipe.parent / "run", recipe.parent / "valid.tsv").lines) == 3
-
-
-@pytest.mark.slow
-def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
-    captioner, opened = package.load(run), open_run(run, device="cpu")
-    found = []
-    for line in (run.parent / "toy" / "valid.tsv").read_text().splitlines():
-        name, text = line.split("\t")
-        tokens, logp, token = opened.pipeline.vocabulary.encode(text), 0.0, 2
-        pixels = captioner._read(run.parent / "toy" / "pictures" / name)
-        x, mask = source(pixels[None], captioner._front.places)
-        state = opened.model.start(x, mask)
-        for word in [*tokens, 3]:  # one step after the other, to the end
-            after, state = opened.model.step(torch.tensor([token]), state)
-            logp, token = logp + float(after[0, word]), word
-        found.append(SearchResult(text, 0.0, logp, tokens))
-    scored_alike(run, found, tmp_path, "--split", "valid")
-    valid = run.parent / "toy" / "valid.tsv"
-    shutil.copytree(run, copied := tmp_path / "copy")
-    assert weft("predict", run, valid, "--ensemble", copied).lines == weft("predict", run, valid).lines
-    said = [
-        [line for line in weft("evaluate", run, "--split", "valid", *more).lines if "pictures/s" not in line]
-        for more in (("--ensemble", copied), ())
-    ]
-    assert said[0][1:] == said[1][1:] and len(said[0]) > 3
-    other = tmp_path / "other"
-    changes = (f"data.folder={run.parent / 'toy'}", "training.max_updates=1", "data.size=8")
-    assert weft("train", run.parent / "toy" / "recipe.yaml", "--run", other, *changes).code == 0
-    assert "its shape of pictures is (8, 8, 3)" in refused(weft("predict", run, valid, "--ensemble", other))

@@ -8,7 +8,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, untouched, weft
-from weft.config import read_recipe
+from tests.shared import shared_run
 
 TASK = "classify"
 
@@ -27,11 +27,14 @@ def test_it_answers_lines_tables_and_marked_lines_alike(run: Path) -> None:
     assert package.load(run).predict("this was great") == "good"
 
 
-def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
-    (line,) = weft("predict", run, "--scores", stdin=b"it was awful\n").lines
+@pytest.mark.parametrize("task", ["classify", "images"])
+def test_scores_are_probabilities_the_likeliest_first(task: str) -> None:
+    run = shared_run(task)
+    given = "it was awful" if task == "classify" else min((run.parent / "toy/train/circle").iterdir())
+    (line,) = weft("predict", run, "--scores", stdin=f"{given}\n".encode()).lines
     label, *rest = line.split("\t")
     pairs = [cell.rpartition("=") for cell in rest]
-    assert label == pairs[0][0] == "bad" and {name for name, _, _ in pairs} == {"bad", "good"}
+    assert label == pairs[0][0] and len({name for name, _, _ in pairs}) == (2 if task == "classify" else 4)
     probs = [float(prob) for _, _, prob in pairs]
     assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
 
@@ -203,18 +206,6 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
         written = weft("init", "classify", *files, *recipe[:-1], tmp_path / f"{rare}.yaml", code=0)
         said = "1 of the class 'rare', so scores there say little about it; add texts to dev.tsv"
         assert written.out.count(said) == expected
-
-
-def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled.make_texts(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    weft("init", "classify", "--train", "train.txt", "--test", "test.csv", code=0)
-    text = Path("classify.yaml").read_text()
-    assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 5 " in text
-    assert "split_seed: 1" in text and "texts for choosing the penalty\n" in text
-    assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
-    weft("train", "classify.yaml", "training.max_updates=2", code=0)
-    assert "already exists" in refused(weft("init", "classify", "--train", "train.txt"))
 
 
 def test_a_validation_part_of_one_class_is_refused_and_a_seed_mends_it(tmp_path: Path) -> None:

@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import corpus
 from tests.commands.corpus import WORDS, translated
-from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
-from weft.run import load
 from weft.search import offered
 
 TEXT = b"alpha beta\ngamma\n\ntheta zeta eta\n"
@@ -70,17 +67,6 @@ def test_an_ensemble_of_a_run_with_its_copy_is_the_run(trained: Path, blind: Pat
     assert evaluated.code == 0 and "BLEU" in evaluated.out
 
 
-def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Path, tmp_path: Path) -> None:
-    sources = (trained.parent / "toy" / "test.xx").read_text().splitlines()
-    found = [best[0] for best in load(trained).translate(sources)]
-    scored_alike(trained, found, tmp_path)
-    given = tmp_path / "given.txt"
-    answer = weft("evaluate", trained, "--score", given, code=0)
-    assert "17 translations" in answer.unfolded and "perplexity" in answer.out
-    given.write_text("uno\n")
-    assert "expected 17 lines" in refused(weft("evaluate", trained, "--score", given))
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -101,16 +87,9 @@ def test_what_cannot_be_searched_is_said(trained: Path, options: tuple, sentence
     assert sentence in refused(weft("predict", trained, *options, stdin=b"alpha\n"))
 
 
-def test_no_coverage_without_attention_and_no_ensemble_of_two_vocabularies(
-    trained: Path, blind: Path, tmp_path: Path
-) -> None:
+def test_coverage_needs_attention_and_one_model(trained: Path, blind: Path) -> None:
     said = refused(weft("predict", blind, "--coverage", 1, stdin=b"alpha\n"))
     assert "needs attention, which this model lacks" in said
-    other = tmp_path / "other"
-    recipe = corpus.make(tmp_path / "toy")
-    weft("train", recipe, "--run", other, "training.max_updates=1", "data.vocabulary.kind=character", code=0)
-    said = refused(weft("predict", trained, "--ensemble", other, stdin=b"alpha\n"))
-    assert "is not that of the first run" in said
     assert "coverage: cannot be combined with an ensemble" in refused(
         weft("predict", trained, "--ensemble", blind, "--coverage", 1, stdin=b"alpha\n")
     )

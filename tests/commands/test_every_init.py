@@ -96,6 +96,41 @@ def test_its_recipe_trains_and_all_commands_that_are_printed_can_be_typed(
         assert (found.code == 0 and found.out) or "--output" in words, (words, found)
 
 
+SAID = {
+    "classify": (
+        ("--train", "train.txt", "--test", "test.csv"),
+        (
+            "2 classes, 201 training texts",
+            "good 101, bad 100",
+            "hold_out: 5 ",
+            "split_seed: 1",
+            "the penalty\n",
+        ),
+    ),
+    "tag": (
+        ("--train", "train.conllu", "--model", "network"),
+        ("3 tags (upos), 200 training sentences", "test: test.conllu"),
+    ),
+    "language": (("--train", "train.txt", "--model", "lstm"), ("211 lines", "valid: valid.txt")),
+}
+"""What the recipe of a toy says, with these options."""
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_recipe_says_what_its_data_are_like(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    KINDS[name].make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    given, said = SAID[name]
+    answer = weft("init", name, *given, "--output", "own.yaml", code=0)
+    assert f"weft data check {given[1]}" in answer.out and f"--task {name}\n" in answer.out
+    text = Path("own.yaml").read_text()
+    assert [words for words in said if words not in text] == []
+    assert check_recipe(read_recipe("own.yaml")).task.rehearse().total.isfinite()
+    assert "already exists" in refused(weft("init", name, *given, "--output", "own.yaml"))
+
+
 @pytest.mark.parametrize(
     "name", leading(["translate", "summarise", "multilingual", "caption", "draw", "speech"], 1)
 )

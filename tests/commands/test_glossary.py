@@ -102,8 +102,7 @@ def test_init_writes_a_recipe_that_learns_to_take_terms(tmp_path: Path) -> None:
     rows = "".join(f"cell {n} of a row\tcelda {n} de una fila\n" for n in range(40))
     (tmp_path / "pairs.tsv").write_text(f"en\tes\n{rows}")
     options = ["--glossary", tmp_path / "terms.tsv", "--output", tmp_path / "my.yaml"]
-    found = weft("init", "translate", tmp_path / "pairs.tsv", *options)
-    assert found.code == 0, found.err
+    weft("init", "translate", tmp_path / "pairs.tsv", *options, code=0)
     assert f"  glossary: {tmp_path}/terms.tsv" in (tmp_path / "my.yaml").read_text()
     (tmp_path / "terms.tsv").write_text("cell\tcelda\nrow\n")
     options[-1] = tmp_path / "other.yaml"

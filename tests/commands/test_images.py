@@ -28,14 +28,6 @@ def test_a_folder_a_file_and_names_are_answered_alike(task: str, folder: str) ->
     assert weft("predict", run, paths[3]).lines == [whole[3]] == [package.load(run).predict(paths[3])]
 
 
-def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
-    first = min((run.parent / "toy" / "train" / "circle").iterdir())
-    (line,) = weft("predict", run, first, "--scores").lines
-    probs = [float(cell.rpartition("=")[2]) for cell in line.split("\t")[1:]]
-    assert len(probs) == 4 and probs == sorted(probs, reverse=True)
-    assert sum(probs) == pytest.approx(1, abs=1e-3)
-
-
 def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> None:
     recipe = toys.pictures(tmp_path / "toy", clips=True)
     written = tmp_path / "mine.yaml"

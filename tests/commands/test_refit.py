@@ -66,8 +66,7 @@ def test_baselines_have_the_examples_that_the_model_had(tmp_path: Path) -> None:
     )
     for refit, right in (("false", 0), ("true", 1)):
         run = tmp_path / refit
-        answer = weft("train", recipe, "--run", run, SOLVED[0], f"training.refit={refit}")
-        assert answer.code == 0, answer.err
+        weft("train", recipe, "--run", run, SOLVED[0], f"training.refit={refit}", code=0)
         assert weft("evaluate", run, "--json", tmp_path / "scores.json").code == 0
         found = json.loads((tmp_path / "scores.json").read_text())["scores"]["accuracy"]["baselines"]
         assert found["most frequent class"] == right
@@ -84,8 +83,7 @@ def test_the_n_grams_beside_a_language_model_have_its_text(tmp_path: Path) -> No
     recipe.write_text(f"task: language\n{data}\n{model}\n")
     for refit in ("false", "true"):
         run = tmp_path / refit
-        answer = weft("train", recipe, "--run", run, "training.max_updates=2", f"training.refit={refit}")
-        assert answer.code == 0, answer.err
+        weft("train", recipe, "--run", run, "training.max_updates=2", f"training.refit={refit}", code=0)
         assert weft("evaluate", run, "--json", tmp_path / "scores.json").code == 0
         score = json.loads((tmp_path / "scores.json").read_text())["scores"]["perplexity"]
         found += score["baselines"].values()
@@ -98,8 +96,7 @@ def test_its_penalty_is_that_of_before_and_its_texts_are_all(solved: Path, tmp_p
     said = [line.split("penalty ")[1].split(",")[0] for line in answer.err.splitlines() if "penalty" in line]
     assert len(said) == 2 and said[0] == said[1]
     texts = [open_run(tmp_path / "run").pipeline.reader.items.total]  # type: ignore[attr-defined]
-    plain = weft("train", recipe, "--run", tmp_path / "plain", SOLVED[0])
-    assert plain.code == 0
+    weft("train", recipe, "--run", tmp_path / "plain", SOLVED[0], code=0)
     texts += [open_run(tmp_path / "plain").pipeline.reader.items.total]  # type: ignore[attr-defined]
     assert texts == [201 + 23, 201]  # the items of the validation texts are known too
     names = [tmp_path / name / "model.safetensors" for name in ("run", "plain")]

@@ -30,8 +30,7 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
     assert "stopped after update 14; " in answer.err
     said = re.search(r"^resume with: \S*weft (.+)$", answer.err, re.M)
     assert said
-    again = weft(*shlex.split(said[1]))
-    assert again.code == 0
+    again = weft(*shlex.split(said[1]), code=0)
     assert "resumes after update 14" in again.err
     for name in ("model.safetensors", "checkpoints.json", "recipe.yaml", "tokenizer.source.json"):
         assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
@@ -111,8 +110,7 @@ def test_how_it_is_trained_and_searched_may_change(toy: Path, tmp_path: Path) ->
     run = tmp_path / "run"
     assert weft("train", toy, "--run", run, "training.max_updates=3").code == 0
     changes = "training.max_updates=5", "training.optimiser.lr=0.001", "decoding.beam=2"
-    answer = weft("train", toy, "--run", run, *changes)
-    assert answer.code == 0
+    answer = weft("train", toy, "--run", run, *changes, code=0)
     assert "after 5 updates" in answer.out
     assert "lr: 0.001" in (run / "recipe.yaml").read_text()
 

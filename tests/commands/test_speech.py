@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import weft as package
-from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from weft.data.audio import Sound, read_sound
 from weft.tasks.speech.data import parts_of
@@ -43,6 +42,7 @@ def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path
     assert [listed.lines[4]] == alone.lines == piped.lines == [package.load(run).predict(toy / "test4.wav")]
     assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "p" / "2.png").exists()
+    assert weft("predict", run, toy / "test4.wav", "--prefix", "mi so").lines[0].startswith("mi so")
     scored = weft("predict", run, toy / "test4.wav", "--nbest", "2", "--scores").lines
     assert len(scored) == 2 and float(scored[0].split("\t")[0]) >= float(scored[1].split("\t")[0])
 
@@ -90,25 +90,6 @@ def test_bad_recordings_are_named_and_nothing_is_written(
 def test_a_damaged_recording_stops_predict_with_one_sentence(run: Path, tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(b"RIFF no sound")
     assert "x.wav: damaged, or no recording" in refused(weft("predict", run, tmp_path / "x.wav"))
-
-
-@pytest.mark.slow
-def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_path: Path) -> None:
-    transcriber = package.load(run)
-    test = run.parent / "toy" / "test.tsv"
-    names = [line.split("\t")[0] for line in test.read_text().splitlines()]
-    sounds = [test.parent / name for name in names]
-    found = [each[0] for each in transcriber.transcribe(sounds)]
-    scored_alike(run, found, tmp_path)
-    shutil.copytree(run, tmp_path / "copy")
-    twice = weft("predict", run, test, "--ensemble", tmp_path / "copy")
-    assert twice.lines == [one.text for one in found]
-    begun = weft("predict", run, test, "--prefix", "mi so").lines
-    assert all(line.startswith("mi so") for line in begun)
-    other = tmp_path / "other"
-    changes = ("training.max_updates=1", "data.sound.bins=17")
-    assert weft("train", test.with_name("speech.yaml"), "--run", other, *changes).code == 0
-    assert "its sound is" in refused(weft("predict", run, test, "--ensemble", other))
 
 
 def test_a_long_recording_is_cut_at_its_pauses(run: Path) -> None:

@@ -35,13 +35,6 @@ def test_check_does_not_judge_lengths_and_init_names_a_bad_line(run: Path, tmp_p
     assert "bad.tsv:2" in said and not (tmp_path / "o.yaml").exists()
 
 
-def test_given_summaries_have_no_picture_and_no_search(run: Path, tmp_path: Path) -> None:
-    given = tmp_path / "given.txt"
-    given.write_text("omega\n")
-    assert "--plot" in refused(weft("evaluate", run, "--score", given, "--plot", tmp_path / "x.png"))
-    assert "combined with beam" in refused(weft("evaluate", run, "--score", given, "--beam", 3))
-
-
 def test_check_init_and_train_agree_on_the_columns_of_a_table(tmp_path: Path) -> None:
     rows = [f"the old dog number {n} sees a green house;dog {n}" for n in range(9)]
     (tmp_path / "news.csv").write_text("\n".join(["\ufeffarticle;highlights", *rows]) + "\n")

@@ -109,16 +109,6 @@ def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) ->
     assert told.code == 1 and "train.tsv:2: expected word TAB tag" in told.out
 
 
-def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled.make_sentences(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    answer = weft("init", "tag", "--train", "train.conllu", "--model", "network", code=0)
-    assert "weft data check train.conllu --task tag\n" in answer.out
-    text = Path("tag.yaml").read_text()
-    assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
-    weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]", code=0)
-
-
 @pytest.mark.slow
 def test_names_are_counted_whole_and_choose_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

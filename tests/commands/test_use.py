@@ -20,8 +20,7 @@ TEXT = "alpha beta\ngamma\ntheta zeta eta\n"
 
 def test_training_says_what_it_left_and_what_comes_next(trained: Path, tmp_path: Path) -> None:
     run = copied(trained, tmp_path)
-    again = weft("train", trained.parent / "toy" / "toy.yaml", "--run", run)
-    assert again.code == 0
+    again = weft("train", trained.parent / "toy" / "toy.yaml", "--run", run, code=0)
     assert re.search(r"400 updates \(max_updates\).* bleu \d+\.\d+", again.out)
     for command in ("evaluate", "predict", "show"):
         assert f"weft {command} {run}" in again.out
@@ -59,8 +58,8 @@ def test_evaluate_prints_signed_scores_baselines_and_lengths(trained: Path, tmp_
         files["lengths.png"],
         "--json",
         files["all.json"],
+        code=0,
     )
-    assert answer.code == 0, answer.err
     assert "17 pairs, beam 3, length penalty 1" in answer.out
     for shown in (
         "BLEU",
@@ -93,8 +92,7 @@ def bleu(outputs: list[str], references: list[str]) -> float:
 
 def test_evaluate_takes_other_files_and_another_search(trained: Path, tmp_path: Path) -> None:
     write(tmp_path, "other", 5, 7)
-    answer = weft("evaluate", trained, "--data", tmp_path / "other", "--beam", 1)
-    assert answer.code == 0, answer.err
+    answer = weft("evaluate", trained, "--data", tmp_path / "other", "--beam", 1, code=0)
     assert f"{tmp_path / 'other'} xx-yy, 5 pairs, greedy" in answer.unfolded
     assert "13 pairs" in weft("evaluate", trained, "--split", "valid").out
 
@@ -120,8 +118,7 @@ def test_samples_follow_the_seed(trained: Path) -> None:
     def drawn(seed: int) -> list[str]:
         text = b"alpha beta gamma\n" * 12
         options = ("--sample", "--temperature", 5, "--top-k", 6, "--top-p", 0.99, "--seed", seed)
-        answer = weft("predict", trained, *options, stdin=text)
-        assert answer.code == 0, answer.err
+        answer = weft("predict", trained, *options, stdin=text, code=0)
         return answer.lines
 
     assert drawn(1) == drawn(1) != drawn(2)
@@ -141,8 +138,8 @@ def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: P
         "--max-pictures",
         2,
         stdin=b"alpha beta gamma\n\ntheta zeta\niota\n",
+        code=0,
     )
-    assert answer.code == 0
     assert f"2 pictures: {pictures}" in answer.err
     aligned = pharaoh.read_text().split("\n")
     assert [len(line.split()) for line in aligned] == [3, 0, 2, 1, 0]
@@ -152,8 +149,7 @@ def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: P
 
 
 def test_show_prints_the_whole_recipe_and_the_validations(trained: Path) -> None:
-    answer = weft("show", trained)
-    assert answer.code == 0, answer.err
+    answer = weft("show", trained, code=0)
     for shown in ("batch_tokens: 300", "max_length: 128", "clip_norm: 1.0", "update      200", "<- best"):
         assert shown in answer.out
     assert re.search(r"checkpoints: step-\d{8}", answer.out)
@@ -178,8 +174,7 @@ def test_doctor_knows_what_an_update_costs() -> None:
 
 @pytest.mark.slow
 def test_doctor_measures_this_machine() -> None:
-    answer = weft("doctor")
-    assert answer.code == 0, answer.err
+    answer = weft("doctor", code=0)
     for shown in ("torch 2.", "threads: torch uses 1", "OMP_WAIT_POLICY=", "GFLOP/s", "token stores:"):
         assert shown in answer.out
 
@@ -200,8 +195,7 @@ def test_a_line_is_split_into_sentences_and_its_white_space_kept(trained: Path) 
     parts = ["Alpha beta.", "Gamma eta!", "Delta?"]
     alone = weft("predict", trained, "--nbest", 2, stdin="".join(f"{one}\n" for one in parts).encode()).lines
     text = f" \t{parts[0]}  {parts[1]} {parts[2]} \n\n"
-    found = weft("predict", trained, "--split-sentences", "--nbest", 2, stdin=text.encode())
-    assert found.code == 0, found.err
+    found = weft("predict", trained, "--split-sentences", "--nbest", 2, stdin=text.encode(), code=0)
     ranks = [alone[::2], alone[1::2]]
     assert found.lines == [*(f" \t{one[0]}  {one[1]} {one[2]} " for one in ranks), "", ""]
     assert "--split-sentences" in refused(weft("predict", trained, "--split-sentences", "--prefix", "uno"))

@@ -72,8 +72,7 @@ def test_what_is_lost_is_named_with_its_line(
     monkeypatch.setattr("weft.tasks.seq2seq.translator.restored", lambda line, found, lost: found.text)
     (tmp_path / "in.txt").write_text("alpha\nbeta %s\n")
     for options in ((), ("--output", tmp_path / "out.txt")):
-        found = weft("predict", trained, tmp_path / "in.txt", *options)
-        assert found.code == 0
+        found = weft("predict", trained, tmp_path / "in.txt", *options, code=0)
         assert (
             f"{tmp_path}/in.txt:2: expected placeholders %s, got none; correct the translation" in found.err
         )

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,6 +47,16 @@ class Plain:
         return table[source, time, token], state._replace(own=state.own._replace(time=time + 1))
 
 
+def counted(prob: list[list[float]], calls: list[int]) -> tuple[Step, Tensor]:
+    """A step with these probabilities at each time, which notes how many rows it was called with."""
+
+    def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        calls.append(len(token))
+        return torch.tensor(prob, dtype=torch.float64)[state].log(), state + 1
+
+    return step, torch.zeros(1, dtype=torch.int64)
+
+
 def test_what_belongs_to_a_source_is_never_copied_for_a_hypothesis() -> None:
     calls = Calls()
     table = random_table(5, 7, 11, seed=2)
@@ -56,23 +67,17 @@ def test_what_belongs_to_a_source_is_never_copied_for_a_hypothesis() -> None:
 
 def test_finished_sources_leave_the_batch() -> None:
     """Of 4 sources one leaves at a time; of 16 two at a time, the first waits for the second."""
-    calls = Plain()
-    found = search(ends_at([2, 4, 6, 8], longest=9), calls, width=1)
-    assert calls.rows == [4, 4, 3, 3, 2, 2, 1, 1]
-    assert found.lengths[:, 0].tolist() == [2, 4, 6, 8]
+    table = ends_at([2, 4, 6, 8], longest=9)
+    for way in (greedy_search, partial(beam_search, width=1)):
+        calls = Plain()
+        found = way(calls, start(table), first(4), eos=EOS, max_length=9)
+        assert calls.rows == [4, 4, 3, 3, 2, 2, 1, 1]
+        assert found.lengths[:, 0].tolist() == [2, 4, 6, 8]
     calls = Plain()
     lengths = [2, 4, *[6] * 14]
     found = search(ends_at(lengths, longest=9), calls, width=1)
     assert calls.rows == [16, 16, 16, 16, 14, 14]
     assert found.lengths[:, 0].tolist() == lengths
-
-
-def test_greedy_rows_leave_the_batch_too() -> None:
-    calls = Plain()
-    table = ends_at([2, 4, 6, 8], longest=9)
-    found = greedy_search(calls, start(table), first(4), eos=EOS, max_length=9)
-    assert calls.rows == [4, 4, 3, 3, 2, 2, 1, 1]
-    assert found.lengths[:, 0].tolist() == [2, 4, 6, 8]
 
 
 def test_a_source_is_done_when_nothing_alive_can_win() -> None:
@@ -87,12 +92,7 @@ def test_a_source_is_done_when_nothing_alive_can_win() -> None:
 
 def test_a_longer_hypothesis_wins_by_its_mean_after_the_first_has_ended() -> None:
     """[1]: log .6 = -.511 a token. [0, 0, 0, 1]: log(.4 * .9^3) / 4 = -.308 a token; .29 in all."""
-    prob = torch.tensor([[0.4, 0.6], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], dtype=torch.float64)
-
-    def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return prob[state].log(), state + 1
-
-    time = torch.zeros(1, dtype=torch.int64)
+    step, time = counted([[0.4, 0.6], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [])
     for alpha, tokens, score in [(1.0, [0, 0, 0], math.log(0.4 * 0.9**3) / 4), (0.0, [], math.log(0.6))]:
         found = beam_search(
             step,
@@ -108,16 +108,6 @@ def test_a_longer_hypothesis_wins_by_its_mean_after_the_first_has_ended() -> Non
         assert float(found.score[0, 0]) == pytest.approx(score)
 
 
-def counted(prob: list[list[float]], calls: list[int]) -> tuple[Step, Tensor]:
-    """A step with these probabilities at each time, which notes how many rows it was called with."""
-
-    def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        calls.append(len(token))
-        return torch.tensor(prob, dtype=torch.float64)[state].log(), state + 1
-
-    return step, torch.zeros(1, dtype=torch.int64)
-
-
 def test_what_is_alive_is_compared_by_its_mean_not_by_its_sum() -> None:
     """After W have ended, the search goes on while a mean of what is alive is above the best that ended.
 
@@ -125,14 +115,8 @@ def test_what_is_alive_is_compared_by_its_mean_not_by_its_sum() -> None:
     Alive is a a with log(0.6 x 0.65) = -0.942, below -0.857 as a sum and above it as a mean, -0.471; with the
     end that must follow, its mean is -0.314, the best of all.
     """
-    table = torch.tensor([[0.6, 0.06, 0.34], [0.65, 0.05, 0.3], [1e-9, 1e-9, 1.0]]).log()
-
-    def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return table[state.clamp(max=2)], state + 1
-
-    found = beam_search(
-        step, torch.zeros(1, dtype=torch.int64), torch.tensor([0]), eos=2, max_length=9, width=2
-    )
+    step, time = counted([[0.6, 0.06, 0.34], [0.65, 0.05, 0.3], *[[1e-9, 1e-9, 1.0]] * 7], [])
+    found = beam_search(step, time, first(1), eos=2, max_length=9, width=2)
     assert to_lists(found, 2) == [[[0, 0]]]
     assert math.isclose(float(found.score[0, 0]), math.log(0.6 * 0.65) / 3, rel_tol=1e-6)
 
@@ -148,12 +132,17 @@ def test_patience_is_how_many_have_to_finish() -> None:
     assert to_lists(longer, 1) == [[[0, 0, 0], []]]
 
 
-def test_improbable_ends_do_not_stop_a_better_hypothesis() -> None:
-    """A sure model: eos comes second at every step, so that a beam of two has two ends after two words."""
+def test_improbable_ends_stop_no_better_hypothesis_but_a_full_beam() -> None:
+    """A sure model: eos comes second at every step, so that a beam of two has two ends after two words.
+
+    [1] has log .01, [0, 1] log(.0099) / 2 = -2.3, and [0, 0] is far better than both.
+    """
     step, time = counted([[0.99, 0.01]] * 5 + [[0.01, 0.99]], [])
     for width in (1, 2, 3):
         found = beam_search(step, time, first(1), eos=1, max_length=9, width=width)
         assert to_lists(found, 1) == [[[0] * 5]], width
+    full = beam_search(step, time, first(1), eos=1, max_length=9, width=2, stop="full")
+    assert to_lists(full, 1) == [[[0]]]
 
 
 def test_cut_hypotheses_come_after_ended_ones_whatever_their_score() -> None:
@@ -316,10 +305,3 @@ def test_a_stop_says_what_must_score_worse_than_what_has_ended(
     found = beam_search(step, time, torch.tensor([0]), eos=1, max_length=4, width=2, stop=stop)
     assert to_lists(found, 1) == [[tokens]] and len(calls) == steps
     assert found.tokens.shape == (1, 1, len(tokens) + 1)
-
-
-def test_a_full_beam_stops_also_before_what_scores_better() -> None:
-    """A sure model: [1] has log .01, [0, 1] log(.0099) / 2 = -2.3, and [0, 0] is far better than both."""
-    step, time = counted([[0.99, 0.01]] * 5 + [[0.01, 0.99]], [])
-    found = beam_search(step, time, torch.tensor([0]), eos=1, max_length=9, width=2, stop="full")
-    assert to_lists(found, 1) == [[[0]]]

@@ -5,6 +5,7 @@ A CUDA graph needs steps that ask for no value and whose tensors are all on the 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tests.search import models
 from tests.slow import leading
 from weft.models import Generator
 from weft.nn.cells.gru import GRU
@@ -36,6 +38,7 @@ from weft.search.sampling import sample
 from weft.tree import fan, leaves, tree_map
 
 V, EOS = 71, 3
+same = partial(models.same, tolerance=1e-4)
 NARROW = Narrowing(temperature=0.8, top_k=5, top_p=0.9, min_p=0.05, typical_p=0.9)
 
 
@@ -141,13 +144,6 @@ def both(
         found = run(recorded=True)
     assert served == [True]
     return found, want
-
-
-def same(found: Hypotheses, want: Hypotheses) -> None:
-    assert found.tokens.tolist() == want.tokens.tolist()
-    assert found.lengths.tolist() == want.lengths.tolist()
-    torch.testing.assert_close(found.logp, want.logp, rtol=1e-5, atol=1e-4)
-    torch.testing.assert_close(found.score, want.score, rtol=1e-5, atol=1e-4)
 
 
 def drawn(*given: Any, **more: Any) -> Hypotheses:

@@ -151,11 +151,13 @@ def test_broken_weights_are_told_as_by_the_plain_loop() -> None:
     model = generator()
     with torch.no_grad():
         model.head.bias[4] = torch.nan
-    for how in ({"search": "greedy"}, {"width": 2}):
+    sampled = {"search": "sample", "generator": torch.Generator()}
+    for how in ({"search": "greedy"}, {"width": 2}, sampled):
         with pytest.raises(ConfigError, match="step 1, row 0: a log-probability is NaN"):
             found(model, plain=False, **how)
-    with pytest.raises(ConfigError, match="every token has probability zero"):
-        found(generator(), plain=False, search="greedy", banned=tuple(range(WORDS)))
+    for how in ({"search": "greedy"}, sampled):
+        with pytest.raises(ConfigError, match="every token has probability zero"):
+            found(generator(), plain=False, banned=tuple(range(WORDS)), **how)
     with pytest.raises(ConfigError, match="banned token"):
         found(generator(), plain=False, width=2, banned=(WORDS,))
 

@@ -464,8 +464,7 @@ def test_a_file_of_keys_is_checked_at_the_start(
 
 
 def test_the_command_makes_a_key_that_works(library: None, tmp_path: Path) -> None:
-    answer = weft("serve", "--new-key", "dora")
-    assert answer.code == 0
+    answer = weft("serve", "--new-key", "dora", code=0)
     assert answer.err.startswith("API key of dora, shown only now: weft_")
     (tmp_path / "keys.txt").write_text(answer.out)
     owner = Keys(tmp_path / "keys.txt").owner(answer.err.split()[-1])

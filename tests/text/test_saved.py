@@ -134,7 +134,7 @@ def test_the_files_own_pattern_and_code_are_not_used(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"none.json: cannot be read \(No such file"):
+    with pytest.raises(CheckpointError, match=r"none.json: is missing; this is not a run directory"):
         load_vocabulary(tmp_path / "none.json")
     with pytest.raises(CheckpointError, match=r"cannot be read \(Is a directory"):
         load_vocabulary(tmp_path)

@@ -3,12 +3,15 @@
 Read next: task.py and predictor.py, what every task has.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from torch import Tensor
+
+from weft.text.vocabulary import SOS
 
 if TYPE_CHECKING:
     from weft.models import Generator
@@ -92,32 +95,42 @@ class TextContinuation(Protocol):
         """How much each token of the rows after the first was expected, with k alternatives."""
 
 
-class Reading(Protocol):
-    """How a model reads a text; see language/data.py."""
+Spelling = Callable[[int], tuple[int, str]]
+"""Is given the tokens of a text in order; returns where each begins in it, and the text it completes."""
 
-    @property
-    def opening(self) -> Sequence[int]:
-        """Tokens read before a text."""
 
-    def row(self, text: str) -> list[int]:
-        """What the model reads for a text: at least one token."""
+class Reading(ABC):
+    """How a model reads a text: as tokens and back."""
 
+    opening: Sequence[int]  # tokens read before a text
+
+    @abstractmethod
     def tokens(self, text: str) -> list[int]:
         """The tokens of a text, without those read before it."""
 
+    @abstractmethod
     def begins(self, text: str) -> list[int]:
         """The place in a text where each of its tokens begins."""
 
-    def spelling(self) -> Callable[[int], tuple[int, str]]:
-        """A function that is given tokens in order; returns where each begins in their text, and the text it
-        completes.
-        """
+    @abstractmethod
+    def decoded(self, tokens: Sequence[int]) -> str:
+        """The text of known tokens."""
 
+    @abstractmethod
+    def spelling(self) -> Spelling:
+        """Spells tokens one by one; the result is `decoded` of all of them."""
+
+    @abstractmethod
     def shown(self, tokens: Sequence[int]) -> list[str]:
         """Each token as text."""
 
+    @abstractmethod
     def numbered(self, ids: Sequence[int]) -> list[int]:
         """Numbers of the run's tokenizer.json as tokens."""
+
+    def row(self, text: str) -> list[int]:
+        """What the model reads for a text: at least one token."""
+        return [*self.opening, *self.tokens(text)] or [SOS]
 
 
 class Reader(Protocol):
@@ -154,28 +167,21 @@ class Decision(Protocol):
         """The most probable class."""
 
     @property
+    def prob(self) -> float:
+        """The highest probability."""
+
+    @property
     def probs(self) -> np.ndarray:
         """[C] probabilities, in the order of the classes."""
 
 
-class WeightedDecision(Protocol):
+class WeightedDecision(NamedTuple):
     """A decision on a text, and the weight of each word in it."""
 
-    @property
-    def decision(self) -> Decision:
-        """The decision."""
-
-    @property
-    def words(self) -> Sequence[str]:
-        """[W] the words of the text."""
-
-    @property
-    def weights(self) -> np.ndarray:
-        """[W] the weights of the words; they sum to 1."""
-
-    @property
-    def shown(self) -> str:
-        """What the weights are, for a caption."""
+    decision: Decision
+    words: list[str]
+    weights: np.ndarray  # [words], their sum is 1
+    shown: str  # what the weights are, for a caption
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ Read next: seq2seq/evaluation.py, for translations; ../metrics/scored.py, a scor
 """
 
 import json
+import math
 from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -239,12 +240,14 @@ class Validation(NamedTuple):
         return self._replace(scores={**self.scores, **more}, notes=[*self.notes, *notes])
 
 
-class _Batch(Protocol):
+class Batch(Protocol):
+    """What a model's loss takes."""
+
     def to(self, device: torch.device) -> Any:
         """The batch on a device."""
 
 
-def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
+def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> float:
     """The model's loss on all batches together, in nats per item.
 
     Args:
@@ -279,6 +282,11 @@ def first(notes: Sequence[str]) -> list[str]:
     """
     more = len(notes) - 3
     return [*notes[:3], *([f"and {plural(more, 'more validation example')}"] if more > 0 else [])]
+
+
+def perplexity(loss: float) -> float:
+    """exp(loss) for a loss in nats; infinite on overflow."""
+    return math.exp(loss) if loss < 700 else math.inf
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:

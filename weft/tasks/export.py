@@ -90,6 +90,20 @@ def random_texts(vocabulary: Vocabulary, count: int, least: int) -> list[str]:
     return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, 20))) for _ in range(count)]
 
 
+def random_sentences(words: Sequence[str], count: int) -> list[list[str]]:
+    """Sentences of 1 to 12 random words."""
+    draw = random.Random(SEED)
+    return [draw.choices(words or ["a"], k=draw.randint(1, 12)) for _ in range(count)]
+
+
+def random_letters(num_letters: int, rows: int, steps: int, length: int) -> dict[str, Tensor]:
+    """Random words as letters, and sentences of them, each shorter than the one before."""
+    draw = torch.Generator().manual_seed(rows)
+    letters = torch.randint(1, num_letters, (rows * steps, length), generator=draw)
+    which = torch.arange(rows * steps).view(rows, steps)
+    return {"letters": letters, "which": which, "mask": ragged_mask(rows, steps)}
+
+
 def some_of(read: Callable[[], Iterable[T]], count: int, otherwise: Callable[[], Sequence[T]]) -> Sequence[T]:
     """The first inputs of the run's own data, or others where the data is missing or has none."""
     with suppress(DataError):

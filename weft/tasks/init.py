@@ -135,10 +135,8 @@ def only(condition: object) -> str | None:
 def splits(train: Train, valid: Path | None, test: Path | None) -> dict[str, object]:
     """The values of a template about its files: `$train`, `$valid` or `$held_out`, `$test` or `$untested`."""
     held_out, untested = only(not valid), only(not test)
-    if not isinstance(train, Path):
-        named: object = f"[{', '.join(map(quoted, train))}]"
-        return {"train": named, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
-    return {"train": train, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
+    named = train if isinstance(train, Path) else f"[{', '.join(map(quoted, train))}]"
+    return {"train": named, "valid": valid, "held_out": held_out, "test": test, "untested": untested}
 
 
 def quoted(value: object) -> str:
@@ -200,26 +198,20 @@ class Init(ABC):
         names = self.files
         said = dict(given)
         parts = parts_by_name(files) if self.several and given["train"] is None and len(files) > 1 else None
+        named: Sequence[Path | Sequence[Path] | None] = files
         if parts is not None:
             train, *held = parts
-            said["train"] = train if len(train) > 1 else train[0]
-            for name, file in zip(names[1:], held, strict=True):
-                if file is not None and said[name] is not None:
-                    raise ConfigError(
-                        f"--{name} {said[name]} and {file}: expected one of them; leave one out"
-                    )
-                said[name] = file or said[name]
-            return said
-        if files and not names:
+            named = [train if len(train) > 1 else train[0], *held]
+        elif files and not names:
             raise ConfigError(f"{files[0]}: expected no FILES, as the examples of {self.task} are generated")
-        if len(files) > len(names):
+        elif len(files) > len(names):
             raise ConfigError(
                 f"expected at most {len(names)} FILES ({', '.join(names)}), got {len(files)}; leave some out"
             )
-        for name, file in zip(names, files, strict=False):
-            if said[name] is not None:
+        for name, file in zip(names, named, strict=False):
+            if file is not None and said[name] is not None:
                 raise ConfigError(f"--{name} {said[name]} and {file}: expected one of them; leave one out")
-            said[name] = file
+            said[name] = file or said[name]
         if names and said[names[0]] is None:
             raise ConfigError(f"expected a training file, got none; name it, or give it with --{names[0]}")
         return said
@@ -377,7 +369,7 @@ def vocabulary_size(seen: Survey, repeated: int) -> int:
 
 
 class TrainingLength(NamedTuple):
-    """The length of a training."""
+    """The length of a training, as values of a template."""
 
     epochs: int
     warmup: int  # updates, at most a tenth of all

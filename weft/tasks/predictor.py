@@ -173,14 +173,16 @@ class NoAnswer(Answer):
 
     Args:
         wrong: the reason, with the place of the input.
+        text: instead of empty lines.
     """
 
-    def __init__(self, wrong: str, lines: int = 1) -> None:
+    def __init__(self, wrong: str, lines: int = 1, text: str = "") -> None:
         self.wrong = wrong
         self.lines = lines
+        self._text = text or "\n" * (lines - 1)
 
     def text(self) -> str:
-        return "\n" * (self.lines - 1)
+        return self._text
 
     def json(self) -> Json:
         return None

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from weft.text.normalise import normalise
+
 KINDS = ("word", "space", "character", "bpe", "unigram")
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 
@@ -39,6 +41,14 @@ MOST_TYPES = 4_000_000
 def cutter(kind: str) -> pre_tokenizers.PreTokenizer:
     """Splits " word" into parts; no piece crosses their boundaries."""
     return pre_tokenizers.Split(Regex(PATTERNS[kind]), "isolated")
+
+
+def cut_words(text: str, kind: str, *, form: str, lowercase: bool) -> list[str]:
+    """The words of a text without the spaces before them: at punctuation, or for kind "space" at spaces."""
+    plain = normalise(text, form=form, lowercase=lowercase)
+    if kind == "space":
+        return plain.split(" ") if plain else []
+    return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
 
 
 def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:

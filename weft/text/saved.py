@@ -32,6 +32,9 @@ def read_content(path: Path) -> Any:
     """The JSON of a tokenizer.json."""
     try:
         return jsonfile.read(path, LARGEST)
+    except FileNotFoundError as error:
+        why = "is missing; this is not a run directory, or training has not started"
+        raise CheckpointError(f"{path}: {why}") from error
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); name a run directory") from error
     except ValueError as error:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.commands.labelled import make_texts
+from tests.commands.labelled import LINEAR, make_sentences, make_texts
 from tests.commands.shell import refused, weft
 from weft.tasks.classify.model import Bag, LabelModel
 from weft.tasks.labels.solver import PENALTIES, Design, solve
@@ -85,18 +85,18 @@ def test_naive_bayes_ratios_scale_the_items() -> None:
     assert gradient.abs().max() < TEXTS * 1e-4
 
 
-def test_a_run_is_made_without_an_update_and_twice_the_same(tmp_path: Path) -> None:
-    recipe = make_texts(tmp_path / "toy")
-    runs = [tmp_path / "one", tmp_path / "two"]
+@pytest.mark.parametrize("task", ["classify", "tag"])
+def test_a_run_is_made_without_an_update_and_twice_the_same(task: str, tmp_path: Path) -> None:
+    make, changes = {"classify": (make_texts, SOLVED), "tag": (make_sentences, LINEAR)}[task]
+    recipe, runs = make(tmp_path / "toy"), [tmp_path / "one", tmp_path / "two"]
     for run in runs:
-        answer = weft("train", recipe, "--run", run, *SOLVED, code=0)
+        answer = weft("train", recipe, "--run", run, *changes, code=0)
     assert "solved without updates" in answer.out and "best of" in answer.err
     models = [(run / "model.safetensors").read_bytes() for run in runs]
     assert models[0] == models[1]
     assert "accuracy 1" in weft("evaluate", runs[0]).out
-    assert weft("train", recipe, "--run", runs[0], *SOLVED).code == 0  # again: nothing is left to do
+    assert weft("train", recipe, "--run", runs[0], *changes).code == 0  # again: nothing is left to do
     assert (runs[0] / "model.safetensors").read_bytes() == models[0]
-    assert weft("predict", runs[0], stdin=b"a good one\n").out.split()[0] in ("good", "bad")
 
 
 def test_a_penalty_without_a_solver_is_refused(tmp_path: Path) -> None:

@@ -261,7 +261,7 @@ def coco(number: int | str, caption: str) -> dict[str, Any]:
 def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairBatch:
     """A batch of pictures and the tokens of their captions."""
     x, mask = source(pixels, places)
-    return collate_pairs([[1]] * len(tokens), tokens)._replace(source=x, source_mask=mask)
+    return collate_pairs([[1]] * len(tokens), tokens)._replace(source=x, source_mask=mask, fixed=True)
 
 
 def inspect_caption(plain: Captioner, text: str | None) -> Inspection:

@@ -184,11 +184,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
 
 
 class CaptionTask(Seq2SeqTask):
-    """Pictures to captions.
-
-    Args:
-        decoding: search settings for the trained model; validation is greedy.
-    """
+    """Pictures to captions."""
 
     sections: ClassVar = {"data": CaptionData, "model": CaptionModel, "decoding": Decoding}
     prediction_settings: ClassVar = CaptionSettings

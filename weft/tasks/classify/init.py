@@ -133,10 +133,9 @@ class ClassifyInit(TemplateInit):
             thin = thinly_held_out(classes, held_out(seen.texts), MORE)
         if thin and not several:
             say(thin)
-        unusual, plan = _unusual(given), planned(seen.words / BATCH, epochs=12, warmup=100)
+        unusual = _unusual(given)
         return {
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(seen.words / BATCH, epochs=12, warmup=100)._asdict(),
             "examples": seen.texts,
             "parts": seen.words,
             "counted": f"{plural(len(classes), 'class')}, {plural(seen.texts, 'training text')}",

@@ -7,7 +7,6 @@ Read next: ../../figures/coloured.py, which draws how much each word weighed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,6 +27,7 @@ from weft.nn.embed.grams import Grams
 from weft.probe import probe
 from weft.store import files
 from weft.tasks import predictor
+from weft.tasks.abilities import WeightedDecision
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.classify.data import LabelData
 from weft.tasks.classify.reader import BagItems, LabelDecision, LabelReader
@@ -39,15 +39,6 @@ from weft.tasks.predictor import Answer, Failure, Json, NoAnswer, ParsedInput, P
 from weft.tasks.reused import symbols
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Word
-
-
-class Explanation(NamedTuple):
-    """The weights of the words of a text."""
-
-    words: list[str]
-    weights: np.ndarray  # [words], their sum is 1
-    decision: LabelDecision
-    shown: str  # which weights these are
 
 
 class TableRow(NamedTuple):
@@ -92,7 +83,7 @@ class LabelAnswer(Answer):
     decided: LabelDecision
     classes: Sequence[str]  # all of them, in the order of the probabilities
     scores: bool
-    explain: Callable[[str], Explanation]  # how much each word of a text weighed
+    explain: Callable[[str], WeightedDecision]  # how much each word of a text weighed
 
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY, the likeliest first; or the row of a table."""
@@ -125,17 +116,6 @@ class LabelAnswer(Answer):
     def figure_name(self) -> str:
         """The number of the row in a table, the header not counted."""
         return "" if self.asked.row is None else str(self.asked.row.number)
-
-
-class UnlabelledRow(NoAnswer):
-    """A row of a table whose text has no class: its new cells are empty."""
-
-    def __init__(self, wrong: str, line: str) -> None:
-        super().__init__(wrong)
-        self._line = line
-
-    def text(self) -> str:
-        return self._line
 
 
 WINDOW = 2048  # texts that are sorted by length together
@@ -238,7 +218,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
 
     def answers(self, inputs: Sequence[ClassifyInput]) -> Iterator[Answer]:
         texts = [one.text for one in inputs if not (one.wrong or _is_header(one))]
-        decided = self._decided(iter(texts), WINDOW)
+        decided = iter(self._decided(texts))
         for one in inputs:
             if one.row is not None and _is_header(one):
                 yield HeaderRow(one.row, self.reader.classes if self._scores else ())
@@ -268,16 +248,14 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         """
         return self.listed(texts, lambda one: one.decided, lambda one: one.label, window)
 
-    def _decided(self, texts: Iterator[str], window: int) -> Iterator[LabelDecision]:
-        while read := list(islice(texts, window)):
-            own = self._window(read)
-            if not self._others:
-                yield from own
-                continue
-            probs = np.stack([one.probs for one in own])
-            for other, places in self._others:
-                probs = probs + np.stack([one.probs[places] for one in other._window(read)])
-            yield from map(self.reader.decide, probs / (1 + len(self._others)))
+    def _decided(self, texts: Sequence[str]) -> Iterable[LabelDecision]:
+        own = self._window(texts)
+        if not (self._others and own):
+            return own
+        probs = np.stack([one.probs for one in own])
+        for other, places in self._others:
+            probs = probs + np.stack([one.probs[places] for one in other._window(texts)])
+        return map(self.reader.decide, probs / (1 + len(self._others)))
 
     @property
     def classes(self) -> Sequence[str]:
@@ -289,7 +267,7 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
         """The temperature of the probabilities; 1 in an ensemble, whose members have their own."""
         return 1.0 if self._others else self.reader.temperature
 
-    def explain(self, text: str) -> Explanation:
+    def explain(self, text: str) -> WeightedDecision:
         """Decide on a text, and weigh its words.
 
         The weights are the attention of a pool with learned queries (the mean over the queries). For any
@@ -318,11 +296,12 @@ class TextClassifier(predictor.Predictor[ClassifyInput]):
             positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
         sums = np.array([positions[word.positions].sum() for word in found])
         shares = sums / max(float(sums.sum()), 1e-12)
-        return Explanation([word.text for word in found], shares, reader.decide(probs), shown)
+        return WeightedDecision(reader.decide(probs), [word.text for word in found], shares, shown)
 
-    def _unclassified(self, wrong: str, row: TableRow) -> UnlabelledRow:
+    def _unclassified(self, wrong: str, row: TableRow) -> NoAnswer:
+        """The row of a table whose text has no class: its new cells are empty."""
         more = [""] * (1 + len(self.reader.classes) * self._scores)
-        return UnlabelledRow(wrong, row.style.line([*row.cells, *more]))
+        return NoAnswer(wrong, text=row.style.line([*row.cells, *more]))
 
     def _window(self, read: Sequence[str]) -> list[LabelDecision]:
         device = next(self.model.parameters()).device

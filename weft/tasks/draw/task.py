@@ -193,11 +193,7 @@ def drawable(found: Captions) -> Captions:
 
 
 class DrawTask(Seq2SeqTask):
-    """Captions to pictures.
-
-    Args:
-        decoding: sampling with a temperature, or search for the likeliest picture.
-    """
+    """Captions to pictures."""
 
     sections: ClassVar = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
     prediction_settings: ClassVar = PaintingSettings

@@ -6,7 +6,6 @@ perplexities of the two language models, beside that of word frequencies.
 
 import json
 import math
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from weft.metrics.scored import ComparedOutputs
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
-from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, random_letters, random_sentences, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
 from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
@@ -239,9 +238,6 @@ def _static(comparer: ContextComparer, words: list[str]) -> tuple[list[str], np.
     return names, np.concatenate(table), [place[word] for word in words]
 
 
-SEED = 1
-
-
 class ContextLayers(nn.Module):
     """Letters, the word at each position and the mask to all layers."""
 
@@ -264,7 +260,7 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
         "longest": LETTERS,
         "most": WORDS,
     }
-    both = _inputs(lexicon.num_letters, 3, 7, 11), _inputs(lexicon.num_letters, 2, 10, 6)
+    both = random_letters(lexicon.num_letters, 3, 7, 11), random_letters(lexicon.num_letters, 2, 10, 6)
     return ModelExport(
         [Graph("layers", ContextLayers(comparer.model), both, ["layers"])],
         settings,
@@ -276,22 +272,12 @@ def export_contexts(comparer: ContextComparer, valid: Callable[[], Iterable[str]
     )
 
 
-def _inputs(num_letters: int, rows: int, steps: int, length: int) -> dict[str, Tensor]:
-    """Random words of sentences, each sentence shorter than the one before."""
-    draw = torch.Generator().manual_seed(rows)
-    letters = torch.randint(1, num_letters, (rows * steps, length), generator=draw)
-    mask = ragged_mask(rows, steps)
-    return {"letters": letters, "which": torch.arange(rows * steps).view(rows, steps), "mask": mask}
-
-
 def _examples(comparer: ContextComparer, valid: Callable[[], Iterable[str]], count: int) -> Sequence[str]:
     """Validation sentences, and a word of each in it and in itself alone; random words without the data."""
-
-    def drawn() -> Sequence[list[str]]:
-        draw, known = random.Random(SEED), comparer.lexicon.words or ["a"]
-        return [draw.choices(known, k=draw.randint(1, 12)) for _ in range(count // 2)]
-
-    sentences = some_of(lambda: split_sentences(comparer._data, valid()).parts, count // 2, drawn)
+    data, known, count = comparer._data, comparer.lexicon.words, count // 2
+    sentences = some_of(
+        lambda: split_sentences(data, valid()).parts, count, lambda: random_sentences(known, count)
+    )
     plain = [" ".join(words) for words in sentences]
     return [
         *plain,
@@ -320,19 +306,6 @@ def collate(lexicon: Lexicon, some: list[list[str]]) -> Sentences:
     return Sentences(spelled, mask, int(mask.sum()) + len(some))
 
 
-def nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[float, float]:
-    """Nats a word, forward and backward; the end of each sentence counts as a word."""
-    order = sorted(some, key=len)
-    totals, count = np.zeros(2), 0
-    for at in range(0, len(order), ROWS):
-        batch = collate(lexicon, order[at : at + ROWS])
-        with torch.no_grad():
-            both = model.directions(batch.to(model.ends.device))
-        totals += [float(both.forward.total), float(both.backward.total)]
-        count += batch.target_tokens
-    return float(totals[0]) / count, float(totals[1]) / count
-
-
 def evaluate(
     model: BothWays, lexicon: Lexicon, text: Parts[str], *, title: str, length: int
 ) -> ContextEvaluation:
@@ -342,7 +315,7 @@ def evaluate(
     about = f"words with line ends|softmax:full|classes:{lexicon.num_words}|lines of at most {length} words"
     counts, sources = np.array([len(words) + 1 for words in some]), [" ".join(words) for words in some]
     compared, sides, logp = [], [], []
-    for side, rows in zip(("forward", "backward"), _by_word(model, lexicon, some), strict=True):
+    for side, rows in zip(("forward", "backward"), nats_by_word(model, lexicon, some), strict=True):
         sums, how = np.array([row.sum() for row in rows]), f"direction:{side}|{about}"
         compared.append(ComparedOutputs(sums, counts, sources, lowest, "nats", about=how))
         logp.append([-sum(line) for line in text.joined(rows)])
@@ -356,7 +329,7 @@ def evaluate(
     return ContextEvaluation(title, outputs, scores, sides, "words read before it", compared=compared)
 
 
-def _by_word(
+def nats_by_word(
     model: BothWays, lexicon: Lexicon, some: list[list[str]]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Nats of each word and of the end of each sentence: forward, and backward."""

@@ -23,13 +23,13 @@ from weft.tasks.elmo.predictor import (
     evaluate,
     export_contexts,
     inspect_sentences,
-    nats,
+    nats_by_word,
 )
-from weft.tasks.evaluation import Sample, Validation, samples_of
+from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.lexicon import Lexicon
-from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask, perplexity
+from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, line_batches, sentences_of
 from weft.tasks.running_text.data import sentences as split_sentences
 from weft.tasks.task import (
@@ -106,7 +106,8 @@ class ElmoTraining(Training):
 
     def validate(self, model: BothWays) -> Validation:
         """Both perplexities on the validation text, and what the forward model expected word by word."""
-        ahead, back = nats(model, self.lexicon, self.valid)
+        both = nats_by_word(model, self.lexicon, self.valid)
+        ahead, back = (float(np.concatenate(words).mean()) for words in both)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
         comparer, samples = ContextComparer(model, self.lexicon, self.data), []
         for words in (self.valid[number] for number in samples_of(len(self.valid))):
@@ -153,11 +154,7 @@ class ElmoPipeline(RunningTextPipeline):
 
 
 class ElmoTask(RunningTextTask[ElmoModel]):
-    """A model of words in context, from running text.
-
-    Args:
-        data: where text comes from; lines by themselves, in words.
-    """
+    """A model of words in context, from lines of words."""
 
     sections: ClassVar = {"data": ProseData, "model": ElmoModel}
     evaluation: ClassVar = ContextEvaluation

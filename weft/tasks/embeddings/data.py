@@ -22,7 +22,7 @@ from weft.setting_types import AtLeastOne, Bounds, Share, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import Split
 from weft.text.normalise import normalise
-from weft.text.pieces import cutter
+from weft.text.pieces import cut_words
 
 POWER = 0.75
 """Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""
@@ -255,10 +255,7 @@ class WordsData:
 
     def words(self, line: str) -> list[str]:
         """The words of a line, as in training."""
-        plain = normalise(line, form=self.form, lowercase=self.lowercase)
-        if self.tokens == "space":
-            return plain.split(" ") if plain else []
-        return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
+        return cut_words(line, self.tokens, form=self.form, lowercase=self.lowercase)
 
     def word(self, word: str) -> str:
         """One word in the spelling of the vectors."""

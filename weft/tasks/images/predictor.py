@@ -51,53 +51,43 @@ from weft.wording import plural
 ROWS = 64
 
 
+@dataclass(eq=False)
 class PictureAnswer(Answer):
-    """The class of a picture.
+    """The class of a picture."""
 
-    Args:
-        probs: [C] of each class, kept as an attribute.
-        scores: whether the text contains the probabilities of all classes.
-        explain: the weight of each pixel of the picture for the class with this number; None for no figure.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        probs: np.ndarray,
-        *,
-        scores: bool = False,
-        explain: "Callable[[int], PictureWeights] | None" = None,
-    ) -> None:
-        self._explain = explain
-        self.probs = probs
-        self._best = int(probs.argmax())
-        order = np.argsort(-probs, kind="stable").tolist()
-        self._probs = {names[number]: float(probs[number]) for number in order}
-        self._scores = scores
+    names: Sequence[str]  # of the classes
+    probs: np.ndarray  # [C] of each class
+    scores: bool  # whether the text contains the probabilities of all classes
+    explain: Callable[[int], PictureWeights]  # the weight of each pixel for the class with this number
 
     @property
     def label(self) -> str:
         """The most likely class."""
-        return next(iter(self._probs))
+        return self.names[int(self.probs.argmax())]
+
+    def ranked(self) -> dict[str, Json]:
+        """The probability of each class, likeliest first."""
+        order = np.argsort(-self.probs, kind="stable").tolist()
+        return {self.names[number]: float(self.probs[number]) for number in order}
 
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY for each class, likeliest first, tab-separated."""
-        shown = [f"{name}={prob:.4f}" for name, prob in self._probs.items()] if self._scores else []
+        shown = [f"{name}={prob:.4f}" for name, prob in self.ranked().items()] if self.scores else []
         return "\t".join([self.label, *shown])
 
     def json(self) -> Json:
         """The class, its probability, and the probability of each class."""
-        return {"label": self.label, "prob": self._probs[self.label], "probs": dict(self._probs)}
+        return {"label": self.label, "prob": float(self.probs.max()), "probs": self.ranked()}
 
     def figure(self) -> "Figure | None":
         """A picture beside its pixels, the lighter the more they weighed for its class; None of a clip."""
         from weft.figures.sheets import attended_picture  # imports matplotlib
 
-        found = None if self._explain is None else self._explain(self._best)
-        if found is None or found.pixels.ndim != 3:
+        found = self.explain(int(self.probs.argmax()))
+        if found.pixels.ndim != 3:
             return None
         name, weights = found.looks[-1]
-        title = f"{self.label} ({self._probs[self.label]:.1%})"
+        title = f"{self.label} ({self.probs.max():.1%})"
         return attended_picture(found.pixels, [name], weights[None], title)
 
 
@@ -158,7 +148,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
     def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[PictureAnswer]:
         for picture, probs in zip(inputs, self.probs(np.stack(inputs)) if inputs else (), strict=True):
             explain = partial(weighed, self, picture)
-            yield PictureAnswer(self._names, probs, scores=self._scores, explain=explain)
+            yield PictureAnswer(self._names, probs, self._scores, explain)
 
     def value(self, answer: PictureAnswer) -> str:
         return answer.label

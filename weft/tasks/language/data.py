@@ -7,8 +7,7 @@ a line to its end is at the start of the next. An imported model reads the whole
 line ends included; there the first token is only read. Read next: scoring.py.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,57 +19,21 @@ from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.masks import fill, grid, to_device
 from weft.nn.embed.weighted import idf
+from weft.tasks.abilities import Reading, Spelling
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.imported import ImportedVocabulary
 from weft.text.normalise import normalise
-from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
-
-Spelling = Callable[[int], tuple[int, str]]
-"""Is given the tokens of a text in order; returns where each begins in it, and the text it completes."""
+from weft.text.vocabulary import EOS, UNK, Vocabulary
 
 
-class TextReading(ABC):
-    """Texts as tokens and back."""
-
-    opening: Sequence[int]
-
-    @abstractmethod
-    def tokens(self, text: str) -> list[int]:
-        """The tokens of a text, without those read before it."""
-
-    @abstractmethod
-    def begins(self, text: str) -> list[int]:
-        """The place in a text where each of its tokens begins."""
-
-    @abstractmethod
-    def decoded(self, tokens: Sequence[int]) -> str:
-        """The text of known tokens."""
-
-    @abstractmethod
-    def spelling(self) -> Spelling:
-        """Spells tokens one by one; the result is `decoded` of all of them."""
-
-    @abstractmethod
-    def shown(self, tokens: Sequence[int]) -> list[str]:
-        """Each token as text."""
-
-    @abstractmethod
-    def numbered(self, ids: Sequence[int]) -> list[int]:
-        """Numbers of the run's tokenizer.json as tokens."""
-
-    def row(self, text: str) -> list[int]:
-        """What the model reads for a text: at least one token."""
-        return [*self.opening, *self.tokens(text)] or [SOS]
-
-
-def reading_of(vocabulary: Vocabulary) -> TextReading:
+def reading_of(vocabulary: Vocabulary) -> Reading:
     """The reading of a run's texts."""
     if isinstance(vocabulary, ImportedVocabulary) and vocabulary.opening is not None:
         return WholeReading(vocabulary, vocabulary.opening)
     return LineReading(vocabulary)
 
 
-class LineReading(TextReading):
+class LineReading(Reading):
     """Text as one Stream: a line end is </s>, and one is read before the first line."""
 
     opening = (EOS,)
@@ -130,7 +93,7 @@ class LineReading(TextReading):
         return self._vocabulary.numbered(ids)
 
 
-class WholeReading(TextReading):
+class WholeReading(Reading):
     """Text as the tokenizer of an imported model reads it: line ends are its own tokens."""
 
     def __init__(self, vocabulary: ImportedVocabulary, opening: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ Read next: predictor.py; ../../search/step.py.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -32,7 +32,7 @@ from weft.search.offered import (
 )
 from weft.setting_types import Probability, Whole
 from weft.tasks.language.data import ProseBatch
-from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams
+from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams, Window, windows
 from weft.tasks.seq2seq.encoding import pad
 from weft.tasks.task import ScoredSettings
 from weft.text.vocabulary import EOS, SOS
@@ -180,18 +180,18 @@ class StepReader:
         return logp, ReaderState(inner, past, recent, texts, cache)
 
     def fixed(self, state: ReaderState, width: int, steps: int) -> tuple[ReaderState, int] | None:
-        """As of the model, if nothing is forgotten or mixed in during these steps; see search/captured.py."""
-        past = state.past
-        full = past is not None and self.window is not None and past.shape[1] + steps > self.window
-        found = None if full or self.mixed is not None else self.model.fixed(state.inner, width, steps)
+        """As of the model, where it is plain; see search/captured.py."""
+        found = self.model.fixed(state.inner, width, steps) if self._is_plain(state, steps) else None
         return None if found is None else (state._replace(inner=found[0], past=None), found[1])
 
     def whole_step(self, state: ReaderState, width: int, steps: int) -> WholeStep | None:
-        """The model's own, if nothing is forgotten or mixed in during these steps; see search/compiled.py."""
-        full = (
-            state.past is not None and self.window is not None and state.past.shape[1] + steps > self.window
-        )
-        return None if full or self.mixed is not None else self.model.whole_step(state.inner, width, steps)
+        """The model's own, where it is plain; see search/compiled.py."""
+        return self.model.whole_step(state.inner, width, steps) if self._is_plain(state, steps) else None
+
+    def _is_plain(self, state: ReaderState, steps: int) -> bool:
+        """Whether nothing is forgotten or mixed in during these steps."""
+        full = state.past is not None and state.past.shape[1] + steps > (self.window or 0)
+        return not full and self.mixed is None
 
     def recent(self, row: Sequence[int]) -> list[int]:
         """The newest tokens of a row as the n-grams' context."""
@@ -247,61 +247,40 @@ class ExpectedToken(NamedTuple):
     best: list[tuple[int, float]]  # the likeliest tokens in its place and their log-probabilities, best first
 
 
-class _Part(NamedTuple):
-    """A stretch of a row that the model reads at once; its last `new` targets are wanted."""
-
-    row: int
-    begin: int  # of the inputs
-    end: int
-    new: int
-
-
 def expected(
     reader: StepReader, rows: Sequence[Sequence[int]], k: int, *, stride: int = 0
 ) -> list[list[ExpectedToken]]:
     """For each row, its tokens after the first."""
+    longest = max(map(len, rows), default=0) if reader.window is None else reader.window
     parts = [
-        part
+        (number, part)
         for number, row in enumerate(rows)
-        for part in _parts(number, len(row) - 1, reader.window, stride or reader.window or 1)
+        for part in windows(len(row) - 1, longest, stride or longest)
     ]
     found: dict[tuple[int, int], ExpectedToken] = {}
-    lengths = [part.end - part.begin for part in parts]
+    lengths = [part.end - part.begin for _, part in parts]
     with torch.inference_mode():
         for chosen in filled_groups(lengths, READ) if parts else ():
             found |= _read(reader, rows, [parts[number] for number in chosen], k)
     return [[found[number, place] for place in range(1, len(row))] for number, row in enumerate(rows)]
 
 
-def _parts(row: int, count: int, window: int | None, stride: int) -> Iterator[_Part]:
-    """The stretches of a row with so many targets; as in scoring.py, the last one ends with the row."""
-    if count < 1:
-        return
-    length = count if window is None else min(window, count)
-    yield _Part(row, 0, length, length)
-    done = length
-    while done < count:
-        end = min(done + stride, count)
-        yield _Part(row, end - length, end, end - done)
-        done = end
-
-
 def _read(
-    reader: StepReader, rows: Sequence[Sequence[int]], parts: Sequence[_Part], k: int
+    reader: StepReader, rows: Sequence[Sequence[int]], parts: Sequence[tuple[int, Window]], k: int
 ) -> dict[tuple[int, int], ExpectedToken]:
     model = reader.model
     device = next(model.parameters()).device
-    before, mask = pad([rows[part.row][part.begin : part.end] for part in parts])
-    after, _ = pad([rows[part.row][part.begin + 1 : part.end + 1] for part in parts])
+    before, mask = pad([rows[row][part.begin : part.end] for row, part in parts])
+    after, _ = pad([rows[row][part.begin + 1 : part.end + 1] for row, part in parts])
     h = model.features(ProseBatch(before, after, mask, int(mask.sum())).to(device))  # [B, T, D]
     new = [
         (number, place)
-        for number, part in enumerate(parts)
+        for number, (_, part) in enumerate(parts)
         for place in range(part.end - part.begin - part.new, part.end - part.begin)
     ]
-    hidden = {part.row: h[number] for number, part in enumerate(parts)} if reader.cache else {}
+    hidden = {row: h[number] for number, (row, _) in enumerate(parts)} if reader.cache else {}
     wanted = h[[number for number, _ in new], [place for _, place in new]]  # [P, D]
-    targets = [(parts[number].row, parts[number].begin + place + 1) for number, place in new]
+    targets = [(parts[number][0], parts[number][1].begin + place + 1) for number, place in new]
     found: dict[tuple[int, int], ExpectedToken] = {}
     for at in range(0, len(targets), SPREAD):
         here = targets[at : at + SPREAD]

@@ -93,7 +93,6 @@ class LanguageInit(TemplateInit):
         width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
         length = (128 if gpt else 64) if kind == "character" else (64 if gpt else 35)
         tokens = seen.characters if kind == "character" else seen.words
-        plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
         return {
             "examples": seen.characters,
             "parts": seen.characters,
@@ -112,8 +111,7 @@ class LanguageInit(TemplateInit):
             # some lines are longer than most, and a word may be two pieces
             "written": min(2000, max(100, math.ceil(2 * WRITTEN * tokens / seen.texts))),
             "width": width + width % 8,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(tokens / (20 * length), epochs=epochs, warmup=200)._asdict(),
         }
 
 

@@ -78,22 +78,33 @@ def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[
         yield h, batch.target_out
 
 
+class Window(NamedTuple):
+    """A stretch of a text that is read at once; its last `new` targets are wanted."""
+
+    begin: int  # of the inputs
+    end: int
+    new: int
+
+
+def windows(count: int, length: int, stride: int) -> Iterator[Window]:
+    """The windows over so many targets; the last one ends with them, and may have fewer new ones."""
+    length = min(length, count)
+    done = 0
+    while done < count:
+        end = min(done + stride, count) if done else length
+        yield Window(end - length, end, end - done)
+        done = end
+
+
 def _windowed(model: Generator, tokens: np.ndarray, length: int, stride: int) -> np.ndarray:
     count = len(tokens) - 1
     length = min(length, count)
-    first = token_rows(model, cut(tokens, np.zeros(1, int), length))[0]
-    found = [first]
-    # Window k ends after length + k stride tokens; the last one ends with the text and may score fewer.
-    ends = np.arange(length + stride, count + stride, stride)
-    ends = np.minimum(ends, count) if len(ends) else ends
+    every, found = list(windows(count, length, stride)), []
     some = max(1, TOKENS // length)
-    done = length
-    for at in range(0, len(ends), some):
-        part = ends[at : at + some]
-        new = np.diff(part, prepend=done)
-        logp = token_rows(model, cut(tokens, part - length, length))
-        found += [row[length - n :] for row, n in zip(logp, new.tolist(), strict=True)]
-        done = int(part[-1])
+    for at in range(0, len(every), some):
+        part = every[at : at + some]
+        logp = token_rows(model, cut(tokens, np.array([one.begin for one in part]), length))
+        found += [row[length - one.new :] for row, one in zip(logp, part, strict=True)]
     return np.concatenate(found)
 
 

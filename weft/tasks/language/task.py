@@ -3,7 +3,6 @@
 Read next: ../running_text/data.py, data.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.positions import most_positions
 from weft.setting_types import DropoutRate, Features, Section, Share, check_fields
-from weft.tasks.evaluation import Sample, Validation, samples_of
+from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.language.data import (
@@ -50,7 +49,7 @@ from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluat
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.reused import ReusedEncoder
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import ProseData, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
@@ -62,6 +61,7 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 from weft.wording import plural
 
@@ -219,7 +219,7 @@ class LanguageTraining(Training):
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
         loss = float(-logp.mean())
         nats, tokens = -self._valid.by_line(logp), self._valid.by_line(np.ones(len(logp)))
-        scores = {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
         return Validation(scores, self._samples(model), [ComparedOutputs(nats, tokens, reads="nats")])
 
     def _samples(self, model: Generator) -> list[Sample]:
@@ -310,11 +310,7 @@ class LanguagePipeline(RunningTextPipeline):
 
 
 class LanguageTask(RunningTextTask[ProseModel]):
-    """Trains a language model on running text.
-
-    Args:
-        decoding: how the trained model continues and scores texts.
-    """
+    """Trains a language model on running text."""
 
     sections: ClassVar = {"data": ProseData, "model": ProseModel, "decoding": LanguageDecoding}
     prediction_settings: ClassVar = ProseSettings
@@ -401,4 +397,4 @@ class LanguageTask(RunningTextTask[ProseModel]):
         return training
 
     def open(self, run: Path) -> LanguagePipeline:
-        return LanguagePipeline(self, vocabulary_of(run))
+        return LanguagePipeline(self, load_vocabulary(self.saved(run)))

@@ -354,11 +354,6 @@ class HiddenScores(NamedTuple):
         """The share of the tokens whose likeliest token is right."""
         return float((self.said == self.wanted).mean())
 
-    @property
-    def tokens(self) -> int:
-        """Number of chosen tokens."""
-        return len(self.each)
-
     def nats_of_lines(self, counts: np.ndarray | None = None, about: str = "") -> ComparedOutputs:
         """The nats of the chosen tokens of each line, beside those of token frequencies, if any are given."""
         tokens, lowest = np.bincount(self.line, minlength=self.lines), {}
@@ -395,7 +390,7 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
     """Hide tokens of each line, always the same ones, and score what the model says of them."""
     order = sorted(range(len(lines)), key=lambda n: len(lines[n]))
     device = next(model.parameters()).device
-    parts: list[list[np.ndarray]] = [[] for _ in range(6)]
+    parts: list[tuple[np.ndarray, ...]] = []
     for at in range(0, len(order), ROWS):
         numbers = order[at : at + ROWS]
         some = [lines[n] for n in numbers]
@@ -415,9 +410,8 @@ def score(model: MaskedLanguageModel, lines: list[list[int]], size: int) -> Hidd
             np.minimum(place - 1, lengths - place),
             place - 1,
         )
-        for part, one in zip(parts, found, strict=True):
-            part.append(one)
-    each, wanted, said, line, near, place = map(np.concatenate, parts)
+        parts.append(found)
+    each, wanted, said, line, near, place = map(np.concatenate, zip(*parts, strict=True))
     return HiddenScores(each, wanted, said, line, near, place, len(lines))
 
 
@@ -452,7 +446,7 @@ def evaluate(
         [vocabulary.decode(line) for line in text.joined(found.filled(lines))],
         [
             nats.scored(Perplexity()).renamed("perplexity of the chosen tokens"),
-            pieces.scored(Accuracy()).counted("token").signed(f"tokens:{found.tokens}"),
+            pieces.scored(Accuracy()).counted("token").signed(f"tokens:{len(found.each)}"),
         ],
         [Side("masked", found.near, found.each)],
         "tokens to the nearer end of the line",

@@ -32,7 +32,7 @@ from weft.tasks.masked.predictor import (
     score,
 )
 from weft.tasks.reused import ReusedEncoder, words_in_pieces
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask, vocabulary_of
+from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
 from weft.tasks.running_text.data import Parts, ProseData, check_lines, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
@@ -46,6 +46,7 @@ from weft.tasks.task import (
     Training,
     named_rows,
 )
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 
@@ -151,11 +152,7 @@ def read(vocabulary: Vocabulary, source: PlainText, length: int) -> Parts[int]:
 
 
 class MaskedTask(RunningTextTask[MaskedModel]):
-    """A model that fills gaps, from running text.
-
-    Args:
-        data: where text comes from; lines by themselves, cut at `length` tokens.
-    """
+    """A model that fills gaps, from lines of running text, cut at `length` tokens."""
 
     sections: ClassVar = {"data": ProseData, "model": MaskedModel}
     evaluation: ClassVar = GapEvaluation
@@ -204,4 +201,4 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         return MaskedTraining(self.data, self.model_config.share, vocabulary, train, valid)
 
     def open(self, run: Path) -> MaskedPipeline:
-        return MaskedPipeline(self, vocabulary_of(run))
+        return MaskedPipeline(self, load_vocabulary(self.saved(run)))

@@ -262,7 +262,7 @@ def measure(rememberer: Rememberer, split: str, count: int) -> MemoryScores:
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
     outputs, references = [], []
-    parts: list[list[np.ndarray]] = [[] for _ in range(4)]
+    parts: list[list[np.ndarray]] = []
     for at in range(0, count, data.batch_rows):
         batch = data.batch(split, np.arange(at, min(at + data.batch_rows, count))).to(device)
         with torch.no_grad():
@@ -278,9 +278,8 @@ def measure(rememberer: Rememberer, split: str, count: int) -> MemoryScores:
                 places = torch.arange(1, truth.shape[1] + 1, device=device).expand_as(truth)
         outputs += rememberer._write(answers)
         references += rememberer._write(truth)
-        for part, one in zip(parts, (answers, truth, error, places), strict=True):
-            part.append(one.double().cpu().numpy())
-    return MemoryScores(outputs, references, *map(np.concatenate, parts))
+        parts.append([one.double().cpu().numpy() for one in (answers, truth, error, places)])
+    return MemoryScores(outputs, references, *map(np.concatenate, zip(*parts, strict=True)))
 
 
 def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:

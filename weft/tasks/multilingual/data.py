@@ -8,6 +8,7 @@ from typing import Annotated
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
+from weft.tasks.seq2seq.encoding import SourceVocabulary
 from weft.tasks.task import Split
 from weft.text.language_names import NAMES
 from weft.text.vocabulary import Vocabulary, Word
@@ -135,7 +136,7 @@ class ManyData:
         return 0 if self.prompt is not None else len(self.targets)
 
 
-class DirectionReader:
+class DirectionReader(SourceVocabulary):
     """A vocabulary whose sources name the target language; an empty text stays empty.
 
     Args:
@@ -151,12 +152,7 @@ class DirectionReader:
         self._tag = tag
         self._target = target
 
-    def encode(self, text: str) -> list[int]:
-        """The numbers of one source."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many sources."""
         real = [place for place, text in enumerate(texts) if text.strip()]
         found = self.base.encode_batch([self.prompt.replace("{text}", texts[n]) for n in real])
         rows: list[list[int]] = [[] for _ in texts]
@@ -165,23 +161,17 @@ class DirectionReader:
         return rows
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as they are shown."""
         return [self._shown(number) for number in ids]
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
-        """The words with the positions of their pieces, without the symbol of the language."""
+        """Without the symbol of the language."""
         first = 1 if self._tag is not None and len(ids) and ids[0] == self._tag else 0
         return [
             Word(word.text, [place + first for place in word.positions])
             for word in self.base.words(ids[first:], text)
         ]
 
-    def copyable(self, text: str) -> Sequence[str]:
-        """Nothing: no model of many pairs copies unknown words."""
-        return ()
-
     def extended(self, pieces: Sequence[str]) -> "DirectionReader":
-        """The same with further pieces, numbered after the vocabulary's."""
         base = self.base.extended(pieces)
         return DirectionReader(base, tag=self._tag, prompt=self.prompt, target=self._target)
 

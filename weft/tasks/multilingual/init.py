@@ -74,7 +74,7 @@ class MultilingualInit(TemplateInit):
             "width": 256 if lines * len(pairs) < MIDDLE else 512,
             "wide": 384 if lines * len(pairs) < MIDDLE else 768,
             "dropout": 0.3 if lines * len(pairs) < SMALL else 0.2,
-            **_length(1.3 * lines * len(pairs) * seen.mean / tokens),
+            **planned(1.3 * lines * len(pairs) * seen.mean / tokens, epochs=10, warmup=400)._asdict(),
         }
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
@@ -127,8 +127,3 @@ def _sides(train: Path, pairs: Sequence[str]) -> Iterator[tuple[str, ...]]:
         seen |= {source, target}
         for one in ParallelText(train, source, target) if new else ():
             yield tuple(str(one[place]) for place in new)
-
-
-def _length(batches: float) -> dict[str, int]:
-    plan = planned(batches, epochs=10, warmup=400)
-    return {"warmup": plan.warmup, "epochs": plan.epochs}

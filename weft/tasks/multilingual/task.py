@@ -6,7 +6,6 @@ Read next: data.py, the data; predictor.py; ../seq2seq/base.py; ../translate/tas
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,15 +19,14 @@ from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.report import Report
 from weft.data.store import JoinedStores, TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError, DataError
+from weft.errors import ConfigError, DataError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.scored import of_lines
 from weft.models import Generator
-from weft.store.cache import cache_directory
 from weft.tasks.abilities import PairDirection
-from weft.tasks.evaluation import Sample, Validation, samples_of
-from weft.tasks.export import ModelExport
+from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
+from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.predictor import ManyEvaluation, MultilingualTranslator, together
@@ -43,13 +41,12 @@ from weft.tasks.seq2seq.decoding import (
     TranslationSettings,
 )
 from weft.tasks.seq2seq.documents import SentenceTranslator
-from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, collate_pairs, encode_pairs
+from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, built, collate_pairs, encode_pairs
 from weft.tasks.seq2seq.evaluation import (
     BETTER,
     GivenScores,
     evaluate,
     loss_of_fitting,
-    perplexity,
     score_file,
     written,
 )
@@ -274,22 +271,17 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
 
     def _examples(self, count: int) -> Sequence[str]:
         """Validation sources of the first direction, or single pieces where the data is missing."""
-        with suppress(DataError):
+
+        def valid() -> Iterator[str]:
             rows = self.task.data.of(self.task.data.pairs[0]).open("valid")
-            found = [row.source for row in islice(rows, 10 * count) if row.source.strip()]
-            if found:
-                return found[:count]
-        return [self.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
+            return (row.source for row in islice(rows, 10 * count) if row.source.strip())
+
+        numbers = range(EOS + 1, EOS + 1 + count)
+        return some_of(valid, count, lambda: [self.source.decode([number]) for number in numbers])
 
 
 class MultilingualTask(TextPairTask):
-    """Trains one translator on parallel text of several pairs.
-
-    Args:
-        data: the pairs, and how a source names its target language.
-        model: encoder and decoder; `encoder: null` for a decoder alone.
-        decoding: search settings for the trained model; validation is greedy.
-    """
+    """Trains one translator on parallel text of several pairs."""
 
     sections: ClassVar = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     evaluation: ClassVar = ManyEvaluation
@@ -337,10 +329,7 @@ class MultilingualTask(TextPairTask):
         self.data.vocabulary.learn(_text(self.data)).save(self.saved(run))
 
     def open(self, run: Path) -> ManyPipeline:
-        path = self.saved(run)
-        if not path.exists():
-            raise CheckpointError(f"{path}: is missing; this is not a trained run")
-        return ManyPipeline(self, load_vocabulary(path))
+        return ManyPipeline(self, load_vocabulary(self.saved(run)))
 
     def training(self, corpus: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
         """The pairs, in a token store for each direction that is opened or built."""
@@ -385,13 +374,7 @@ def _stored(data: ManyData, pair: str, text: str, vocabulary: Vocabulary, progre
         asking=[data.prompt, data.names, data.targets],
         **({"hold_out": data.hold_out} if data.hold_out else {}),
     )
-    store = TokenStore.build(
-        cache_directory() / "stores" / key[:32],
-        train,
-        partial(encode_pairs, asking, vocabulary),
-        max_length=data.max_length,
-        key=key,
-        progress=lambda lines: progress(f"reading training pairs {pair}", lines, None),
-    )
+    encode = partial(encode_pairs, asking, vocabulary)
+    store = built(key, train, encode, data.max_length, progress, f" {pair}")
     progress(f"{pair}: {store.report['kept']:,} of {store.report['pairs']:,} training pairs kept", 0, 0)
     return store

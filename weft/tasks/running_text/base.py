@@ -15,15 +15,12 @@ import numpy as np
 from weft.data.check import check_pairs
 from weft.data.plain import PlainText
 from weft.data.report import Report
-from weft.errors import CheckpointError
 from weft.figures.records import Figure
 from weft.metrics.metric import ItemKind
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.running_text.data import ProseData
 from weft.tasks.running_text.recipe import FEWEST
 from weft.tasks.task import Pipeline, Progress, Scoring, Task
-from weft.text.loading import load_vocabulary
-from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 
@@ -71,15 +68,6 @@ class RunningTextPipeline(Pipeline):
         return self.task.data.open("valid")
 
 
-def vocabulary_of(run: Path) -> Vocabulary:
-    """The vocabulary of a run."""
-    if not (run / VOCABULARY).exists():
-        raise CheckpointError(
-            f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
-        )
-    return load_vocabulary(run / VOCABULARY)
-
-
 class Side(NamedTuple):
     """The loss of each word, and the length of its context."""
 
@@ -109,8 +97,3 @@ class ContextEvaluation(Evaluation):
         lines = {side.name: (side.words, side.nats) for side in self.sides}
         title = f"{name}: {self.title}"
         return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
-
-
-def perplexity(nats: float) -> float:
-    """exp(nats), with nats limited to 700 to avoid overflow."""
-    return math.exp(min(nats, 700.0))

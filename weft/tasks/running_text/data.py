@@ -3,7 +3,6 @@
 Read next: ../../data/plain.py, which reads the text; ../language/data.py, the tokens.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 import numpy as np
 
 from weft.data.batching import Batches
+from weft.data.conllu import ConlluSentence
 from weft.data.plain import PlainText, side
 from weft.data.several import Files, called, each_file
 from weft.errors import ConfigError, MissingSplitError
@@ -19,8 +19,7 @@ from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.lexicon import Lexicon
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import ProseVocabulary
-from weft.text.normalise import normalise
-from weft.text.pieces import cutter
+from weft.text.pieces import cut_words
 
 Batching = Literal["stream", "windows", "lines"]
 T = TypeVar("T")
@@ -117,10 +116,7 @@ def line_batches(data: ProseData, lines: Sequence[Sized], seed: int) -> Batches:
 def words_of(data: ProseData, line: str) -> list[str]:
     """The words of a line, split as data.vocabulary sets."""
     settings = data.vocabulary
-    plain = normalise(line, form=settings.form, lowercase=settings.lowercase)
-    if settings.kind == "space":
-        return plain.split(" ") if plain else []
-    return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
+    return cut_words(line, settings.kind, form=settings.form, lowercase=settings.lowercase)
 
 
 class Parts(Generic[T]):
@@ -170,12 +166,8 @@ def sentences_of(data: ProseData, split: Split) -> list[list[str]]:
 
 def learn_lexicon(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
     """A lexicon of the words that occur at least `min_count` times, and of all letters."""
-    words: Counter[str] = Counter()
-    for sentence in some:
-        words.update(sentence)
-    letters = sorted({letter for word in words for letter in word})
-    kept = sorted((word for word, count in words.items() if count >= min_count))
-    return Lexicon(kept, [words[word] for word in kept], letters, [], lowercase=False)
+    read = (ConlluSentence(words, 0, [], words, None) for words in some)
+    return Lexicon.learn(read, lowercase=False, min_count=min_count)
 
 
 def check_lines(data: ProseData, *, words: bool) -> None:

@@ -31,7 +31,6 @@ class ContextInit(TemplateInit):
         if valid is None and seen.texts < FEWEST:
             why = f"expected {FEWEST} lines or more, got {seen.texts}; add text, or --valid"
             raise DataError(why, path=train)
-        plan = planned(seen.words / 1000, epochs=self.epochs, warmup=100)
         return {
             "name": train.name,
             "counted": plural(seen.texts, "line"),
@@ -39,6 +38,5 @@ class ContextInit(TemplateInit):
             "different": f"{len(seen.seen):,}",
             **splits(train, valid, test),
             "least": 3 if seen.words >= MANY else 1,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(seen.words / 1000, epochs=self.epochs, warmup=100)._asdict(),
         }

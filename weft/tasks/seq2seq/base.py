@@ -25,7 +25,7 @@ from weft.metrics.scored import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.abilities import PairDirection
-from weft.tasks.evaluation import Evaluation, Sample, Validation, samples_of
+from weft.tasks.evaluation import Evaluation, Sample, Validation, perplexity, samples_of
 from weft.tasks.export import SCORED, ModelExport, Score, random_texts, some_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, Predictor
@@ -53,7 +53,7 @@ from weft.tasks.seq2seq.encoding import (
     vocabularies,
     vocabulary_paths,
 )
-from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, perplexity, score_file, written
+from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, score_file, written
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator, known_languages
@@ -451,11 +451,7 @@ class TextPairTask(Seq2SeqTask, ABC):
 
 
 class PairTask(TextPairTask, ABC):
-    """Trains a model on sequence pairs to write the target for a source.
-
-    Args:
-        decoding: search settings for the trained model; validation is greedy.
-    """
+    """Trains a model on sequence pairs to write the target for a source."""
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
     prediction_settings: ClassVar[type[PredictionSettings]] = TextGenerationSettings

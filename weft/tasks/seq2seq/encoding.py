@@ -16,11 +16,12 @@ Translation". They add joined pairs to the training text; we join those of a bat
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -46,33 +47,37 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 from weft.wording import plural
 
 
-class SourceVocabulary(Protocol):
-    """What a translator requires of its source vocabulary."""
+class SourceVocabulary(ABC):
+    """What a translator requires of its source vocabulary; `base` numbers the pieces."""
 
-    @property
-    def base(self) -> Vocabulary:
-        """The vocabulary that numbers the pieces."""
+    base: Vocabulary
 
-    def encode(self, text: str, /) -> list[int]:
-        """The numbers of one text."""
-
-    def encode_batch(self, texts: Sequence[str], /) -> list[list[int]]:
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts."""
 
-    def pieces(self, ids: Sequence[int], /) -> list[str]:
-        """The pieces as they are shown."""
-
-    def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
-        """The words with the positions of their pieces."""
-
-    def copyable(self, text: str, /) -> Sequence[str]:
-        """The unknown pieces of a text that the output may copy, in the order of their numbers."""
-
-    def extended(self, pieces: Sequence[str], /) -> "SourceVocabulary":
+    @abstractmethod
+    def extended(self, pieces: Sequence[str]) -> "SourceVocabulary":
         """The same with more pieces, numbered after those of the vocabulary."""
 
+    def encode(self, text: str) -> list[int]:
+        """The numbers of one text."""
+        return self.encode_batch([text])[0]
 
-class SourceReader:
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces as they are shown."""
+        return self.base.pieces(ids)
+
+    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
+        """The words with the positions of their pieces."""
+        return self.base.words(ids, text)
+
+    def copyable(self, text: str) -> Sequence[str]:
+        """The unknown pieces of a text that the output may copy, in the order of their numbers."""
+        return ()
+
+
+class SourceReader(SourceVocabulary):
     """A vocabulary that reads the first tokens of a source and numbers its unknown pieces.
 
     Args:
@@ -91,12 +96,7 @@ class SourceReader:
         cut = "whole sources" if self.cut is None else f"the first {plural(self.cut, 'token')} of a source"
         return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
 
-    def encode(self, text: str) -> list[int]:
-        """The numbers of one text, after cutting."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts, after cutting."""
         rows = [self._shortened(row) for row in self.base.encode_batch(texts)]
         if self.copies:
             for place, row in enumerate(rows):
@@ -119,14 +119,6 @@ class SourceReader:
 
         return encode
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as they are shown."""
-        return self.base.pieces(ids)
-
-    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
-        """The words with the positions of their pieces."""
-        return self.base.words(ids, text)
-
     def copyable(self, text: str) -> Sequence[str]:
         """The unknown pieces of a text after cutting, each once."""
         if not self.copies:
@@ -135,7 +127,6 @@ class SourceReader:
         return self._named(row, text)[1] if UNK in row else ()
 
     def extended(self, pieces: Sequence[str]) -> "SourceReader":
-        """The same for a text whose unknown pieces are known."""
         return SourceReader(self.base.extended(pieces), cut=self.cut, copies=False)
 
     def _shortened(self, row: list[int]) -> list[int]:
@@ -155,25 +146,20 @@ class SourceReader:
         return found, list(numbers)
 
 
-class AnnotatingReader:
+class AnnotatingReader(SourceVocabulary):
     """Another reading that also reads what is written into its sources: a domain, translations of terms."""
 
     def __init__(self, reading: SourceVocabulary, annotated: Callable[[str], str]) -> None:
-        self._reading, self._annotated = reading, annotated
-        self.base, self.pieces, self.words = reading.base, reading.pieces, reading.words
-        self.extended = reading.extended
-
-    def encode(self, text: str) -> list[int]:
-        """The numbers of one text."""
-        return self._reading.encode(self._annotated(text))
+        self._reading, self._annotated, self.base = reading, annotated, reading.base
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts."""
         return self._reading.encode_batch([*map(self._annotated, texts)])
 
     def copyable(self, text: str) -> Sequence[str]:
-        """The unknown pieces of a text that the output may copy."""
         return self._reading.copyable(self._annotated(text))
+
+    def extended(self, pieces: Sequence[str]) -> SourceVocabulary:
+        return self._reading.extended(pieces)
 
 
 def annotating(reading: SourceVocabulary, how: Decoding) -> SourceVocabulary:
@@ -213,10 +199,6 @@ class Vocabularies(NamedTuple):
 def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
     """Read the vocabularies that a run keeps."""
     source, target = vocabulary_paths(run, data)
-    if not source.exists():
-        raise CheckpointError(
-            f"{source}: is missing; this is not a run directory, or training has not started"
-        )
     first = load_vocabulary(source)
     second = first if source == target else load_vocabulary(target)
     return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies), run)
@@ -268,14 +250,7 @@ def stored(
         **({"hold_out": data.hold_out} if data.hold_out else {}),
         **({"domain": text.domain} if isinstance(text, DomainText) else {}),
     )
-    store = TokenStore.build(
-        cache_directory() / "stores" / key[:32],
-        text,
-        reading.counted(target),
-        max_length=length,
-        key=key,
-        progress=lambda lines: progress("reading training pairs", lines, None),
-    )
+    store = built(key, text, reading.counted(target), length, progress)
     report = store.report
     cut = f", {plural(report['cut'], 'source')} cut after {reading.cut} tokens" if report["cut"] else ""
     name = f" of {text.name}" if data.mixed or data.domains else ""
@@ -287,6 +262,20 @@ def stored(
         0,
     )
     return store
+
+
+def built(
+    key: str, text: Any, encode: PairEncoder, length: int, progress: Progress, of: str = ""
+) -> TokenStore:
+    """The token store with this key; made from the text unless the cache has it."""
+    return TokenStore.build(
+        cache_directory() / "stores" / key[:32],
+        text,
+        encode,
+        max_length=length,
+        key=key,
+        progress=lambda lines: progress(f"reading training pairs{of}", lines, None),
+    )
 
 
 def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortlist:
@@ -314,13 +303,14 @@ def shortlist(known: Vocabularies, data: PairData, progress: Progress) -> Shortl
 class PairBatch(NamedTuple):
     """Sources and targets for a weft.models.Generator."""
 
-    source: Tensor  # [B, S] int64, padded
+    source: Tensor  # [B, S] int64, padded; or frames or pictures
     source_mask: Tensor  # [B, S] bool
     target_in: Tensor  # [B, T] <sos> w_1 .. w_n
     target_out: Tensor  # [B, T] w_1 .. w_n <eos>
     target_mask: Tensor  # [B, T] bool
     target_tokens: int  # real target positions, with <eos>
     joined: bool = False  # whether a row has more than one pair
+    fixed: bool = False  # whether each source has the same places, as pictures do
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
@@ -332,23 +322,22 @@ class PairBatch(NamedTuple):
             return None
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
-        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count, fixed=self.fixed)
 
     def filled(self) -> "PairBatch":
         """The same batch with masked rows and columns, so that few shapes occur; see train/captured.py.
 
-        A masked row has a source of one padding symbol, as an empty line has, and no targets. A picture is
-        repeated, and its places are not added to.
+        A masked row has a source of one padding symbol, as an empty line has, or of one silent frame, and no
+        targets. A picture is repeated, and its places are not added to.
         """
         rows, target = grid(len(self.source)), grid(self.target_in.shape[1])
         found = [fill(part, rows, target) for part in self[2:5]]
-        if self.source.is_floating_point():
+        if self.fixed:
             sources = [repeat(part, rows) for part in self[:2]]
         else:
             sources = [fill(part, rows, grid(self.source.shape[1])) for part in self[:2]]
             sources[1][len(self.source) :, 0] = True
-        tokens, joined = self.target_tokens, self.joined
-        return PairBatch(sources[0], sources[1], found[0], found[1], found[2], tokens, joined)
+        return PairBatch(sources[0], sources[1], found[0], found[1], found[2], *self[5:])
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:

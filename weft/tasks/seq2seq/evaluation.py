@@ -5,11 +5,10 @@ by line: what `weft evaluate --score` prints, and the perplexity of the referenc
 Read next: ../../metrics/scored.py; ../../figures/quality.py, which draws the table by length.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ from weft.metrics.scored import (
 )
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.tasks.evaluation import Evaluation, mean_loss, unanswered
+from weft.tasks.evaluation import Batch, Evaluation, mean_loss, perplexity, unanswered
 from weft.tasks.predictor import Failure, Place, each, predicted, succeeded
 from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
@@ -393,13 +392,6 @@ class GivenScores(Evaluation):
         return {"left_out": self.left_out, "lines": rows}
 
 
-class Batch(Protocol):
-    """Sources and targets; see weft.models.SequencePair."""
-
-    def to(self, device: torch.device) -> Any:
-        """The same on a device."""
-
-
 Batcher = Callable[[list[int], list[list[int]]], Batch]
 """The sources of these numbers, with these targets, as a batch."""
 
@@ -500,11 +492,6 @@ def _logp(model: Generator, batch: Batch) -> list[float]:
         logp = model.head(model.features(here)).gather(2, here.target_out[..., None])[..., 0]
         values: list[float] = (logp.double() * here.target_mask).sum(1).tolist()
     return values
-
-
-def perplexity(loss: float) -> float:
-    """exp(loss) for a loss in nats; infinite on overflow."""
-    return math.exp(loss) if loss < 700 else math.inf
 
 
 def counted(kept: int, left_out: int, what: str) -> str:

@@ -166,13 +166,6 @@ class Alignment(NamedTuple):
     shown: str  # names the layer and heads, for a caption
 
 
-def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Alignment:
-    """The attention while this target was written for this source."""
-    batch = collate_pairs([list(source)], [list(target)]).to(next(model.parameters()).device)
-    weights, shown = attention(model, batch, batch.source.shape[1])
-    return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
-
-
 class ShownAttention(NamedTuple):
     """The attention of a decoder to one source."""
 
@@ -420,7 +413,10 @@ class Translator(Predictor[str]):
         return other
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
-        return align(self.model, source, target)
+        """The attention while this target was written for this source."""
+        batch = collate_pairs([list(source)], [list(target)]).to(self.device)
+        weights, shown = attention(self.model, batch, batch.source.shape[1])
+        return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
 
     def links(self, line: str, found: SearchResult, *, guessed: bool = True) -> Links | None:
         """Which words of a translation stand for which words of its source.

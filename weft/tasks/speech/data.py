@@ -21,13 +21,11 @@ from weft.data.pauses import cut_at_pauses
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
 from weft.data.resampling import resample
 from weft.errors import ConfigError, DataError, MissingSplitError
-from weft.masks import fill, grid, to_device
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.setting_types import AtLeastOne, Bounds, Positive, Whole, check_fields
-from weft.tasks.seq2seq.encoding import pad
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.task import Progress, Split
 from weft.tasks.vocabulary import WordSettings
-from weft.text.vocabulary import EOS, SOS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,35 +190,6 @@ def heard(spoken: ListedRecording) -> Sound:
         raise DataError(str(error), path=spoken.source, line=spoken.line) from None
 
 
-class RecordingBatch(NamedTuple):
-    """Frames and transcripts, as weft.models.Generator reads them."""
-
-    source: Tensor  # [B, S, F] float32, padded with zeros
-    source_mask: Tensor  # [B, S] bool
-    target_in: Tensor  # [B, T] <sos> w_1 .. w_n
-    target_out: Tensor  # [B, T] w_1 .. w_n <eos>
-    target_mask: Tensor  # [B, T] bool
-    target_tokens: int  # real target positions, with <eos>
-
-    def to(self, device: torch.device) -> "RecordingBatch":
-        """The same batch on a device."""
-        return to_device(self, device)
-
-    def rows(self, chosen: slice) -> "RecordingBatch":
-        """Some rows, with the batch's padding."""
-        tensors = [part[chosen] for part in self[:5]]
-        count = int(tensors[4].sum())
-        return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
-
-    def filled(self) -> "RecordingBatch":
-        """The same batch with masked rows, of one silent frame each, frames and tokens, as in PairBatch."""
-        rows, frames, target = len(self.source), self.source.shape[1], self.target_in.shape[1]
-        found = [fill(part, grid(rows), grid(frames)) for part in self[:2]]
-        found[1][rows:, 0] = True
-        found += [fill(part, grid(rows), grid(target)) for part in self[2:5]]
-        return RecordingBatch(found[0], found[1], found[2], found[3], found[4], self.target_tokens)
-
-
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     """Pad the frames [S_i, F] of each recording to [B, S, F] float32, with their mask [B, S].
 
@@ -236,12 +205,10 @@ def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(frames), torch.from_numpy(mask)
 
 
-def collate_recordings(rows: Sequence[np.ndarray], targets: Sequence[list[int]]) -> RecordingBatch:
+def collate_recordings(rows: Sequence[np.ndarray], targets: Sequence[list[int]]) -> PairBatch:
     """A batch of frames and of transcripts without special symbols."""
-    source, source_mask = pad_frames(rows)
-    target_in, _ = pad([[SOS, *target] for target in targets])
-    target_out, target_mask = pad([[*target, EOS] for target in targets])
-    return RecordingBatch(source, source_mask, target_in, target_out, target_mask, int(target_mask.sum()))
+    source, mask = pad_frames(rows)
+    return collate_pairs([[1]] * len(rows), targets)._replace(source=source, source_mask=mask)
 
 
 WORDS = COMMON | {

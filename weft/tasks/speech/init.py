@@ -25,7 +25,6 @@ class SpeechInit(TemplateInit):
         train, valid, test = files_of(given)
         found = _measured(train)
         seconds = found.seconds
-        plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
         size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
         return {
             "counted": f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes",
@@ -38,8 +37,7 @@ class SpeechInit(TemplateInit):
             "speeds": "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]",
             "size": size,
             "wide": max(128, size),
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)._asdict(),
             "metric": "wer" if found.spaced else "cer",
             "other": "cer" if found.spaced else "wer",
         }

@@ -38,10 +38,11 @@ from weft.setting_types import Bounds
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.evaluation import mean_loss, unanswered
-from weft.tasks.export import SCORED, ModelExport, Score
+from weft.tasks.export import SCORED, ModelExport, Score, ragged_mask
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
+from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
@@ -49,7 +50,6 @@ from weft.tasks.seq2seq.translator import BestTexts, SearchResult, attention, re
 from weft.tasks.speech.data import (
     FrameSettings,
     Recording,
-    RecordingBatch,
     SpeechData,
     collate_recordings,
     cuts,
@@ -255,7 +255,7 @@ def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -
     trace = Trace()
     found = transcriber._search(source.to(device), mask.to(device), trace, None)
 
-    def batch_of(tokens: list[int]) -> RecordingBatch:
+    def batch_of(tokens: list[int]) -> PairBatch:
         return collate_recordings([frames], [tokens]).to(device)
 
     width = -(-len(frames) // encoder.stride)
@@ -311,7 +311,7 @@ def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExpor
     np.save(filters, mel_filters(sound.rate, points_of(length), sound.bins).numpy())
 
     def scored() -> tuple[Sequence[bytes], Score | None]:
-        pairs = _pairs(data, SCORED)
+        pairs = list(islice(_pairs(data), SCORED))
         if not pairs:
             return _noise(sound, SCORED), None
         references = [spelled(transcriber, text) for _, text in pairs]
@@ -320,26 +320,21 @@ def export_transcriber(transcriber: Transcriber, data: SpeechData) -> ModelExpor
 
     return form._replace(
         files={**form.files, FILTERS: filters.getvalue()},
-        examples=lambda count: [one for one, _ in _pairs(data, count)] or _noise(sound, count),
+        examples=lambda count: [one for one, _ in islice(_pairs(data), count)] or _noise(sound, count),
         scored=scored,
     )
 
 
 def _frames(rows: int, length: int, bins: int) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(rows)
-    mask = torch.arange(length) < torch.arange(length, length - rows, -1)[:, None]
+    mask = ragged_mask(rows, length)
     return {"frames": torch.randn(rows, length, bins, generator=draw) * mask[..., None], "mask": mask}
 
 
-def _pairs(data: SpeechData, count: int) -> list[tuple[bytes, str]]:
+def _pairs(data: SpeechData) -> Iterator[tuple[bytes, str]]:
     """Validation recordings and their transcripts; nothing where the data is missing."""
-    found: list[tuple[bytes, str]] = []
     with suppress(DataError, OSError):
-        for one in data.listed("valid"):
-            found.append((Path(one.file).read_bytes(), one.text))
-            if len(found) == count:
-                break
-    return found
+        yield from ((Path(one.file).read_bytes(), one.text) for one in data.listed("valid"))
 
 
 def _noise(sound: FrameSettings, count: int) -> list[bytes]:

@@ -34,9 +34,10 @@ from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
 from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
+from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.seq2seq.inspection import plain_beam
-from weft.tasks.speech.data import Recording, RecordingBatch, SpeechData, check_recordings, collate_recordings
+from weft.tasks.speech.data import Recording, SpeechData, check_recordings, collate_recordings
 from weft.tasks.speech.predictor import (
     SpeechDecoding,
     SpeechEvaluation,
@@ -156,7 +157,7 @@ class SpeechTraining(Training):
         most, rows = self._data.batch_frames, self._data.batch_rows or None
         return Batches(np.stack([frames, frames], 1), max_tokens=most, max_rows=rows, seed=seed)
 
-    def collate(self, numbers: np.ndarray) -> RecordingBatch:
+    def collate(self, numbers: np.ndarray) -> PairBatch:
         return collate_recordings(
             [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
         )
@@ -241,11 +242,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
 
 
 class SpeechTask(Seq2SeqTask):
-    """Trains a transcriber of recordings.
-
-    Args:
-        decoding: search settings for the trained model; validation is greedy.
-    """
+    """Trains a transcriber of recordings."""
 
     sections: ClassVar = {"data": SpeechData, "model": SpeechModel, "decoding": SpeechDecoding}
     evaluation: ClassVar = SpeechEvaluation
@@ -271,7 +268,7 @@ class SpeechTask(Seq2SeqTask):
     def small_model(self) -> Generator:
         return self.model_config.build(self.data.sound.bins, 19)
 
-    def small_batch(self) -> RecordingBatch:
+    def small_batch(self) -> PairBatch:
         """Two recordings of half a second and less."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
         return collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])

@@ -97,7 +97,6 @@ class SummariseInit(TemplateInit):
         valid = given["valid"] or sibling_pairs(train, VALID_NAMES, source, target)
         test = given["test"] or sibling_pairs(train, ("test",), source, target)
         seen, repeated = survey_pairs(train, source, target)
-        plan = planned(seen.texts * WORDS / 600, epochs=10, warmup=200)
         width = 128 if seen.texts < SMALL else 256
         return {
             "counted": plural(seen.texts, "text"),
@@ -109,6 +108,5 @@ class SummariseInit(TemplateInit):
             "kept": f"size: {USUAL}" if repeated > USUAL else "size: null, min_count: 2",
             "width": width,
             "wide": width * 3 // 2,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(seen.texts * WORDS / 600, epochs=10, warmup=200)._asdict(),
         }

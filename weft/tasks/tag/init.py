@@ -102,7 +102,6 @@ class TagInit(TemplateInit):
             why = f"expected 2 sentences or more, got {sentences}; give more, or --valid"
             raise DataError(why, path=read[0])
         linear, small = given["model"] == "linear", sentences < SMALL and not given["start"]
-        plan = planned(words / 800, epochs=12, warmup=100)
         return {
             "examples": sentences,
             "parts": words,
@@ -123,6 +122,5 @@ class TagInit(TemplateInit):
             "trained": only(not linear),
             **started(given),
             "dropout": 0.4 if words < 500_000 else 0.25,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(words / 800, epochs=12, warmup=100)._asdict(),
         }

@@ -8,11 +8,10 @@ Read next: ../../data/conllu.py, the format of both; ../../metrics/suffix.py, th
 
 import copy
 import math
-import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
@@ -45,7 +44,7 @@ from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.contextual import not_in_a_graph
 from weft.tasks.evaluation import unanswered
-from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import Graph, ModelExport, random_letters, random_sentences, some_of
 from weft.tasks.inspection import FeatureWeights, Inspection, choices_of, vectors_of
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import calibrated, confidence_of
@@ -66,7 +65,6 @@ from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
 from weft.tasks.task import Progress, silent
 from weft.wording import kind_of, plural
 
-WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
 NOTHING = np.empty((0, 0), np.float32)
 
@@ -118,17 +116,6 @@ class TagAnswer(Answer):
         words = [f"{form}/{tag}" for form, tag in zip(forms, tagged.tags, strict=True)]
         note = "probability of each tag; white 0, dark 1"
         return coloured_text(words, np.array(tagged.probs), title=" ".join(forms)[:80], note=note, top=1.0)
-
-
-class UntaggedSentence(NoAnswer):
-    """A sentence without tags: each word keeps its line, with _ for its tag."""
-
-    def __init__(self, wrong: str, sentence: ConlluSentence, column: Column) -> None:
-        super().__init__(wrong)
-        self._lines = sentence.tagged(["_"] * len(sentence.forms), column)
-
-    def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
 
 
 class WordTagger(predictor.Predictor[ConlluSentence]):
@@ -208,7 +195,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         return names_words(cells) is not None  # such a table is refused, with a command that converts it
 
     def answers(self, inputs: Sequence[ConlluSentence]) -> Iterator[Answer]:
-        found = self._tagged((one.forms for one in inputs), self._probs or self._plot)
+        found = self._tagged([one.forms for one in inputs], self._probs or self._plot)
         for sentence, tagged in zip(inputs, found, strict=True):
             yield TagAnswer(sentence, self._column, tagged, self._probs)
 
@@ -216,9 +203,11 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         return self.lexicon.alphabet.unknown(" ".join(value.forms))
 
     def unanswered(self, given: ParsedInput[ConlluSentence], why: Failure) -> Answer:
-        if isinstance(given.value, ConlluSentence):
-            return UntaggedSentence(given.place.why(why), given.value, self._column)
-        return super().unanswered(given, why)
+        """Each word keeps its line, with _ for its tag."""
+        if not isinstance(given.value, ConlluSentence):
+            return super().unanswered(given, why)
+        lines = given.value.tagged(["_"] * len(given.value.forms), self._column)
+        return NoAnswer(given.place.why(why), text="\n".join(lines) + "\n")
 
     def value(self, answer: TagAnswer) -> list[tuple[str, str]]:
         return list(zip(answer.sentence.forms, answer.tagged.tags, strict=True))
@@ -237,18 +226,14 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         other._probs = probs
         return other.listed(sentences, lambda one: one.tagged, lambda one: one.tags)
 
-    def _tagged(self, given: Iterable[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
-        sentences = iter(given)
-        while window := list(islice(sentences, WINDOW)):
-            yield from self._window(window, probs)
-
-    def _window(self, window: list[Sequence[str]], probs: bool) -> list[SentenceTags]:
-        results = [SentenceTags([], [], NOTHING) for _ in window]
-        filled = [number for number, words in enumerate(window) if words]
-        for group in length_groups([len(window[number]) for number in filled], TOKENS):
+    def _tagged(self, sentences: Sequence[Sequence[str]], probs: bool) -> list[SentenceTags]:
+        results = [SentenceTags([], [], NOTHING) for _ in sentences]
+        filled = [number for number, words in enumerate(sentences) if words]
+        for group in length_groups([len(sentences[number]) for number in filled], TOKENS):
             numbers = [filled[n] for n in group]
-            for number, found in zip(numbers, self._batch([window[n] for n in numbers], probs), strict=True):
-                results[number] = found
+            found = self._batch([sentences[n] for n in numbers], probs)
+            for number, one in zip(numbers, found, strict=True):
+                results[number] = one
         return results
 
     def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[SentenceTags]:
@@ -329,9 +314,6 @@ def inspect_words(
     )
 
 
-SEED = 1
-
-
 class TagScores(nn.Module):
     """Words, letters and their mask to the score of each tag."""
 
@@ -361,28 +343,21 @@ def export_tagger(tagger: WordTagger, valid: Callable[[], Iterable[str]]) -> Mod
         crf = {name: getattr(head, name).tolist() for name in ("begin", "end", "transitions")}
     settings: dict[str, Any] = {"kind": "tagger", "lexicon": "lexicon.json", "letters": LETTERS, "crf": crf}
     content = {name: getattr(lexicon, name) for name in ("words", "letters", "tags", "lowercase")}
-
-    def drawn(count: int) -> Sequence[str]:
-        draw, words = random.Random(SEED), lexicon.words or ["a"]
-        return [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(count)]
-
     return ModelExport(
         [Graph("scores", TagScores(model), inputs, ["scores"])],
         settings,
         {"lexicon.json": files.to_json(content)},
-        lambda count: some_of(valid, count, lambda: drawn(count)),
+        lambda count: some_of(
+            valid, count, lambda: [" ".join(one) for one in random_sentences(lexicon.words, count)]
+        ),
         program="labels",
     )
 
 
 def _inputs(lexicon: Lexicon, rows: int, steps: int, length: int) -> dict[str, Tensor]:
     """Random sentences of words and letters."""
-    draw = torch.Generator().manual_seed(rows)
-    words = torch.randint(lexicon.num_words, (rows, steps), generator=draw)
-    letters = torch.randint(1, lexicon.num_letters, (rows * steps, length), generator=draw)
-    mask = ragged_mask(rows, steps)
-    which = torch.arange(rows * steps).view(rows, steps)
-    return {"words": words, "letters": letters, "which": which, "mask": mask}
+    words = torch.randint(lexicon.num_words, (rows, steps), generator=torch.Generator().manual_seed(rows))
+    return {"words": words, **random_letters(lexicon.num_letters, rows, steps, length)}
 
 
 SHOWN = 8  # confusions

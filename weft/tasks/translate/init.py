@@ -169,7 +169,6 @@ def recipe(
     epochs = 30 if seen.texts < SMALL else 15 if seen.texts < MIDDLE else 5
     tokens = 2048 if seen.texts > TINY else 512  # per batch
     pieces = vocabulary_size(seen, repeated)
-    plan = planned(1.3 * seen.texts * seen.mean / tokens, epochs=epochs, warmup=400)
     return filled(
         "translate",
         {
@@ -191,8 +190,7 @@ def recipe(
             "width": width,
             "wide": width * 3 // 2,
             "dropout": dropout,
-            "warmup": plan.warmup,
-            "epochs": plan.epochs,
+            **planned(1.3 * seen.texts * seen.mean / tokens, epochs=epochs, warmup=400)._asdict(),
         },
     )
 
