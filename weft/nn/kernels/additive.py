@@ -179,16 +179,8 @@ class _Look(torch.autograd.Function):
             ctx.values.add(weights, grad)
         elif ctx.needs_input_grad[3]:
             dvalues = _values_gradient(weights, grad)
-        return (
-            dquery,
-            dkeys if ctx.keys is None else None,
-            dweight.sum(0, keepdim=True),
-            dvalues,
-            None,
-            None,
-            None,
-            None,
-        )
+        dkeys = dkeys if ctx.keys is None else None
+        return dquery, dkeys, dweight.sum(0, keepdim=True), dvalues, *(None,) * 4
 
 
 def _look_job(

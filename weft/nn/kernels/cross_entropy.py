@@ -106,15 +106,8 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         dh, dw, *db = ctx.saved_tensors
         weight_dtype, bias_dtype = ctx.dtypes
-        return (
-            dh * grad.to(dh.dtype),
-            (dw * grad).to(weight_dtype),
-            (db[0] * grad).to(bias_dtype) if db else None,
-            None,
-            None,
-            None,
-            None,
-        )
+        bias = (db[0] * grad).to(bias_dtype) if db else None
+        return dh * grad.to(dh.dtype), (dw * grad).to(weight_dtype), bias, *(None,) * 4
 
 
 class _Torch:
