@@ -235,7 +235,7 @@ class RNN(DropIn, nn.RNN):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(**_given(locals()))
+        super().__init__(input_size, hidden_size, **_settings(locals()))
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
@@ -268,7 +268,7 @@ class _GatedDropIn(DropIn):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(**_given(locals()))
+        super().__init__(input_size, hidden_size, **_settings(locals()))
 
 
 class LSTM(_GatedDropIn, nn.LSTM):
@@ -436,9 +436,10 @@ class GRUCell(DropInCell, nn.GRUCell):
     """
 
 
-def _given(names: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor, from its locals()."""
-    return {name: value for name, value in names.items() if name not in ("self", "__class__")}
+def _settings(names: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor after its sizes, from its locals()."""
+    others = ("self", "__class__", "input_size", "hidden_size")
+    return {name: value for name, value in names.items() if name not in others}
 
 
 def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:

@@ -113,21 +113,11 @@ class _CrossEntropy(torch.autograd.Function):
 class _Torch:
     """Adds up the losses of rows of logits and writes their gradients, in torch operations.
 
-    Args:
-        h: the input of the output layer, for its dtype and device.
-        size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
-        padded: whether targets may be IGNORED.
+    The input of the output layer, h, says dtype and device; with `padded` targets may be IGNORED.
     """
 
     def __init__(
-        self,
-        h: Tensor,
-        size: int,
-        bias: Tensor | None,
-        smoothing: float,
-        grads: bool,
-        *,
-        padded: bool,
+        self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool, *, padded: bool
     ) -> None:
         self._padded = padded
         self.wide = torch.promote_types(h.dtype, torch.float32)
