@@ -189,12 +189,7 @@ class Generator(WholeSteps, nn.Module):
         return self.decoder(self.embed(batch.target_in), self.start(batch.source, batch.source_mask))[0]
 
     def loss(
-        self,
-        batch: SequencePair,
-        *,
-        feeding: float = 1.0,
-        per_sequence: bool = False,
-        parallel: bool = False,
+        self, batch: SequencePair, *, feeding: float = 1.0, per_sequence: bool = False, parallel: bool = False
     ) -> Loss:
         """Cross-entropy of the targets.
 

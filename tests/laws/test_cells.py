@@ -1,17 +1,13 @@
 """The laws of a recurrent cell, for every file of weft/nn/cells; weft/testing/cells.py states them."""
 
-import pytest
 import torch
 
 from tests.laws.members import CELLS, Make, cases, near, others, source
 from weft import tree
-from weft.nn.cells.cell import Cell
 from weft.testing import check_cell
 from weft.testing.cells import (
     cell_of,
-    fast_kernel_equals_plain_loop,
     law_1_one_call_equals_steps,
-    law_5_gradcheck_and_gradients_reach_every_parameter,
     law_7_fast_kernel_equals_plain_loop,
 )
 from weft.testing.values import every_parameter_reached, keeps
@@ -41,18 +37,3 @@ def test_a_cell_keeps_the_laws(make: Make) -> None:
 @others(CELLS)
 def test_settings_change_the_equation_alike_in_all_code(make: Make) -> None:
     keeps([law_1_one_call_equals_steps, law_7_fast_kernel_equals_plain_loop], make)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
-@pytest.mark.parametrize(("masked", "where"), [(False, "middle"), (True, "start")])
-def test_law_7_with_a_state_or_a_mask_alone(make: Make, masked: bool, where: str) -> None:
-    if make.func.run is not Cell.run:
-        for dtype in (torch.float64, torch.float32):
-            fast_kernel_equals_plain_loop(make, dtype, masked, where)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
-def test_law_5_without_a_mask(make: Make) -> None:
-    law_5_gradcheck_and_gradients_reach_every_parameter(make, masked=False)

@@ -65,10 +65,7 @@ def everything(cell: Cell, run: Run, x: Tensor) -> list[Tensor]:
     weights = torch.randn(y.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64).to(
         y.dtype
     )
-    return [
-        y,
-        *torch.autograd.grad((weights * y).sum(), [x, *cell.parameters()], materialize_grads=True),
-    ]
+    return [y, *torch.autograd.grad((weights * y).sum(), [x, *cell.parameters()], materialize_grads=True)]
 
 
 def same(got: list[Tensor], want: list[Tensor], tolerance: float) -> None:

@@ -61,10 +61,7 @@ def written(model: Generator, lines: Lines) -> Tensor:
 
 @pytest.mark.parametrize(
     ("make", "task"),
-    [
-        (lstm, "reverse"),
-        *slow([(transformer, "copy"), (lstm, "copy"), (transformer, "reverse")]),
-    ],
+    [(lstm, "reverse"), *slow([(transformer, "copy"), (lstm, "copy"), (transformer, "reverse")])],
 )
 def test_law_11_a_tiny_task_is_learnt(make, task: str) -> None:
     torch.manual_seed(1)

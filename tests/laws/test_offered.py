@@ -34,16 +34,7 @@ from weft.export.programs.rewriting import Rewriter
 from weft.export.programs.writers import shaped
 from weft.run import open_run
 from weft.search.filters import narrow
-from weft.search.offered import (
-    PROGRAMS,
-    Decoding,
-    Narrowing,
-    Offer,
-    SearchSettings,
-    offers,
-    unable,
-    written,
-)
+from weft.search.offered import PROGRAMS, Decoding, Narrowing, Offer, SearchSettings, offers, unable, written
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.seq2seq.translator import as_searched
@@ -277,13 +268,6 @@ def test_a_program_honours_a_setting(case: Case, request: pytest.FixtureRequest)
     ours = given.in_torch(case.settings())
     assert given.in_python(case.settings()) == ours
     assert case.offer.name in SILENT or ours != given.in_torch(case.before())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", HONOURED)
-def test_a_program_honours_a_setting_on_many_inputs(case: Case, request: pytest.FixtureRequest) -> None:
-    given = given_for(case, request)
-    assert given.in_python(case.settings(), MANY) == given.in_torch(case.settings(), MANY)
 
 
 @pytest.fixture(scope="module")

@@ -89,10 +89,10 @@ def real_positions_stand_anywhere(make: Make) -> None:
                 close(one, other, tolerance * max(1.0, float(other.detach().abs().max())))
 
 
-def contents_of_padding_change_nothing_in_a_cell(make: Make, contents: list[float]) -> None:
+def nan_infinities_and_large_numbers_change_nothing(make: Make) -> None:
     """The padding holds the contents in turn, one position each."""
     cell = ready(lambda: make(READ, SIZE), torch.float32)
-    turns = torch.tensor(contents).repeat(ROWS * SOURCE)[: ROWS * SOURCE]
+    turns = torch.tensor(CONTENTS).repeat(ROWS * SOURCE)[: ROWS * SOURCE]
     for way in ("auto", "torch", "steps"):
         for mask in (source()[1], SCATTERED):
             x = normal(ROWS, SOURCE, READ, dtype=torch.float32).masked_fill(~mask[..., None], 0.0)
@@ -104,20 +104,9 @@ def contents_of_padding_change_nothing_in_a_cell(make: Make, contents: list[floa
             assert all(torch.equal(one, other) for one, other in zip(want, got, strict=True)), way
 
 
-def nan_infinities_and_large_numbers_change_nothing(make: Make) -> None:
-    contents_of_padding_change_nothing_in_a_cell(make, CONTENTS)
-
-
 @cases(CELLS)
 def test_padding_changes_nothing_in_a_cell(make: Make) -> None:
     keeps([real_positions_stand_anywhere, nan_infinities_and_large_numbers_change_nothing], make)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
-@pytest.mark.parametrize("content", CONTENTS, ids=str)
-def test_padding_of_one_content_changes_nothing_in_a_cell(make: Make, content: float) -> None:
-    contents_of_padding_change_nothing_in_a_cell(make, [content])
 
 
 @cases(ENCODERS)

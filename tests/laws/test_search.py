@@ -139,15 +139,7 @@ def test_replaying_a_trace_gives_the_n_best_and_so_does_a_plain_search(
         assert got == [tuple(one) for one in hypotheses]  # bit-identical: both are float64
     for source, own in enumerate(limits):
         plain = plain_beam(
-            table,
-            source,
-            eos=eos,
-            limit=own,
-            width=width,
-            nbest=nbest,
-            alpha=alpha,
-            kind=kind,
-            enough=enough,
+            table, source, eos=eos, limit=own, width=width, nbest=nbest, alpha=alpha, kind=kind, enough=enough
         )
         same(as_found(found, source), plain)
 

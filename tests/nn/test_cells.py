@@ -156,26 +156,24 @@ def test_inputs_that_do_not_fit_are_refused(make: type[Cell], why: str) -> None:
     cell = make(READ, SIZE)
     x, mask = source(torch.float32)
     state = cell.start(x)
-    change: Callable[[], object] = {
-        "features": lambda: cell(x[..., :2], state),
-        "one": lambda: cell(x[0], state),
-        "mask": lambda: cell(x, state, mask[:, :3]),
-        "rows": lambda: cell(x[:3], state),
-        "width": lambda: cell(x, tuple(leaf[:, 1:] for leaf in state)),
-        "none": lambda: cell(x[:, :0], state),
-        "list": lambda: cell(x, list(state)),
-    }[why]
-    sentence = {
-        "features": r"expected x of shape \[rows, steps, 3\], got \[5, 7, 2\]",
-        "one": r"got \[7, 3\]; one sequence is a batch of one",
-        "mask": r"expected a mask of shape \[5, 7\], got \[5, 3\]",
-        "rows": r"expected a state of shapes \[\[3, \d+.*, got \[\[5, \d+.*; cell.start\(x\)",
-        "width": "expected a state of shapes",
-        "none": r"at least one step, got \[5, 0, 3\]",
-        "list": "a tuple of tensors, got list",
-    }[why]
+    cases: dict[str, tuple[Callable[[], object], str]] = {
+        "features": (
+            lambda: cell(x[..., :2], state),
+            r"expected x of shape \[rows, steps, 3\], got \[5, 7, 2\]",
+        ),
+        "one": (lambda: cell(x[0], state), r"got \[7, 3\]; one sequence is a batch of one"),
+        "mask": (lambda: cell(x, state, mask[:, :3]), r"expected a mask of shape \[5, 7\], got \[5, 3\]"),
+        "rows": (
+            lambda: cell(x[:3], state),
+            r"expected a state of shapes \[\[3, \d+.*, got \[\[5, \d+.*; cell.start\(x\)",
+        ),
+        "width": (lambda: cell(x, tuple(leaf[:, 1:] for leaf in state)), "expected a state of shapes"),
+        "none": (lambda: cell(x[:, :0], state), r"at least one step, got \[5, 0, 3\]"),
+        "list": (lambda: cell(x, list(state)), "a tuple of tensors, got list"),
+    }
+    call, sentence = cases[why]
     with pytest.raises(ShapeError, match=sentence):
-        change()
+        call()
 
 
 @pytest.mark.parametrize(

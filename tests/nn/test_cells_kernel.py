@@ -128,10 +128,7 @@ def test_law_5_gradcheck_of_what_is_written() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "way"),
-    [
-        *(pytest.param(cell, "native", marks=needs_native) for cell in jobs.CELLS),
-        ("gru_before", "operation"),
-    ],
+    [*(pytest.param(cell, "native", marks=needs_native) for cell in jobs.CELLS), ("gru_before", "operation")],
 )
 def test_a_second_derivative_is_that_of_the_loop(cell: str, way: str) -> None:
     given, mask = inputs(cell, (3, 4, 2, 5), torch.float32), masks.from_lengths(torch.tensor([2, 4, 1]), 4)

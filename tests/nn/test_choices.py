@@ -18,15 +18,9 @@ from weft.nn.encoders.transformer import TransformerEncoder
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (
-            lambda: Elman(2, 3, activation="softmax"),
-            "activation: .*'softmax'",
-        ),
+        (lambda: Elman(2, 3, activation="softmax"), "activation: .*'softmax'"),
         (lambda: GRU(2, 3, reset="never"), "reset: .*'never'"),
-        (
-            lambda: RecurrentEncoder(2, sizes=(3,), join="product"),
-            "join: .*'product'",
-        ),
+        (lambda: RecurrentEncoder(2, sizes=(3,), join="product"), "join: .*'product'"),
         (lambda: RecurrentEncoder(2, sizes=(3, 0)), "needs a size for each layer"),
         (lambda: RecurrentDecoder(2, RecurrentEncoder(2), enters="early"), "enters: .*'early'"),
         (lambda: RecurrentDecoder(2, RecurrentEncoder(2), bridge="top"), "bridge: .*'top'"),

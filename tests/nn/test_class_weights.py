@@ -6,6 +6,8 @@ import torch.nn.functional as F
 from weft.nn.heads.categorical import Categorical
 
 WEIGHTS = [0.5, 2.0, 1.25]
+GIVEN = torch.randn(4, 1, 5).double(), torch.tensor([[0], [1], [2], [1]]), torch.ones(4, 1).bool()
+"""Features, targets and mask."""
 
 
 def head(weights: list[float], smoothing: float) -> Categorical:
@@ -31,23 +33,11 @@ def test_the_loss_is_torchs_with_gradients() -> None:
 
 
 def test_one_weight_for_all_is_the_plain_loss() -> None:
-    h, target, mask = (
-        torch.randn(4, 1, 5).double(),
-        torch.tensor([[0], [1], [2], [1]]),
-        torch.ones(4, 1).bool(),
-    )
     one, plain = head([1.0] * 3, 0.1), head([], 0.1)
-    torch.testing.assert_close(
-        one.loss(h, target, mask).total, plain.loss(h, target, mask).total, rtol=0, atol=1e-10
-    )
+    torch.testing.assert_close(one.loss(*GIVEN).total, plain.loss(*GIVEN).total, rtol=0, atol=1e-10)
 
 
 def test_validation_and_saved_weights_do_not_know_them() -> None:
-    h, target, mask = (
-        torch.randn(4, 1, 5).double(),
-        torch.tensor([[0], [1], [2], [1]]),
-        torch.ones(4, 1).bool(),
-    )
     one, plain = head(WEIGHTS, 0.0).eval(), head([], 0.0).eval()
-    assert torch.equal(one.loss(h, target, mask).total, plain.loss(h, target, mask).total)
+    assert torch.equal(one.loss(*GIVEN).total, plain.loss(*GIVEN).total)
     assert sorted(one.state_dict()) == sorted(plain.state_dict())

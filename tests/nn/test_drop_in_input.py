@@ -87,11 +87,7 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
         (lambda: LSTMCell(READ, SIZE)(X[0].double()), ConfigError, "does not match weight dtype"),
         (lambda: RNNCell(READ, SIZE)(X), ShapeError, r"got 3D instead: .*got an input \[11, 7, 3\]"),
         (lambda: GRUCell(4, SIZE)(X[0]), ShapeError, r"got 3 expected 4: .*got an input \[7, 3\]"),
-        (
-            lambda: GRUCell(READ, SIZE)(X[0], h(2, 5)),
-            ShapeError,
-            r"state \[2, 5\]",
-        ),
+        (lambda: GRUCell(READ, SIZE)(X[0], h(2, 5)), ShapeError, r"state \[2, 5\]"),
         (lambda: LSTMCell(READ, SIZE)(X[0], (h(7, 5),)), ShapeError, "state .*got 1"),
         (lambda: RNNCell(READ, SIZE)(X[0], (h(7, 5), h(7, 5))), ShapeError, "1 tensors, got 2"),
         (lambda: LSTMCell(READ, SIZE)(X[0], h(7, 5)), ShapeError, "2 tensors, got 1"),

@@ -12,10 +12,7 @@ from weft.errors import ConfigError, ShapeError
 from weft.nn import drop_in
 from weft.nn.kernels import choice
 
-pytestmark = [
-    needs_native,
-    pytest.mark.usefixtures("unforced"),
-]
+pytestmark = [needs_native, pytest.mark.usefixtures("unforced")]
 KINDS: dict[str, dict[str, Any]] = {"LSTM": {}, "GRU": {}, "RNN": {}, "RNN relu": {"nonlinearity": "relu"}}
 
 

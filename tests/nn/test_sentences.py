@@ -42,8 +42,7 @@ def test_learned_positions_end() -> None:
     positions = Learned(4, max_length=7)
     assert positions(torch.zeros(1, 7, 4), torch.arange(7)).shape == (1, 7, 4)
     with pytest.raises(
-        ShapeError,
-        match=r"^expected at most 7 positions, got 8; shorten the text, or train a model with",
+        ShapeError, match=r"^expected at most 7 positions, got 8; shorten the text, or train a model with"
     ):
         positions(torch.zeros(1, 1, 4), torch.tensor([7]))
 

@@ -198,11 +198,7 @@ X = torch.zeros(2, 5, 3)
         ),
         (lambda: Stack(4, (5,))(X), ShapeError, r"Stack: expected x of .* got \[2, 5, 3\]"),
         (lambda: Stack(3, (5,))(X[:, :0]), ShapeError, r"at least one step, got \[2, 0, 3\]"),
-        (
-            lambda: Stack(3, (5, 5))(X, Stack(3, (5,)).start(X)),
-            ShapeError,
-            "each of 2 layers",
-        ),
+        (lambda: Stack(3, (5, 5))(X, Stack(3, (5,)).start(X)), ShapeError, "each of 2 layers"),
         (
             lambda: Stack(3, (5,))(X, Stack(3, (5,)).start(torch.zeros(7, 3))),
             ShapeError,
@@ -210,11 +206,7 @@ X = torch.zeros(2, 5, 3)
         ),
         (lambda: RecurrentEncoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes can"),
         (lambda: RecurrentDecoder(3, sizes=(4, 5), residual=True), ConfigError, "only equal sizes can"),
-        (
-            lambda: RecurrentDecoder(3, bidirectional=True),
-            ConfigError,
-            "must not see later words",
-        ),
+        (lambda: RecurrentDecoder(3, bidirectional=True), ConfigError, "must not see later words"),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type, sentence: str) -> None:

@@ -6,16 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from tests.laws.members import normal
-from weft import native
+from tests.nn.ways import needs, on_threads
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
 from weft.train import optimisers, update
 from weft.train.optimiser_state import optimiser_name
 from weft.train.optimisers import Adagrad, Adam, Muon, Optimiser
-
-needs = pytest.mark.skipif(
-    native.loaded("neighbours").library is None, reason=native.loaded("neighbours").reason
-)
 
 
 def test_three_steps_are_the_formula() -> None:
@@ -58,23 +54,20 @@ def rows(numbers: list[int], seed: int) -> Tensor:
     )
 
 
-@needs
+@needs("neighbours")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_steps_on_rows_are_steps_on_the_whole_table(threads: int) -> None:
     tables = [nn.Embedding(13, 19) for _ in range(2)]
     tables[1].load_state_dict(tables[0].state_dict())
     optimisers = [Adagrad(lr=0.3, start=0.1, eps=1e-6).build(table) for table in tables]
-    before, start = torch.get_num_threads(), tables[0].weight.detach().clone()
-    torch.set_num_threads(threads)
-    try:
+    start = tables[0].weight.detach().clone()
+    with on_threads(threads):
         for step, numbers in enumerate([[2], [0, 2, 5, 11], [5, 12]]):
             gradient = rows(numbers, step)
             tables[0].weight.grad, tables[1].weight.grad = gradient.to_dense(), gradient
             for optimiser in optimisers:
                 optimiser.step()
             assert tables[1].weight.grad is gradient
-    finally:
-        torch.set_num_threads(before)
     dense, sparse = (optimiser.state[optimiser.param_groups[0]["params"][0]] for optimiser in optimisers)
     assert dense["step"] == sparse["step"] == 3
     torch.testing.assert_close(sparse["sum"], dense["sum"], atol=1e-6, rtol=1e-6)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tests.slow import slow
 from tests.train.toy import WORDS, Notes, quiet, settings
 from tests.train.toy import Task as Toy
-from tests.train.traces import Crash, Trace, crash, same, terminate
+from tests.train.traces import Trace, crash, resumed, same, terminate
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.heads.head import Loss
 from weft.train.checkpoints import Checkpoints
@@ -124,13 +124,8 @@ def test_each_batch_begins_with_the_state_after_the_one_before_and_an_epoch_anew
 def test_a_run_broken_anywhere_is_the_unbroken_run(
     tmp_path: Path, whole: tuple[Trace, Model], at: int, kind: Any
 ) -> None:
-    first, second = Task(on_batch=kind(at)), Task()
-    try:
-        train(first, tmp_path, CHOSEN, quiet(tmp_path))
-    except Crash:
-        assert kind is crash
-    outcome = train(second, tmp_path, CHOSEN, quiet(tmp_path))
-    assert Trace(tmp_path, whole[0].ids, outcome).differs(whole[0]) == []
+    found = resumed(tmp_path, CHOSEN, Task(on_batch=kind(at)), Task())
+    assert set(found.differs(whole[0])) <= {"ids"}  # after a crash some are read again
 
 
 def test_without_the_carried_state_it_would_not_be(tmp_path: Path, whole: tuple[Trace, Model]) -> None:

@@ -1,13 +1,12 @@
 """Budgets of time: by the clock on the wall and by the processor, over resumed parts too."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.train.toy import Task, quiet, settings
-from tests.train.traces import terminate
+from tests.train.traces import measured, terminate
 from weft.train import monitors
 from weft.train.loop import train
 from weft.train.monitors import Moment, TrainingClock
@@ -34,11 +33,6 @@ class Busy:
         return on_batch
 
 
-def lines(run: Path) -> list[dict[str, Any]]:
-    read = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
-    return [line for line in read if line["event"] == "update"]
-
-
 BUDGET = settings(
     max_epochs=0,
     max_cpu_minutes=24 / 60,
@@ -55,7 +49,7 @@ def test_a_budget_of_the_processor_ends_after_its_seconds_however_busy_the_machi
     busy = Busy(monkeypatch)
     outcome = train(Task(on_batch=busy.pass_batch()), tmp_path, BUDGET, quiet(tmp_path))
     assert (outcome.reason, outcome.update) == ("max_cpu_minutes", 12)  # 24 / CPU
-    taken = lines(tmp_path)
+    taken = measured(tmp_path, "update")
     assert [line["cpu_seconds"] for line in taken] == [CPU * n for n in range(1, 13)]
     assert taken[-1]["seconds"] == 12 * WALL
     peak = taken[0]["lr"]  # the first update completes nothing that was known before it
@@ -76,7 +70,7 @@ def test_a_resumed_training_has_spent_what_the_unbroken_one_has(
     stopped = train(Task(on_batch=Busy(monkeypatch).pass_batch(terminate(at))), parts, BUDGET, quiet(parts))
     assert stopped.reason == "interrupted"
     train(Task(on_batch=Busy(monkeypatch).pass_batch()), parts, BUDGET, quiet(parts))
-    for one, other in zip(lines(whole), lines(parts), strict=True):
+    for one, other in zip(measured(whole, "update"), measured(parts, "update"), strict=True):
         for name in ("update", "cpu_seconds", "seconds", "lr", "loss"):
             assert one[name] == other[name], name
 

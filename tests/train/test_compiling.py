@@ -3,7 +3,6 @@
 What is compiled differs from what is written in the order of sums and, with dropout, in the numbers drawn.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from tests.commands.shell import Answer, refused, weft
 from tests.train.several import Pairs
 from tests.train.test_processes import furthest, trained
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
+from tests.train.traces import measured
 from weft.errors import ConfigError
 from weft.nn.regions import Region, compile_regions, plainly
 from weft.probe import probe
@@ -41,8 +41,7 @@ def _place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 
 def losses(run: Path) -> list[float]:
-    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
-    return [line["loss"] for line in lines if line["event"] == "update"]
+    return [line["loss"] for line in measured(run, "update")]
 
 
 @COMPILER

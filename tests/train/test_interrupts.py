@@ -1,6 +1,5 @@
 """SIGTERM and Ctrl-C in any phase: saved, told, left with the right code; a second one leaves at once."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.train.toy import Notes, Task, quiet, settings
+from tests.train.traces import measured
 from weft.store import files
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupted, Interrupts
@@ -134,5 +134,4 @@ def test_a_signal_before_the_first_update_has_nothing_to_save(tmp_path: Path) ->
     assert (outcome.update, outcome.exit_code) == (0, 143)
     assert Checkpoints(tmp_path, print).updates() == []
     assert train(Task(), tmp_path, settings(max_epochs=1), quiet(tmp_path)).reason == "max_epochs"
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()]
-    assert [line["update"] for line in lines] == [1, 2, 3, 3]
+    assert [line["update"] for line in measured(tmp_path)] == [1, 2, 3, 3]

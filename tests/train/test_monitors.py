@@ -1,6 +1,5 @@
 """Monitors see what is there, cost what they may, and change nothing."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from torch import nn
 
 from tests.slow import leading
 from tests.train.toy import WORDS, Batch, Notes, Task, quiet, settings
+from tests.train.traces import measured as lines
 from tests.train.traces import same, terminate
 from weft.errors import ConfigError
 from weft.nn.cells.delta import Delta
@@ -60,11 +60,6 @@ class Recurrent(Task):
                 return [np.arange(at, at + 4) for at in range(0, 24, 4)]
 
         return Rows()
-
-
-def lines(run: Path, event: str) -> list[dict[str, Any]]:
-    read = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
-    return [line for line in read if line["event"] == event]
 
 
 def test_a_run_that_measures_is_bit_equal_to_one_that_does_not(tmp_path: Path) -> None:

@@ -95,10 +95,7 @@ def test_a_mirror_follows_and_is_never_trained() -> None:
         (lambda: MinimumRisk(sharpness=0.0), "sharpness: .*got 0.0"),
         (lambda: ProfessorForcing(size=0), "size: .*got 0"),
         (lambda: ProfessorForcing(fools_above=1.5), "fools_above: .*got 1.5"),
-        (
-            lambda: MinimumRisk().build(Writes(None), model("recurrent")),
-            "minimum_risk needs a task",
-        ),
+        (lambda: MinimumRisk().build(Writes(None), model("recurrent")), "minimum_risk needs a task"),
         (
             lambda: ProfessorForcing().build(Writes(None), model("recurrent")),
             "professor_forcing needs a model",

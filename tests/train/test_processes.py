@@ -21,6 +21,7 @@ from torch import distributed
 
 from tests.commands import corpus
 from tests.train.several import train_toy
+from tests.train.traces import measured
 from weft.train.position import BatchGroup
 from weft.train.processes import Processes, fresh
 
@@ -75,8 +76,7 @@ def test_a_loss_that_is_not_finite_on_one_process_is_left_out_by_all(tmp_path: P
     asked = {"model": "stumbling", "non_finite": policy, "max_skips": 99, "max_updates": 12, "save_every": 1}
     one = trained(tmp_path / "one", 1, **asked)
     assert furthest(one, trained(tmp_path / "two", 2, **asked)) < 1e-6
-    lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
-    assert max(line.get("skipped", 0) for line in lines) > 2, "no batch stumbled"
+    assert max(line.get("skipped", 0) for line in measured(tmp_path / "two")) > 2, "no batch stumbled"
 
 
 @pytest.mark.slow

@@ -72,10 +72,7 @@ def test_the_model_learns_to_be_mistaken_for_the_truth(vocabulary: Vocabulary) -
 
 def test_who_is_far_ahead_waits(vocabulary: Vocabulary) -> None:
     given = batch()
-    for settings, still in (
-        ({"learns_below": 0.0}, "own"),
-        ({"fools_above": 1.0, "strength": 1e6}, "model"),
-    ):
+    for settings, still in (({"learns_below": 0.0}, "own"), ({"fools_above": 1.0, "strength": 1e6}, "model")):
         made = forced("recurrent", vocabulary, **settings)
         with seeded():
             loss = made.loss(given).total

@@ -1,6 +1,5 @@
 """Law 10: a run broken anywhere and gone on with is, bit for bit, the unbroken run."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,22 @@ import torch
 
 from tests.slow import leading
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
-from tests.train.traces import BUSY, Crash, Trace, crash, same, terminate, unbroken, vars_of
+from tests.train.traces import (
+    BUSY,
+    Crash,
+    Trace,
+    crash,
+    measured,
+    resumed,
+    same,
+    terminate,
+    unbroken,
+    vars_of,
+)
 from weft.store import weights
 from weft.train import seeds
 from weft.train.loop import train
 from weft.train.optimisers import SGD
-from weft.train.position import Position
 from weft.train.schedules import CosineSchedule
 
 BATCHES = 21  # 3 epochs of 7, in 9 updates
@@ -40,12 +49,8 @@ def test_the_unbroken_run_is_what_the_others_are_compared_with(whole: Trace) -> 
 )
 def test_stopped_by_sigterm_at_any_batch(tmp_path: Path, whole: Trace, at: int) -> None:
     first = Task(on_batch=terminate(at))
-    stopped = train(first, tmp_path, BUSY, quiet(tmp_path))
-    assert (stopped.reason, stopped.exit_code) == ("interrupted", 143)
+    assert resumed(tmp_path, BUSY, first, Task()).differs(whole) == []
     assert len(first.ids) - at <= BUSY.accumulate  # at once, after the update that was under way
-    second = Task()
-    outcome = train(second, tmp_path, BUSY, quiet(tmp_path))
-    assert Trace(tmp_path, first.ids + second.ids, outcome).differs(whole) == []
 
 
 @pytest.mark.parametrize("at", range(1, BATCHES, 4))
@@ -67,14 +72,7 @@ def test_crashed_at_any_batch(tmp_path: Path, at: int, save_every: int, whole: T
 )
 @pytest.mark.parametrize("kind", [terminate, crash])
 def test_stopped_in_any_validation(tmp_path: Path, whole: Trace, at: int, kind: Any) -> None:
-    first = Task(on_validation=kind(at))
-    try:
-        assert train(first, tmp_path, BUSY, quiet(tmp_path)).exit_code == 143
-    except Crash:
-        assert kind is crash
-    second = Task()
-    outcome = train(second, tmp_path, BUSY, quiet(tmp_path))
-    assert Trace(tmp_path, first.ids + second.ids, outcome).differs(whole) == []
+    assert resumed(tmp_path, BUSY, Task(on_validation=kind(at)), Task()).differs(whole) == []
 
 
 def test_stopped_at_every_update_in_turn(tmp_path: Path, whole: Trace) -> None:
@@ -177,24 +175,6 @@ def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
     outcome = train(task, tmp_path, chosen, quiet(tmp_path))
     assert (outcome.reason, outcome.best, task.validations) == ("max_minutes", outcome.update, 1)
     assert weights.load(tmp_path / "model.safetensors").keys() == task.built.state_dict().keys()
-    rates = [json.loads(line).get("lr") for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()][
-        :-1
-    ]
+    rates = [line["lr"] for line in measured(tmp_path, "update")]
     assert rates == sorted(rates, reverse=True)  # the schedule follows the clock
     assert rates[-1] < 0.5 * rates[0]
-
-
-@pytest.mark.parametrize(
-    ("position", "chosen", "done"),
-    [
-        (Position(update=3), settings(max_updates=12), 0.25),
-        (Position(epoch=1, index=2, batches=8), settings(max_epochs=5, max_updates=100), 0.25),
-        (Position(epoch=1, index=0, batches=8), settings(max_epochs=5), 0.2),
-        (Position(seconds=90), settings(max_minutes=2), 0.75),
-        (Position(seconds=900), settings(max_minutes=2), 1.0),
-        (Position(seconds=900, cpu_seconds=30), settings(max_cpu_minutes=2), 0.25),
-        (Position(seconds=90, cpu_seconds=30), settings(max_cpu_minutes=2, max_minutes=3), 0.5),
-    ],
-)
-def test_done_is_the_part_of_the_nearest_end(position: Position, chosen: Any, done: float) -> None:
-    assert position.done(chosen) == done

@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.slow import leading
 from tests.train.toy import Task, quiet, settings
-from tests.train.traces import BUSY, Trace, terminate, unbroken, vars_of
+from tests.train.traces import BUSY, resumed, terminate, unbroken, vars_of
 from weft import rooms
 from weft.errors import ConfigError
 from weft.models import Generator, Labeller
@@ -79,10 +79,7 @@ def test_stopped_before_and_after_the_release_it_resumes_bit_identically(tmp_pat
     chosen = settings(**{**vars_of(BUSY), **own})
     (tmp_path / "whole").mkdir()
     whole = unbroken(tmp_path / "whole", chosen)
-    first, second = Task(on_batch=terminate(at)), Task()
-    assert train(first, tmp_path, chosen, quiet(tmp_path)).reason == "interrupted"
-    outcome = train(second, tmp_path, chosen, quiet(tmp_path))
-    assert Trace(tmp_path, first.ids + second.ids, outcome).differs(whole) == []
+    assert resumed(tmp_path, chosen, Task(on_batch=terminate(at)), Task()).differs(whole) == []
 
 
 def test_a_step_of_plain_descent_is_as_long_as_the_rate_of_its_part(tmp_path: Path) -> None:

@@ -58,14 +58,8 @@ def updates(workers: BatchWorkers) -> list[torch.Tensor]:
     model = Model()
     settings = TrainingSettings(optimiser=AdamW(lr=0.1), max_updates=3, accumulate=3)
     optimiser = settings.optimiser.build(model)
-    group = BatchGroup(
-        epoch=0,
-        index=0,
-        numbers=[np.array([1, 2]), np.array([3]), np.array([5, 8, 13])],
-        next_epoch=0,
-        next_index=3,
-        batches=3,
-    )
+    numbers = [np.array([1, 2]), np.array([3]), np.array([5, 8, 13])]
+    group = BatchGroup(epoch=0, index=0, numbers=numbers, next_epoch=0, next_index=3, batches=3)
     with workers:
         taken = Updates(Task(), OwnLoss(model), optimiser, settings, workers)
         for _ in range(3):

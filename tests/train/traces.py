@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,8 @@ class Trace:
         self.weights, self.optimiser = newest.weights, newest.optimiser
         self.model = weights.load(run / "model.safetensors")
         self.index = json.loads((run / "checkpoints.json").read_bytes())
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
         timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "cpu_seconds", "seconds_left"}
-        self.lines = [{k: v for k, v in line.items() if k not in timed} for line in lines]
+        self.lines = [{k: v for k, v in line.items() if k not in timed} for line in measured(run)]
         self.ids, self.outcome = ids, outcome._replace(samples=())  # of this process alone
 
     def differs(self, other: "Trace") -> list[str]:
@@ -54,6 +54,20 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 def unbroken(run: Path, chosen: Any, **task: Any) -> Trace:
     made = Task(**task)
     return Trace(run, made.ids, train(made, run, chosen, quiet(run)))
+
+
+def resumed(run: Path, chosen: Any, first: Task, second: Task) -> Trace:
+    """Two trainings into one run, the first of which may be broken off."""
+    with suppress(Crash):
+        assert train(first, run, chosen, quiet(run)).exit_code == 143
+    outcome = train(second, run, chosen, quiet(run))
+    return Trace(run, first.ids + second.ids, outcome)
+
+
+def measured(run: Path, *events: str) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl, all of them or those of these events."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+    return [line for line in lines if not events or line["event"] in events]
 
 
 def terminate(at: int) -> Any:

@@ -5,15 +5,24 @@ Read next: library.py.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
+from functools import partial
+
+
+def _fields(kind: type, names: str) -> list[tuple[str, type]]:
+    return [(name, kind) for name in names.split()]
+
+
+numbers = partial(_fields, c_longlong)
+reals = partial(_fields, c_double)
+addresses = partial(_fields, c_void_p)
 
 
 class Light(Structure):
     """As struct Light in light.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["kind", "T", "B", "H", "slabs", "z_row", "z_step"]),
-        *((name, c_longlong) for name in ["past_row", "past_step", "c_row", "c_step"]),
-        *((name, c_void_p) for name in ["bounds", "z", "past", "peep", "mask", "first", "c", "y"]),
+        *numbers("kind T B H slabs z_row z_step past_row past_step c_row c_step"),
+        *addresses("bounds z past peep mask first c y"),
     ]
 
 
@@ -22,8 +31,8 @@ class LightBack(Structure):
 
     _fields_ = [
         ("f", Light),
-        *((name, c_longlong) for name in ["slabs", "dz_row", "dz_step", "dpast_row", "dpast_step"]),
-        *((name, c_void_p) for name in ["dy", "dc", "dz", "dpast", "dpeep"]),
+        *numbers("slabs dz_row dz_step dpast_row dpast_step"),
+        *addresses("dy dc dz dpast dpeep"),
     ]
 
 
@@ -31,40 +40,31 @@ class Selective(Structure):
     """As struct Selective in selective.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["T", "B", "E", "N", "slabs"]),
-        *((f"{name}_{part}", c_longlong) for name in ["u", "dt", "b", "c"] for part in ["row", "step"]),
-        *((name, c_void_p) for name in ["bounds", "u", "dt", "a", "b", "c", "h", "kept", "y"]),
+        *numbers("T B E N slabs"),
+        *numbers("u_row u_step dt_row dt_step b_row b_step c_row c_step"),
+        *addresses("bounds u dt a b c h kept y"),
     ]
 
 
 class SelectiveBack(Structure):
     """As struct SelectiveBack in selective.cpp."""
 
-    _fields_ = [
-        ("f", Selective),
-        ("slabs", c_longlong),
-        *((name, c_void_p) for name in ["dy", "dh", "du", "ddt", "db", "dc", "da"]),
-    ]
+    _fields_ = [("f", Selective), *numbers("slabs"), *addresses("dy dh du ddt db dc da")]
 
 
 class Matrix(Structure):
     """As struct Matrix in matrix.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["T", "B", "H", "K", "V", "decays", "slabs", "room_size"]),
-        *((name, c_void_p) for name in ["bounds", "strides", "q", "k", "v", "a", "e", "w"]),
-        *((name, c_void_p) for name in ["s", "kept", "found", "o", "room"]),
+        *numbers("T B H K V decays slabs room_size"),
+        *addresses("bounds strides q k v a e w s kept found o room"),
     ]
 
 
 class MatrixBack(Structure):
     """As struct MatrixBack in matrix.cpp."""
 
-    _fields_ = [
-        ("f", Matrix),
-        ("slabs", c_longlong),
-        *((name, c_void_p) for name in ["do", "ds", "dq", "dk", "dv", "da", "de", "dw"]),
-    ]
+    _fields_ = [("f", Matrix), *numbers("slabs"), *addresses("do ds dq dk dv da de dw")]
 
 
 AXES = ("row", "head", "step")
@@ -74,30 +74,26 @@ class Attend(Structure):
     """As struct Attend in attention.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["rows", "heads", "queries", "places", "size", "slabs", "causal"]),
+        *numbers("rows heads queries places size slabs causal"),
         *((f"{name}_{part}", c_longlong) for name in ["q", "k", "v", "dy"] for part in AXES),
-        ("mask_row", c_longlong),
-        *((name, c_void_p) for name in ["q", "k", "v", "mask", "weights", "y", "dy", "dq", "dk", "dv"]),
+        *numbers("mask_row"),
+        *addresses("q k v mask weights y dy dq dk dv"),
     ]
 
 
 class Drop(Structure):
     """As struct Drop in dropping.cpp."""
 
-    _fields_ = [
-        *((name, c_longlong) for name in ["count", "slabs", "key", "level"]),
-        ("scale", c_double),
-        *((name, c_void_p) for name in ["x", "onto", "y"]),
-    ]
+    _fields_ = [*numbers("count slabs key level"), *reals("scale"), *addresses("x onto y")]
 
 
 class Losses(Structure):
     """As struct Losses in losses.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
-        ("smoothing", c_double),
-        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
+        *numbers("rows classes slabs half"),
+        *reals("smoothing"),
+        *addresses("logits bias target gradient dbias room sums"),
     ]
 
 
@@ -105,22 +101,16 @@ class NeighboursJob(Structure):
     """As struct Neighbours in neighbours.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["rows", "length", "drawn", "size", "cbow", "slabs"]),
-        ("share", c_double),
-        *((name, c_void_p) for name in ["index", "words", "lines", "reach", "noise"]),
-        *((name, c_void_p) for name in ["index_to", "words_to", "noise_to", "u", "v", "du", "dv"]),
-        *((name, c_void_p) for name in ["room", "sums"]),
+        *numbers("rows length drawn size cbow slabs"),
+        *reals("share"),
+        *addresses("index words lines reach noise index_to words_to noise_to u v du dv room sums"),
     ]
 
 
 class AdagradJob(Structure):
     """As struct Adagrad in neighbours.cpp."""
 
-    _fields_ = [
-        *((name, c_longlong) for name in ["rows", "size", "slabs"]),
-        *((name, c_double) for name in ["rate", "epsilon"]),
-        *((name, c_void_p) for name in ["index", "gradient", "weight", "sum"]),
-    ]
+    _fields_ = [*numbers("rows size slabs"), *reals("rate epsilon"), *addresses("index gradient weight sum")]
 
 
 VERSION = 4  # of these structs
@@ -146,14 +136,10 @@ class Forward(Structure):
     """As struct Forward in cells.cpp."""
 
     _fields_ = [
-        *(
-            (name, c_longlong)
-            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step"]
-        ),
-        *((name, c_void_p) for name in ["bounds", "active", "x", "panel_x", "panel_h", "bias", "bias_n"]),
-        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c"]),
-        ("halves", c_longlong),
-        ("room", c_void_p),
+        *numbers("cell T B H I slabs training x_row x_step"),
+        *addresses("bounds active x panel_x panel_h bias bias_n peephole gates inner h c"),
+        *numbers("halves"),
+        *addresses("room"),
     ]
 
 
@@ -161,11 +147,10 @@ class Backward(Structure):
     """As struct Backward in cells.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs"]),
-        *((name, c_void_p) for name in ["bounds", "active", "panel", "gates", "inner", "h", "c", "peephole"]),
-        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
-        ("halves", c_longlong),
-        ("room", c_void_p),
+        *numbers("cell T B H slabs"),
+        *addresses("bounds active panel gates inner h c peephole dy dh_last dc dh carry d dpeephole"),
+        *numbers("halves"),
+        *addresses("room"),
     ]
 
 
@@ -175,14 +160,10 @@ class DecoderLayer(Structure):
     _fields_ = [
         *((f"{name}_{part}", c_void_p) for name in NORMS for part in ("gain", "shift")),
         *((f"{name}_{part}", c_void_p) for name in PRODUCTS for part in ("panel", "bias")),
-        *((name, c_void_p) for name in ["cache", "keys", "values"]),
-        *((name, c_longlong) for name in ["cache_source", "cache_side", "cache_head"]),
-        *(
-            (f"{name}_{axis}", c_longlong)
-            for name in ("keys", "values")
-            for axis in ("source", "head", "place")
-        ),
-        ("carry", c_void_p),
+        *addresses("cache keys values"),
+        *numbers("cache_source cache_side cache_head"),
+        *numbers("keys_source keys_head keys_place values_source values_head values_place"),
+        *addresses("carry"),
     ]
 
 
@@ -190,17 +171,15 @@ class Decode(Structure):
     """As struct Decode in decoding.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["layers", "rows", "sources", "size", "heads", "inner", "entries"]),
-        *((name, c_longlong) for name in ["positions", "places", "slabs", "before", "root", "activation"]),
-        ("epsilon", c_double),
-        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
-        ("halves", c_longlong),
-        ("cut", c_void_p),
-        ("kind", c_longlong),
-        ("whole", c_longlong),
-        ("path_row", c_longlong),
-        *((name, c_void_p) for name in ["numbers", "parents"]),
-        *((name, c_longlong) for name in ["side", "beam", "all"]),
+        *numbers("layers rows sources size heads inner entries positions places slabs before root"),
+        *numbers("activation"),
+        *reals("epsilon"),
+        *addresses("each gain shift path mask x room"),
+        *numbers("halves"),
+        *addresses("cut"),
+        *numbers("kind whole path_row"),
+        *addresses("numbers parents"),
+        *numbers("side beam all"),
     ]
 
 
@@ -208,11 +187,11 @@ class PredictJob(Structure):
     """As struct Predict in decoding.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["rows", "size", "classes", "slabs"]),
-        *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
-        ("halves", c_longlong),
-        ("cut", c_void_p),
-        ("kind", c_longlong),
+        *numbers("rows size classes slabs"),
+        *addresses("panel bias x logp"),
+        *numbers("halves"),
+        *addresses("cut"),
+        *numbers("kind"),
     ]
 
 
@@ -222,13 +201,13 @@ class WriterJob(Structure):
     _fields_ = [
         ("layers", Decode),
         ("head", PredictJob),
-        *((name, c_void_p) for name in ["project_panel", "project_bias", "entry_gain", "entry_shift"]),
-        ("scale", c_double),
-        *((name, c_void_p) for name in ["table", "positions"]),
-        *((name, c_longlong) for name in ["first", "path_row"]),
-        ("paths", c_void_p),
-        ("room", c_longlong),
-        ("rooms", c_void_p),
+        *addresses("project_panel project_bias entry_gain entry_shift"),
+        *reals("scale"),
+        *addresses("table positions"),
+        *numbers("first path_row"),
+        *addresses("paths"),
+        *numbers("room"),
+        *addresses("rooms"),
     ]
 
 
@@ -236,9 +215,9 @@ class SearchedCell(Structure):
     """As struct Cell in recurrent.h."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["kind", "inputs", "size"]),
-        *((f"{name}_{part}", c_void_p) for name in ("x", "h") for part in ("panel", "bias")),
-        *((name, c_void_p) for name in ["first", "second"]),
+        *numbers("kind inputs size"),
+        *addresses("x_panel x_bias h_panel h_bias"),
+        *addresses("first second"),
     ]
 
 
@@ -247,23 +226,23 @@ class Recurrent(Structure):
 
     _fields_ = [
         ("head", PredictJob),
-        *((name, c_void_p) for name in ["project_panel", "project_bias"]),
-        *((name, c_longlong) for name in ["layers", "all", "beam", "kind", "vector", "residual"]),
-        ("each", c_void_p),
-        ("scale", c_double),
-        ("table", c_void_p),
-        *((name, c_longlong) for name in ["early", "late", "score", "inner", "context", "places"]),
-        *((name, c_void_p) for name in ["query_panel", "query_bias", "weight"]),
-        ("factor", c_double),
-        *((name, c_void_p) for name in ["keys", "values"]),
-        *((name, c_longlong) for name in ["keys_source", "keys_place", "values_source", "values_place"]),
-        *((name, c_void_p) for name in ["mask", "readout_panel", "readout_bias"]),
-        *((name, c_longlong) for name in ["bent", "shown", "size"]),
-        ("fed", c_void_p),
-        ("room", c_longlong),
-        ("rooms", c_void_p),
-        ("halves", c_longlong),
-        ("cut", c_void_p),
+        *addresses("project_panel project_bias"),
+        *numbers("layers all beam kind vector residual"),
+        *addresses("each"),
+        *reals("scale"),
+        *addresses("table"),
+        *numbers("early late score inner context places"),
+        *addresses("query_panel query_bias weight"),
+        *reals("factor"),
+        *addresses("keys values"),
+        *numbers("keys_source keys_place values_source values_place"),
+        *addresses("mask readout_panel readout_bias"),
+        *numbers("bent shown size"),
+        *addresses("fed"),
+        *numbers("room"),
+        *addresses("rooms"),
+        *numbers("halves"),
+        *addresses("cut"),
     ]
 
 
@@ -271,23 +250,18 @@ class Searching(Structure):
     """As struct Searching in searching.cpp."""
 
     _fields_ = [
-        *(
-            (name, c_longlong)
-            for name in ["sources", "width", "kept", "nbest", "classes", "longest", "slabs"]
-        ),
-        *((name, c_longlong) for name in ["kind", "eos", "least", "prefixed", "free", "enough", "stop"]),
-        *((name, c_longlong) for name in ["grams", "time", "steps"]),
-        *((name, c_void_p) for name in ["model", "take", "start", "limit", "banned", "banned_early"]),
-        *((name, c_void_p) for name in ["prefix", "norm", "logp", "parent", "token", "score", "sum"]),
-        *((name, c_void_p) for name in ["written", "slot", "ended", "state", "room"]),
-        ("searched", c_longlong),
-        ("rows", c_void_p),
-        ("apart", c_longlong),
-        ("past", c_void_p),
-        ("past_row", c_longlong),
-        *((name, c_double) for name in ["temperature", "share"]),
-        ("likeliest", c_longlong),
-        *((name, c_void_p) for name in ["uniform", "chances"]),
+        *numbers("sources width kept nbest classes longest slabs kind eos least prefixed free enough stop"),
+        *numbers("grams time steps"),
+        *addresses("model take start limit banned banned_early prefix norm logp parent token score sum"),
+        *addresses("written slot ended state room"),
+        *numbers("searched"),
+        *addresses("rows"),
+        *numbers("apart"),
+        *addresses("past"),
+        *numbers("past_row"),
+        *reals("temperature share"),
+        *numbers("likeliest"),
+        *addresses("uniform chances"),
     ]
 
 
@@ -295,8 +269,8 @@ class ReadingJob(Structure):
     """As struct Reading in searching.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["sources", "width", "kept", "longest", "eos", "slabs"]),
-        *((name, c_void_p) for name in ["parent", "token", "written", "slot", "tokens"]),
+        *numbers("sources width kept longest eos slabs"),
+        *addresses("parent token written slot tokens"),
     ]
 
 
@@ -304,9 +278,8 @@ class Energies(Structure):
     """As struct Energies in energies.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["sources", "queries", "places", "size"]),
-        *((name, c_longlong) for name in ["keys_source", "keys_place", "slabs"]),
-        *((name, c_void_p) for name in ["query", "keys", "weight", "energy", "dquery", "dkeys", "dweight"]),
+        *numbers("sources queries places size keys_source keys_place slabs"),
+        *addresses("query keys weight energy dquery dkeys dweight"),
     ]
 
 
@@ -314,11 +287,8 @@ class Look(Structure):
     """As struct Look in energies.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["sources", "queries", "places", "size", "width"]),
-        *((name, c_longlong) for name in ["keys_source", "keys_place", "values_source", "values_place"]),
-        ("slabs", c_longlong),
-        *((name, c_void_p) for name in ["query", "keys", "powers", "weight", "values", "mask", "weights"]),
-        *((name, c_void_p) for name in ["context", "dquery", "dkeys", "dweight", "room"]),
+        *numbers("sources queries places size width keys_source keys_place values_source values_place slabs"),
+        *addresses("query keys powers weight values mask weights context dquery dkeys dweight room"),
     ]
 
 
@@ -326,9 +296,8 @@ class Product(Structure):
     """As struct Product in tiles.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["rows", "inputs", "outputs", "slabs"]),
-        *((name, c_longlong) for name in ["x_row", "x_step", "w_row", "w_step", "y_row"]),
-        *((name, c_void_p) for name in ["x", "w", "bias", "packed", "room", "y"]),
+        *numbers("rows inputs outputs slabs x_row x_step w_row w_step y_row"),
+        *addresses("x w bias packed room y"),
     ]
 
 
@@ -336,8 +305,8 @@ class Choose(Structure):
     """As struct Choose in choosing.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["sources", "beam", "classes", "apart", "count", "slabs"]),
-        *((name, c_void_p) for name in ["logp", "base", "banned", "value", "parent", "token"]),
+        *numbers("sources beam classes apart count slabs"),
+        *addresses("logp base banned value parent token"),
     ]
 
 
@@ -361,11 +330,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "dropping": {"weft_drop": Drop},
     "losses": {"weft_losses": Losses},
     "neighbours": {"weft_neighbours": NeighboursJob, "weft_adagrad": AdagradJob},
-    "decoding": {
-        "weft_decode": Decode,
-        "weft_multiply": PredictJob,
-        "weft_predict": PredictJob,
-    },
+    "decoding": {"weft_decode": Decode, "weft_multiply": PredictJob, "weft_predict": PredictJob},
     "choosing": {"weft_choose": Choose},
     "searching": {"weft_search": Searching, "weft_read_back": ReadingJob},
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},

@@ -12,14 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
-from weft.nn.border import (
-    called,
-    check_attention_mask,
-    check_like,
-    check_tensor,
-    explained,
-    weight_of,
-)
+from weft.nn.border import called, check_attention_mask, check_like, check_tensor, explained, weight_of
 from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory, check_memory
 from weft.nn.norms import norm_of

@@ -54,13 +54,7 @@ class DropIn(DropInModule, nn.RNNBase):
 
     Subclasses implement one layer.
 
-    Args:
-        join: how to combine two directions: "concatenate" as in torch, or "mean" or "sum", with which
-            layers above the first read H features instead of 2H.
-        residual: layers above the first add their input to their output.
-        nan: "refuse" raises an error if the input has NaN (on the CPU, checked only if the final state has
-            NaN, which costs nothing); "pass" propagates NaN as torch does.
-        others: as in torch.nn.
+    NaN is looked for on the CPU, and only if the final state has NaN, which costs nothing.
     """
 
     # defaults for a torch.nn module whose __class__ was set to one of these classes
@@ -241,22 +235,7 @@ class RNN(DropIn, nn.RNN):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers=num_layers,
-            nonlinearity=nonlinearity,
-            bias=bias,
-            batch_first=batch_first,
-            dropout=dropout,
-            bidirectional=bidirectional,
-            proj_size=proj_size,
-            device=device,
-            dtype=dtype,
-            join=join,
-            residual=residual,
-            nan=nan,
-        )
+        super().__init__(input_size, hidden_size, **_settings(locals()))
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
@@ -289,21 +268,7 @@ class _GatedDropIn(DropIn):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers=num_layers,
-            bias=bias,
-            batch_first=batch_first,
-            dropout=dropout,
-            bidirectional=bidirectional,
-            proj_size=proj_size,
-            device=device,
-            dtype=dtype,
-            join=join,
-            residual=residual,
-            nan=nan,
-        )
+        super().__init__(input_size, hidden_size, **_settings(locals()))
 
 
 class LSTM(_GatedDropIn, nn.LSTM):
@@ -469,6 +434,12 @@ class GRUCell(DropInCell, nn.GRUCell):
         >>> GRUCell(3, 5)(torch.zeros(2, 3)).shape
         torch.Size([2, 5])
     """
+
+
+def _settings(names: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor after its sizes, from its locals()."""
+    others = ("self", "__class__", "input_size", "hidden_size")
+    return {name: value for name, value in names.items() if name not in others}
 
 
 def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:

@@ -22,12 +22,7 @@ _plain: ContextVar[bool] = ContextVar("weft_plain", default=False)
 
 
 class Region:
-    """A method that is compiled when it is first called in training.
-
-    Args:
-        module: the module with the method.
-        name: of the method.
-    """
+    """A method of a module that is compiled when it is first called in training."""
 
     def __init__(self, module: nn.Module, name: str) -> None:
         self._module = module

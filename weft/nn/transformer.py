@@ -112,6 +112,28 @@ class Residual(nn.Module):
         x = self.dropout(y, onto=x)
         return norm(x) if self.norm == "after" else x
 
+    def _looked(self, x: Tensor, source: Past | None, source_mask: Tensor | None) -> Tensor:
+        """x after cross-attention, if there is a source."""
+        if source is None:
+            return x
+        y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
+        return self._add(x, y, self.look_norm)
+
+    def _network(self, x: Tensor, begin: Tensor) -> Tensor:
+        """Add the network's output to x; `begin` is the block's input."""
+        y = self._norm_before(begin if self.norm == "parallel" else x, self.network_norm)
+        return self._add(x, self.network(y), self.network_norm)
+
+    def parts(self) -> dict[str, nn.Module]:
+        """Norms and linear layers by the names used in kernels/decoding.py."""
+        own: dict[str, Any] = self._modules  # attributes took a tenth of a search of one short text
+        found = {"network_norm": own["network_norm"]}
+        found |= {name: own["network"]._modules[name] for name in ("first", "second")}
+        if "look" in own:
+            look = own["look"]._modules
+            found |= {"cross_norm": own["look_norm"], "cross_query": look["query"], "cross_out": look["out"]}
+        return found
+
 
 class TransformerBlock(Residual):
     """One Transformer layer.
@@ -259,38 +281,28 @@ class TransformerBlock(Residual):
         keys, values = entries.unbind(1)  # its gradient is one copy, that of two slices four
         y = self.attention(y, keys, values, mask, order=order, causal=causal)
         begin, x = x, self._add(x, y, self.attention_norm)
-        if source is not None:
-            y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
-            x = self._add(x, y, self.look_norm)
-        return self._network(x, begin)
+        return self._network(self._looked(x, source, source_mask), begin)
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and linear layers by the names used in kernels/decoding.py."""
-        own: dict[str, Any] = self._modules  # attributes took a tenth of a search of one short text
-        found = {name: own[name] for name in ("attention_norm", "network_norm")}
-        found |= {name: own["attention"]._modules[name] for name in ("query", "key_value", "out")}
-        found |= {name: own["network"]._modules[name] for name in ("first", "second")}
-        if "look" in own:
-            look = own["look"]._modules
-            found |= {"cross_norm": own["look_norm"], "cross_query": look["query"], "cross_out": look["out"]}
-        return found
-
-    def _network(self, x: Tensor, begin: Tensor) -> Tensor:
-        """Add the network's output to x; `begin` is the block's input."""
-        y = self._norm_before(begin if self.norm == "parallel" else x, self.network_norm)
-        return self._add(x, self.network(y), self.network_norm)
+        own: dict[str, Any] = self._modules
+        attention = {name: own["attention"]._modules[name] for name in ("query", "key_value", "out")}
+        return {"attention_norm": own["attention_norm"], **attention, **super().parts()}
 
 
 def blocks_of(
-    size: int, num_layers: int, num_heads: int, inner: int | None, **settings: Any
+    size: int,
+    num_layers: int,
+    num_heads: int,
+    inner: int | None,
+    *,
+    block: Callable[..., nn.Module] = TransformerBlock,
+    **settings: Any,
 ) -> tuple[nn.ModuleList, nn.Module]:
     """The blocks of an encoder or a decoder, and the final norm, which is the identity for post-norm.
 
-    The settings are those of TransformerBlock.
+    The settings are those of `block`.
     """
-    blocks = nn.ModuleList(
-        TransformerBlock(size, num_heads, inner or 4 * size, **settings) for _ in range(num_layers)
-    )
+    blocks = nn.ModuleList(block(size, num_heads, inner or 4 * size, **settings) for _ in range(num_layers))
     if settings["norm"] == "after":
         return blocks, nn.Identity()
     kind, epsilon, bias = (settings[name] for name in ("norm_kind", "norm_epsilon", "bias"))

@@ -90,7 +90,6 @@ class CapturedUpdates:
     """Launches updates and reads their results later.
 
     Args:
-        training: collates examples into batches.
         optimiser: a fused Adam or AdamW that has taken a step.
         checked: whether masked rows and columns are known to leave the loss of the model as it is.
     """

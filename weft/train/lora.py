@@ -46,13 +46,7 @@ class Lora:
 
 
 class LowRank(nn.Module):
-    """Makes W' of W, for torch's parametrize.
-
-    Args:
-        weight: W [O, I].
-        rank: r, of both matrices.
-        alpha: s = alpha / r.
-    """
+    """Makes W' of W [O, I], for torch's parametrize; s = alpha / r."""
 
     scale: Tensor
 

@@ -40,7 +40,6 @@ class Monitors:
     """Measures a model at progress lines, in at most 3 % of the training time.
 
     Args:
-        training: collates the examples to measure.
         settings: `monitors` is true for as often as the time allows, or a number of updates.
     """
 

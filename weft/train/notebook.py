@@ -8,14 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from weft.train.reporting import (
-    SECONDS_BETWEEN_DRAWINGS,
-    Line,
-    Reporter,
-    measures,
-    progress_text,
-    score_text,
-)
+from weft.train.reporting import SECONDS_BETWEEN_DRAWINGS, Line, Reporter, measures, progress_text, score_text
 
 WIDTH, HEIGHT = 420, 90
 """Of the curve, in pixels."""

@@ -51,10 +51,6 @@ class Prefetcher:
 
     A batch that cannot be made is left to the caller, who makes it when it is due and gets the error there.
     An error of the order of the data is raised where the group would have come.
-
-    Args:
-        groups: of batches; it ends where they end.
-        training: collates examples into batches.
     """
 
     def __init__(self, groups: Iterator[BatchGroup], shares: Shares, training: Training, seed: int) -> None:

@@ -80,9 +80,6 @@ class Processes:
     Args:
         device: device of this process; a GPU uses NCCL, a CPU gloo.
 
-    Attributes:
-        rank: 0 for the first process.
-
     Raises:
         ConfigError: the processes cannot connect.
     """

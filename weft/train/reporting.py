@@ -148,9 +148,6 @@ class MetricsFile(Reporter):
             {"event": "validation", "update": update, "best": best, "scores": plain(scores), "samples": shown}
         )
 
-    def warned(self, text: str) -> None:
-        """Write nothing: the warning may be about a full disk."""
-
     def _write(self, record: dict[str, Any]) -> None:
         text = json.dumps(record, ensure_ascii=False, default=str)
         try:

@@ -28,14 +28,7 @@ from weft.train.update import BatchWorkers
 class Session:
     """The resources of one training; `session` opens and closes them.
 
-    run: run directory.
-    settings: training settings.
-    device: device of the model.
-    processes: this process as one of those that train.
-    report: receives progress; only the first process's report shows anything.
-    interrupts: handles Ctrl-C and SIGTERM.
-    workers: threads that compute the batches of an update.
-    saving: writes checkpoints.
+    Only the report of the first process shows anything.
     """
 
     run: Path

@@ -24,13 +24,7 @@ from typing import Any, NamedTuple
 from weft.errors import ConfigError
 from weft.store import files, jsonfile
 from weft.train.notebook import NotebookDisplay
-from weft.train.reporting import (
-    Bar,
-    Line,
-    LineReporter,
-    MetricsFile,
-    Reporter,
-)
+from weft.train.reporting import Bar, Line, LineReporter, MetricsFile, Reporter
 
 KEPT = "trackers.json"
 """Keeps the names that trackers gave a run, so that a resumed training continues the same one."""

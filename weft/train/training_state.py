@@ -39,21 +39,10 @@ if TYPE_CHECKING:
 class TrainingState:
     """The part of a training that changes from update to update.
 
-    session: what stays the same during the training.
-    pipeline: makes models.
-    training: provides batches and validates.
     model: in training mode, possibly sharded.
-    updates: takes updates; has criterion and optimiser.
-    plan: order of the batches.
-    position: number of updates so far, and the next batch.
-    history: validations so far.
     carried: state for the next batch, if the task carries one.
-    clock: measures the time of updates.
-    monitors: measure gradients.
-    divergence: watches the loss.
-    frozen: parts of the model that are not trained.
     saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
-    samples: samples of the last validation.
+    samples: those of the last validation.
     notes: sentences of earlier validations and updates, each reported once.
     split: whether a batch has been split because it did not fit into memory.
     compiled: seconds that torch has compiled and that were reported.

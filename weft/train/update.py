@@ -61,7 +61,6 @@ class Pass:
     """The forward and backward pass over one batch of a group.
 
     Args:
-        updates: has what stays the same from update to update.
         carried: state after the previous batch, if the task carries one.
         sharded: whether the parameters are sharded; gradients are then added to them directly.
     """
@@ -261,13 +260,7 @@ class BatchWorkers:
 
 
 class Updates:
-    """Takes updates one by one; captured.py has the same arithmetic for those that a GPU replays.
-
-    Args:
-        training: collates examples into batches.
-        workers: threads that compute batches in parallel; by default one after the other.
-        processes: processes that share the batches; by default only this one.
-    """
+    """Takes updates one by one; captured.py has the same arithmetic for those that a GPU replays."""
 
     def __init__(
         self,
@@ -278,12 +271,8 @@ class Updates:
         workers: BatchWorkers | None = None,
         processes: Processes | None = None,
     ) -> None:
-        self.training, self.criterion, self.optimiser, self.settings = (
-            training,
-            criterion,
-            optimiser,
-            settings,
-        )
+        self.training, self.criterion = training, criterion
+        self.optimiser, self.settings = optimiser, settings
         self.device = next(criterion.model.parameters()).device
         self.workers = workers or BatchWorkers(1, 1, self.device)
         self.processes = processes or Processes(self.device)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.nn.attention import split_heads
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import last_inputs
 from weft.nn.distances import Rotary, turned
@@ -109,8 +110,8 @@ class LocalAttention(Cell):
         new = real.new_ones(rows, steps) if mask is None else mask.to(real.dtype)
         there = torch.cat([real, new], 1)
         turn = self.distance(range(before, before + steps), range(0), x).turn
-        query = turned(self._heads(self.query(x), self.num_heads), turn)  # [B, heads, T, k]
-        key, value = (self._heads(part, self.key_value_heads) for part in seen.chunk(2, -1))
+        query = turned(split_heads(self.query(x), self.num_heads), turn)  # [B, heads, T, k]
+        key, value = (split_heads(part, self.key_value_heads) for part in seen.chunk(2, -1))
         key = turned(key, self.distance(range(before + steps), range(0), x).turn)
         group = self.num_heads // self.key_value_heads
         key, value = (part.repeat_interleave(group, 1) for part in (key, value))
@@ -122,7 +123,3 @@ class LocalAttention(Cell):
         y = self.out((weights @ value.to(weights.dtype)).transpose(1, 2).flatten(2))
         kept = last_inputs(torch.cat([seen, there[..., None]], -1), before, mask)
         return y, (y[:, -1], kept[..., :-1], kept[..., -1])
-
-    def _heads(self, x: Tensor, heads: int) -> Tensor:
-        """[B, T, heads k] to [B, heads, T, k]."""
-        return x.unflatten(-1, (heads, -1)).transpose(1, 2)

@@ -35,7 +35,8 @@ class MinGRU(VectorCell):
         self.bias.data[:size] = forget_bias
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        u, candidate = self._gates(x)
+        u, candidate = linear(x, self.weight_x, self.bias).chunk(2, -1)
+        u = u.sigmoid()
         h = u * state[0] + (1 - u) * candidate
         record_all(update_gate=u, candidate=candidate, hidden=h)
         return h, (h,)
@@ -46,7 +47,3 @@ class MinGRU(VectorCell):
             return super().run(x, state, mask)
         y, h = light("mingru", linear(x, self.weight_x, self.bias), state[0], mask=mask)
         return y, (h,)
-
-    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        u, candidate = linear(x, self.weight_x, self.bias).chunk(2, -1)
-        return u.sigmoid(), candidate

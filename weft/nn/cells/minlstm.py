@@ -35,7 +35,9 @@ class MinLSTM(VectorCell):
         self.bias.data[:size] = forget_bias
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        f, i, candidate = self._gates(x)
+        f, i, candidate = linear(x, self.weight_x, self.bias).chunk(3, -1)
+        odds = log_odds(f, i)
+        f, i = odds.sigmoid(), (-odds).sigmoid()
         h = f * state[0] + i * candidate
         record_all(forget_gate=f, input_gate=i, candidate=candidate, hidden=h)
         return h, (h,)
@@ -46,8 +48,3 @@ class MinLSTM(VectorCell):
             return super().run(x, state, mask)
         y, h = light("minlstm", linear(x, self.weight_x, self.bias), state[0], mask=mask)
         return y, (h,)
-
-    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        f, i, candidate = linear(x, self.weight_x, self.bias).chunk(3, -1)
-        odds = log_odds(f, i)
-        return odds.sigmoid(), (-odds).sigmoid(), candidate

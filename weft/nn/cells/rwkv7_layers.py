@@ -122,13 +122,7 @@ class RWKV7Layers(Cell):
 
 
 class Rwkv7Layer(nn.Module):
-    """Time mixing T and network C, each after a norm and with a residual connection.
-
-    Args:
-        cell: T.
-        hidden: features of C.
-        dropout: of the outputs of T and C.
-    """
+    """Time mixing and a network of `hidden` features, each after a norm and with a residual connection."""
 
     def __init__(self, cell: RWKV7, hidden: int, dropout: float) -> None:
         super().__init__()

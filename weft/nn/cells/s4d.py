@@ -148,10 +148,7 @@ class S4D(Cell):
 class _Tables:
     """What a chunk of L steps needs of a filter: its impulse response, and powers of a.
 
-    Args:
-        of: the filter.
-        weight_o: [2, H, N], Re C and Im C.
-        steps: L.
+    `weight_o` is [2, H, N], Re C and Im C.
     """
 
     def __init__(self, of: Filter, weight_o: Tensor, steps: int) -> None:

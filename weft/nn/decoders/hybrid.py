@@ -5,6 +5,7 @@ Read next: transformer.py, with self-attention; ../cells/ssru.py, the usual cell
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -22,7 +23,7 @@ from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, tran
 from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
 from weft.nn.recompute import recomputed
-from weft.nn.transformer import GELU_GATED, Activation, FeedForward, Norm, Residual, form_of
+from weft.nn.transformer import GELU_GATED, Activation, FeedForward, Norm, Residual, blocks_of, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
 from weft.tree import State
@@ -84,37 +85,13 @@ class HybridBlock(Residual):
         source: HeadSource | None,
         source_mask: Tensor | None,
     ) -> tuple[Tensor, State]:
-        """x [N, T, D] to [N, T, D], and the cell's next state.
-
-        Args:
-            mask: [N, T] bool, real positions first; None for no mask.
-            source: keys and values [B, H, S, K] of the source; None without a source.
-            source_mask: bool, broadcastable to [B, H, W T, S]; None for no mask.
-        """
+        """x [N, T, D] to [N, T, D], and the cell's next state; arguments as in TransformerBlock.decode."""
         y, state = self.cell(self._norm_before(x, self.cell_norm), state, mask)
-        x = self._add(x, y, self.cell_norm)
-        if source is not None:
-            y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
-            x = self._add(x, y, self.look_norm)
-        y = self.network(self._norm_before(x, self.network_norm))
-        return self._add(x, y, self.network_norm), state
+        x = self._looked(self._add(x, y, self.cell_norm), source, source_mask)
+        return self._network(x, x), state
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and products by the names used in kernels/decoding.py."""
-        found = {
-            "attention_norm": self.cell_norm,
-            "network_norm": self.network_norm,
-            "query": self.cell,
-            "first": self.network.first,
-            "second": self.network.second,
-        }
-        if hasattr(self, "look"):
-            found |= {
-                "cross_norm": self.look_norm,
-                "cross_query": self.look.query,
-                "cross_out": self.look.out,
-            }
-        return found
+        return {"attention_norm": self.cell_norm, "query": self.cell, **super().parts()}
 
 
 class HybridDecoder(Decoder):
@@ -172,26 +149,20 @@ class HybridDecoder(Decoder):
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.dropout = Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            HybridBlock(
-                size,
-                num_heads,
-                inner or 4 * size,
-                cell=cell,
-                memory_size=None if encoder is None else encoder.size,
-                norm=norm,
-                norm_kind=norm_kind,
-                norm_epsilon=norm_epsilon,
-                activation=activation,
-                bias=bias,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-            )
-            for _ in range(num_layers)
-        )
-        before = norm == "before"
-        self.last_norm = (
-            norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if before else nn.Identity()
+        self.blocks, self.last_norm = blocks_of(
+            size,
+            num_layers,
+            num_heads,
+            inner,
+            block=partial(HybridBlock, cell=cell),
+            memory_size=None if encoder is None else encoder.size,
+            norm=norm,
+            norm_kind=norm_kind,
+            norm_epsilon=norm_epsilon,
+            activation=activation,
+            bias=bias,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
         )
 
     def start(self, memory: Memory | None, rows: int) -> HybridState:
@@ -213,9 +184,9 @@ class HybridDecoder(Decoder):
         new = torch.ones_like(x[..., 0], dtype=torch.int64) if mask is None else mask.long()  # [N, T]
         counted = state.read[:, None] + new.cumsum(1)  # padding does not count as a position
         x = self.dropout(self.positions(x, (counted - 1).clamp(min=0)))
+        sources, of_source = state.source or ((None,) * len(self.blocks), None)
         layers = []
-        for block, before, source in zip(self.blocks, state.layers, self._sources(state), strict=True):
-            of_source = None if state.source is None else state.source.mask
+        for block, before, source in zip(self.blocks, state.layers, sources, strict=True):
             x, after = recomputed(block, x, before, mask, source, of_source)
             layers.append(after)
         return self.last_norm(x), HybridState(tuple(layers), counted[:, -1], state.source)
@@ -234,6 +205,3 @@ class HybridDecoder(Decoder):
         layers = Layers(self, form, parts, self.last_norm, self.project, nn.Identity(), positions)
         carries = [carry.float() for (carry,) in state.layers]
         return transformer(layers, PastSteps(len(state.read), (), carries, state.source), ends)
-
-    def _sources(self, state: HybridState) -> tuple[tuple[Tensor, Tensor] | None, ...]:
-        return (None,) * len(self.blocks) if state.source is None else state.source.layers

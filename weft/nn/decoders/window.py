@@ -8,6 +8,7 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.nn.attention import Attention, Source
+from weft.nn.cells.convolution import last_inputs
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.ngram import windows
@@ -104,12 +105,5 @@ class WindowDecoder(Decoder):
         if self.attention is not None and state.source is not None:
             h = torch.tanh(self.readout(torch.cat([h, self.attention(h, state.source)], -1)))
         y = torch.cat([h, seen], -1) if self.direct else h
-        return self.dropout(y), state._replace(window=self._last(before, x, mask))
-
-    def _last(self, before: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The last n - 1 real inputs, [N, (n - 1) D]."""
-        joined = torch.cat([before, x.to(before.dtype)], 1)
-        if mask is None:
-            return joined[:, x.shape[1] :].flatten(1)
-        index = mask.sum(1, keepdim=True) + torch.arange(self.length - 1, device=x.device)
-        return joined.gather(1, index[..., None].expand(-1, -1, x.shape[2])).flatten(1)
+        window = last_inputs(torch.cat([before, x.to(before.dtype)], 1), self.length - 1, mask)
+        return self.dropout(y), state._replace(window=window.flatten(1))

@@ -60,6 +60,11 @@ class Head(Explained, nn.Module, ABC):
     copies: ClassVar[bool] = False
     in_size: int
 
+    def __init__(self, in_size: int = 0) -> None:
+        super().__init__()
+        if in_size:
+            self.in_size = in_size
+
     @abstractmethod
     def forward(self, h: Any) -> Any:
         """Features h [..., D] to the prediction, for a categorical head log-probabilities [..., V]."""
@@ -120,11 +125,15 @@ class RealHead(Head):
 
     has_quantiles: ClassVar[bool] = True
     weight: Linear
+    standard: tuple[float, ...] = ()
+    """The biases with which the prediction is 0 or standard normal; empty if they are so from the start."""
 
     def begin_standard(self) -> None:
         """Initialise so that the prediction is 0 or standard normal for every h."""
         with torch.no_grad():
             self.weight.weight.zero_()
+            if self.standard:
+                self.weight.bias.copy_(torch.tensor(self.standard))
 
     @abstractmethod
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

@@ -36,15 +36,10 @@ class Normal(RealHead):
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.least = least
+        self.standard = 0.0, math.log(math.expm1(1 - least))
         self.weight = Linear(in_size, 2)
-
-    def begin_standard(self) -> None:
-        super().begin_standard()
-        with torch.no_grad():
-            self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least))]))
 
     def forward(self, h: Tensor) -> GaussianParameters:
         """[.., D] to mean and standard deviation, in at least float32."""

@@ -34,18 +34,13 @@ class Point(RealHead):
     """
 
     has_quantiles: ClassVar[bool] = False
+    standard = (0.0,)
 
     def __init__(self, in_size: int, *, error: Error = "squared") -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         check_choice("error", error, Error)
         self.error = error
         self.weight = Linear(in_size, 1)
-
-    def begin_standard(self) -> None:
-        super().begin_standard()
-        with torch.no_grad():
-            self.weight.bias.zero_()
 
     def forward(self, h: Tensor) -> Tensor:
         """[.., D] to [..]."""

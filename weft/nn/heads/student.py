@@ -39,16 +39,11 @@ class Student(RealHead):
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
-        super().__init__()
-        self.in_size = in_size
+        super().__init__(in_size)
         self.least = least
+        # ν = 30 is nearly Gaussian; softplus(28) is 28
+        self.standard = 0.0, math.log(math.expm1(1 - least)), 28.0
         self.weight = Linear(in_size, 3)
-
-    def begin_standard(self) -> None:
-        super().begin_standard()
-        with torch.no_grad():
-            # ν = 30 is nearly Gaussian; softplus(28) is 28
-            self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least)), 28.0]))
 
     def forward(self, h: Tensor) -> Tailed:
         """[.., D] to degrees of freedom, mean and scale, in at least float32."""

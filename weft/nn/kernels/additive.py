@@ -22,11 +22,7 @@ from weft.nn.kernels.twin import twin_gradients
 
 
 def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
-    """Energies [B, T, S].
-
-    Args:
-        query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
-    """
+    """Energies [B, T, S] of queries [B, T, A], keys [B, S, A] and a weight [1, A]."""
     run = _native if compiles("additive", query, keys, weight) else by_torch
     return run(query, keys, weight)
 
@@ -80,11 +76,7 @@ RANGE = 20.0  # as in energies.cpp
 
 
 def look(query: Tensor, keys: Tensor, weight: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """Contexts [B, Q, D].
-
-    Args:
-        query: [B, Q, A]; keys: [B, S, A]; weight: [1, A]; values: [B, S, D]; mask: [B, S] bool.
-    """
+    """Contexts [B, Q, D] of queries [B, Q, A], keys [B, S, A], values [B, S, D] and a mask [B, S] bool."""
     if compiles("look", query, keys, weight, values):
         return _look_native(query, keys, weight, values, mask)
     return _mixed(additive(query, keys, weight), values, mask)
@@ -179,16 +171,8 @@ class _Look(torch.autograd.Function):
             ctx.values.add(weights, grad)
         elif ctx.needs_input_grad[3]:
             dvalues = _values_gradient(weights, grad)
-        return (
-            dquery,
-            dkeys if ctx.keys is None else None,
-            dweight.sum(0, keepdim=True),
-            dvalues,
-            None,
-            None,
-            None,
-            None,
-        )
+        dkeys = dkeys if ctx.keys is None else None
+        return dquery, dkeys, dweight.sum(0, keepdim=True), dvalues, *(None,) * 4
 
 
 def _look_job(

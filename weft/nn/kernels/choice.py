@@ -206,11 +206,7 @@ OPERATIONS = ("lstm", "coupled", "gru", "gru_before", *ELMAN)
 
 
 def layer_way(cell: str, given: LayerInput, *, sharing: bool) -> str:
-    """How to compute a recurrent layer, one of `Cells`.
-
-    Args:
-        sharing: whether the steps of a loop share their weights (linear.py).
-    """
+    """How to compute a recurrent layer, one of `Cells`; `sharing`: its steps share weights (linear.py)."""
     asked, x, mask = forced("cells"), given.x, given.mask
     if asked == "steps" or not x.shape[0]:
         return "steps"

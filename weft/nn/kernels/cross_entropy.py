@@ -106,35 +106,18 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         dh, dw, *db = ctx.saved_tensors
         weight_dtype, bias_dtype = ctx.dtypes
-        return (
-            dh * grad.to(dh.dtype),
-            (dw * grad).to(weight_dtype),
-            (db[0] * grad).to(bias_dtype) if db else None,
-            None,
-            None,
-            None,
-            None,
-        )
+        bias = (db[0] * grad).to(bias_dtype) if db else None
+        return dh * grad.to(dh.dtype), (dw * grad).to(weight_dtype), bias, *(None,) * 4
 
 
 class _Torch:
     """Adds up the losses of rows of logits and writes their gradients, in torch operations.
 
-    Args:
-        h: the input of the output layer, for its dtype and device.
-        size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
-        padded: whether targets may be IGNORED.
+    The input of the output layer, h, says dtype and device; with `padded` targets may be IGNORED.
     """
 
     def __init__(
-        self,
-        h: Tensor,
-        size: int,
-        bias: Tensor | None,
-        smoothing: float,
-        grads: bool,
-        *,
-        padded: bool,
+        self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool, *, padded: bool
     ) -> None:
         self._padded = padded
         self.wide = torch.promote_types(h.dtype, torch.float32)

@@ -157,12 +157,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        product: Product,
-        sums: "Products | None",
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, product: Product, sums: "Products | None"
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.sums = sums
@@ -202,11 +197,7 @@ def weight_sums() -> "Products":
 
 
 def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
-    """dy^T x, [O, I], without a graph.
-
-    Args:
-        dy: [N, O]; x: [N, I].
-    """
+    """dy^T x, [O, I], of dy [N, O] and x [N, I], without a graph."""
     way = _way(dy.mT, x.mT) if _suits(dy.mT, x.mT, None) else "tiles"
     if way == "onednn":  # copying the larger dy^T for it, column by column, took as long as the product
         return _by_onednn(x.mT, dy.contiguous().mT, None).mT.contiguous()
@@ -357,11 +348,7 @@ S = TypeVar("S", bound=Sums)
 
 
 class Shared(Generic[S]):
-    """A tensor of the open block, or a weight with its bias.
-
-    Attributes:
-        tensor, bias: for the steps; they take gradients of higher orders, which are not shared.
-    """
+    """A tensor of the open block, or a weight with its bias; gradients of higher orders are not shared."""
 
     def __init__(self, tensor: Tensor, bias: Tensor | None, sums: S) -> None:
         self.given = tensor, bias  # a reference: their ids must not be reused

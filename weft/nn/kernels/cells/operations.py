@@ -226,12 +226,7 @@ def coupled(given: LayerInput) -> Result:
 
 
 class _Products:
-    """The products of a layer, in autocast's dtype under autocast.
-
-    Args:
-        low: autocast's dtype, or None.
-        wide: the dtype of what they give.
-    """
+    """The products of a layer, in autocast's dtype `low` if there is one; they give numbers of `wide`."""
 
     def __init__(self, low: torch.dtype | None, wide: torch.dtype) -> None:
         self.low, self.wide = low, wide
