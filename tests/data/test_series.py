@@ -10,6 +10,7 @@ import pytest
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
+from weft.export.programs.tables import cells_of
 from weft.tasks.forecast.data import guessed
 
 
@@ -40,6 +41,17 @@ def test_compressed_and_without_a_header(tmp_path: Path) -> None:
         ("1,2\n3,4\n5,6\n", ("1", "2"), "(1, 2) is read as values of columns called 1 to 2"),
         ("0,5\n1,6\n2,7\n", ("1", "2"), "(0, 5) is read as values"),
         ("2,5.5\n3.5,4.0\n4,6.5\n", ("1", "2"), "(2, 5.5) is read as values"),
+        (
+            "2024-01-01,5,9\n2024-01-02,7,9\n2024-01-03,5,\n",
+            ("2", "3"),
+            "(2024-01-01, 5, 9) is read as values",
+        ),
+        (
+            "31.01.2024;1,5;\n01.02.2024;2;3\n02.02.2024;;4\n",
+            ("2", "3"),
+            "(31.01.2024, 1,5, ) is read as val",
+        ),
+        ("2024-Q1,1\n2024-Q2,2\n2024-Q3,3\n", ("2",), "(2024-Q1, 1) is read as values"),
     ],
 )
 def test_a_first_row_of_numbers_is_never_read_silently(
@@ -47,7 +59,10 @@ def test_a_first_row_of_numbers_is_never_read_silently(
 ) -> None:
     table = read_series(write(tmp_path / "x.csv", text))
     assert table.columns == columns and said in " ".join(table.assumed)
-    assert len(table.series[0].times) == (2 if "names" in said else 3)
+    which, _ = guessed(tmp_path / "x.csv", Columns())
+    again = read_series(tmp_path / "x.csv", which).series[0].times
+    rows = 2 if "names" in said else 3
+    assert [len(table.series[0].times), len(again), len(cells_of(text, columns).rows)] == [rows] * 3
 
 
 def test_the_keys_of_records_are_names_also_if_they_are_numbers(tmp_path: Path) -> None:
@@ -148,7 +163,10 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     steps.write_text(
         "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
     )
-    with pytest.raises(DataError, match=r"steps of 1 and 'B' at steps of 10"):
+    with pytest.raises(
+        DataError,
+        match=r"steps of 1 and 'B' at steps of 10; give a table for each frequency, or --frequency each",
+    ):
         read_series(steps)
 
 

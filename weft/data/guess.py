@@ -123,14 +123,25 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
     if not rows:
         return []
     names = table.names()
-    if not has_header(names, rows):
+    if not has_header(names, rows, table.mark):
         rows = [[cell.strip() for cell in table.first], *rows]
         names = [str(n + 1) for n in range(len(names))]
-    body = [row for _, row in plain_numbers([(0, row) for row in rows], table.mark).rows]
-    return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)]
+    return statistics_of(names, plain_numbers([(0, row) for row in rows], table.mark).rows)
 
 
-def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> list[ColumnStatistics]:
+    """The columns of rows with plain numbers, by their names."""
+    return [_column(name, [row[n].strip() for _, row in rows]) for n, name in enumerate(names)]
+
+
+def holds_values(first: Sequence[str], mark: str) -> bool:
+    """Whether a first row has numbers alone, or numbers behind a time."""
+    ((_, plain),) = plain_numbers([(1, first)], mark).rows
+    times = are_times(first[:1])
+    return all(is_number(cell) or (times and cell.lower() in MISSING) for cell in plain[times:])
+
+
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], mark: str = ",") -> bool:
     """Whether the first row names the columns: no cell of it is also a value of a column with few values.
 
     A row of numbers names them if it counts from 0, as pandas does, or if it alone has whole numbers only.
@@ -140,6 +151,8 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         whole = all(map(str.isdecimal, first)) and not any(map(str.isdecimal, below))
         counted = list(first) == [str(n) for n in range(len(first))] and rows[:1] and rows[0][0] != "1"
         return bool(counted and len(first) > 1) or (whole and len(rows) > 1 and len(set(first)) == len(first))
+    if holds_values(first, mark):
+        return False
     for name, cells in zip(first, zip(*rows, strict=True), strict=True):
         values = set(cells)
         if name and name in values and len(values) <= len(cells) / 2:

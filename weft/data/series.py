@@ -17,7 +17,7 @@ import numpy as np
 from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, infer, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
-from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
+from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header, holds_values
 from weft.data.held import name_of
 from weft.data.periods import Group
 from weft.data.tables import NAMED, TableFile, is_number
@@ -272,11 +272,14 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
     for name in others:
         called = [one.name for one in kinds[name]]
         said.append(f"{', '.join(map(repr, called[:3]))}{', ...' * (len(called) > 3)} at {name}")
+    common = (
+        f"--frequency {usual} to read all of them so, with missing periods (and --resample mean, or sum, "
+    )
+    common += "to gather rows into longer ones), or "
     raise DataError(
         f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
-        f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
-        "periods (and --resample mean, or sum, to gather rows into longer ones), or --frequency "
-        f"{EACH} to forecast rows, however far apart",
+        f"each frequency, or {common if series[0].frequency else ''}--frequency {EACH} (data.frequency) to "
+        "forecast rows, however far apart",
         path=path,
     )
 
@@ -403,15 +406,15 @@ def _rows(path: Path) -> TableRows:
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
         read = [(line, [row[n] for n in kept]) for line, row in read]
         names = [names[n] for n in kept]
-    first = read[0][1]
-    numbered = all(map(is_number, first)) and table.kind not in NAMED
-    headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
+    first = [cell.strip() for cell in read[0][1]]
+    valued = table.kind not in NAMED and holds_values(first, table.mark)
+    headed = not valued or has_header(first, [row for _, row in read[1:]], table.mark)
     rows, notes = plain_numbers(read[headed:], table.mark)
     names = names if headed else [str(n + 1) for n in range(len(names))]
     said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
-    if numbered:
+    if valued:
         what = "the names of columns" if headed else f"values of columns called 1 to {len(names)}"
-        shown = ", ".join(cell.strip() for cell in first[:3]) + ", ..." * (len(first) > 3)
+        shown = ", ".join(first[:3]) + ", ..." * (len(first) > 3)
         said.append(f"{path}: the first row ({shown[:60]}) is read as {what}")
     return TableRows(names, list(rows), [*table.notes, *said])
 

@@ -15,10 +15,18 @@ import numpy as np
 from weft.data import calendar, periods
 from weft.data.dialect import MISSING
 from weft.data.future import read_future, with_future
-from weft.data.guess import VALUE, ColumnStatistics, columns_of, series_of
+from weft.data.guess import ROWS, VALUE, ColumnStatistics, series_of, statistics_of
 from weft.data.report import COMMON, Finding, Report, placed
-from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series, slower_columns
-from weft.data.series import columns_of as places_of
+from weft.data.series import (
+    LONG,
+    Columns,
+    SeriesTable,
+    TimeSeries,
+    columns_of,
+    read_rows,
+    read_series,
+    slower_columns,
+)
 from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import TableFile, kind_of
 from weft.data.times import UNKNOWN
@@ -334,7 +342,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if not which.targets and (in_rows or set(LONG) <= {name.lower() for name in header}):
         return which, ""
     said = {*which.id, *which.ahead, *which.past, ""}
-    every = columns_of(path)
+    every = statistics_of(header, rows[:ROWS])
     columns = [one for one in every if one.name not in said]
     found = series_of(columns, ledger=which.resample is not None)
     if not which.targets and (wrong := _wrong_values(columns)):
@@ -396,7 +404,7 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
     }
     for name, some in columns.items():
         with within(f"--{name}"):
-            places_of(file, header, some)
+            columns_of(file, header, some)
     forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
     categories = columns.pop("category")
     others = (*columns["known"], *columns["past"], *columns["static"])
