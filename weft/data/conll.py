@@ -106,15 +106,20 @@ class InputReading(NamedTuple):
 
 def opened(file: str | Path | BinaryIO) -> InputReading:
     """The lines of a file or stream, and how they are read."""
-    if isinstance(file, str | Path) and (columns := columns_of_words(Path(file))):
-        raise DataError(_converted(Path(file), *columns), path=file)
-    rest = each_line(file)
+    rest = _no_table(Path(file) if isinstance(file, str) else file)
     head = list(islice(rest, SAMPLE))
     lines = [line for line in head if isinstance(line, str)]
     _check_tabs(lines, str(file))
     form, filled = form_of_lines(lines), _filled(lines)
     plain = not any("\t" in line for line in filled) and any(" " in line.strip() for line in filled)
     return InputReading(chain(head, rest), "sentences" if plain and form is None else "tabs", form, "")
+
+
+def _no_table(source: Path | BinaryIO) -> Iterator[str | DataError]:
+    """The lines of a file or stream, unless it is a table with a word in each row."""
+    if isinstance(source, Path) and (columns := columns_of_words(source)):
+        raise DataError(_converted(source, *columns), path=source)
+    return each_line(source)
 
 
 def _check_tabs(lines: Sequence[str], file: str) -> None:
@@ -149,11 +154,9 @@ def reading_of(
         tags: of the run; column: that it predicts.
     """
     name = name_of(source)
-    if isinstance(source, Path) and (columns := columns_of_words(source)):
-        raise DataError(_converted(source, *columns), path=source)
+    rest = _no_table(source)
     if read_as == "auto" and not isinstance(source, Path) and source.isatty():
         read_as = "sentences"
-    rest = each_line(source)
     if read_as in ("sentences", "words"):
         return InputReading(rest, read_as, None, "")
     head, filled, begins, words = list[str | DataError](), list[str](), True, True

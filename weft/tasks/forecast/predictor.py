@@ -7,7 +7,7 @@ Read next: forecaster.py, one series.
 import copy
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -64,17 +64,15 @@ class ForecastAnswer(Answer):
 
     def text(self) -> str:
         """CSV rows: name, time, value and, if wanted, quantiles."""
-        style = self.style
-        return "\n".join(
-            style.line([name, time, *(style.number(readable(one, found.deviation)) for one in numbers)])
-            for found in self.found
-            for name, time, numbers in self._rows(found, self.quantiles)
-        )
+        return self._table(self.style, readable)
 
     def whole(self) -> str:
         """The same with commas, and with all digits of the numbers."""
+        return self._table(COMMAS, lambda number, _: repr(number))
+
+    def _table(self, style: TableStyle, shown: Callable[[float, float], str]) -> str:
         return "\n".join(
-            COMMAS.line([name, time, *map(repr, numbers)])
+            style.line([name, time, *(style.number(shown(one, found.deviation)) for one in numbers)])
             for found in self.found
             for name, time, numbers in self._rows(found, self.quantiles)
         )
