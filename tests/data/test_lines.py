@@ -155,14 +155,6 @@ def test_missing_empty_and_directory_are_refused_before_the_first_line(tmp_path:
         read_lines(tmp_path / "plain.gz")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("x")
-    (tmp_path / "secret").chmod(0)
-    with pytest.raises(DataError, match=r"secret: cannot be read \(Permission denied\)"):
-        read_lines(tmp_path / "secret")
-
-
 def test_a_refused_open_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
