@@ -175,7 +175,6 @@ def _in_columns(
     kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
     _check_roles(path, columns, which)
     classes = coded_rows(path, header, rows, which)
-    _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
@@ -459,23 +458,6 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
-def _check_numbers(
-    path: Path, rows: Sequence[tuple[int, list[str]]], places: Sequence[int], header: Sequence[str]
-) -> None:
-    """Check that covariates have numbers, not names of classes."""
-    for place, name in ((place, header[place]) for place in places):
-        for line, row in rows:
-            cell = row[place].strip()
-            if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
-                continue
-            values = len({row[place].strip() for _, row in rows})
-            why = (
-                f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or name the column under "
-            )
-            why += f"categories too (data.categories, --category) if its {values} values are classes"
-            raise DataError(why, path=path, line=line)
-
-
 def coded_rows(path: Path, header: Sequence[str], rows: periods.Rows, which: Columns) -> dict[str, list[str]]:
     """Write numbers in place of the classes in the columns of categories; return the classes."""
     found = {}
@@ -677,8 +659,11 @@ def _number(path: Path, line: int, cell: str, column: str) -> float:
     except ValueError:
         if (truth := TRUTH.get(cell.strip().lower())) is not None:
             return truth
-        why = f"{cell[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty"
-        why += ", or name the columns to forecast (data.targets, --target)"
+        why = f"{cell[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty, name the "
+        why += (
+            "columns to forecast (data.targets, --target), or name a covariate of classes under categories "
+        )
+        why += "too (data.categories, --category)"
         raise DataError(why, path=path, line=line) from None
     if np.isinf(value):
         why = f"{cell[:40]} in column {column[:40]} is infinite; correct it or leave it empty"
