@@ -48,14 +48,9 @@ _MARKS = re.compile(r"[^\w-]+")  # punctuation: the tag of a few words, but the 
 class TaggedForm(NamedTuple):
     """How the words and tags of a file are written."""
 
-    separator: str
-    """Of the columns: a tab, or a space for any white space; or of a word and its tag: / or _."""
-
-    width: int = 0
-    """Columns of a line; 0 if a line is a sentence of words with their tags."""
-
-    word: int = 0
-    """The column of the word: 1 in files such as GermEval's, which number the words."""
+    separator: str  # of the columns: a tab, or a space for any white space; or of a word and its tag: / or _
+    width: int = 0  # columns of a line; 0 if a line is a sentence of words with their tags
+    word: int = 0  # the column of the word: 1 in files such as GermEval's, which number the words
 
     def place(self, column: str) -> int | None:
         """The index of a named column: pos is the second, chunk the third, ner the last.

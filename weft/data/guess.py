@@ -69,27 +69,16 @@ class ColumnStatistics(NamedTuple):
     """Statistics of a column's cells."""
 
     name: str
-    words: float
-    """Mean number of words."""
-
+    words: float  # mean number of words
     distinct: int
     filled: int
     numbers: bool
     times: bool
-    counts: bool = False
-    """Whether its numbers look like years, days or Unix times, and grow."""
-
-    clocks: bool = False
-    """Whether it has times of the day."""
-
-    even: bool = False
-    """Whether its numbers grow by the same step from row to row, as those of rows do."""
-
-    whole: bool = False
-    """Whether its numbers have digits only."""
-
-    truth: bool = False
-    """Whether its cells are true and false."""
+    counts: bool = False  # whether its numbers look like years, days or Unix times, and grow
+    clocks: bool = False  # whether it has times of the day
+    even: bool = False  # whether its numbers grow by the same step from row to row, as those of rows do
+    whole: bool = False  # whether its numbers have digits only
+    truth: bool = False  # whether its cells are true and false
 
 
 class TableColumns(NamedTuple):
@@ -102,13 +91,10 @@ class TableColumns(NamedTuple):
 class SeriesColumns(NamedTuple):
     """The columns of a table of series."""
 
-    time: tuple[str, ...]
-    """Several if they make a time together."""
-
+    time: tuple[str, ...]  # several if they make a time together
     id: tuple[str, ...]
     targets: tuple[str, ...]
-    left: tuple[str, ...]
-    """Unused columns, which are not numbers."""
+    left: tuple[str, ...]  # unused columns, which are not numbers
 
 
 def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
