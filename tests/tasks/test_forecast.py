@@ -1,7 +1,6 @@
 """The task forecast from the command line: trained, scored beside its baselines, used on a table."""
 
 import csv
-import io
 import json
 from collections.abc import Callable
 from functools import partial
@@ -89,7 +88,7 @@ def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) ->
     answer = weft(
         "predict", run, new, "--scores", "--pictures", tmp_path / "pictures", "--max-pictures", "1", code=0
     )
-    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    rows = list(csv.DictReader(answer.lines))
     assert [row["unique_id"] for row in rows] == ["one"] * 12 + ["two"] * 12 + ["three"] * 12
     assert rows[0]["ds"] == "2024-01-03 12:00:00" and rows[11]["ds"] == "2024-01-03 23:00:00"
     assert all(float(row["q0.1"]) < float(row["y"]) < float(row["q0.9"]) for row in rows)
@@ -215,7 +214,7 @@ def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_
     assert errors["own"] > 0.7 and errors["all"] < 0.2  # noise by itself, known from the other column
     new = followed(tmp_path / "new.csv", 40)
     answer = weft("predict", tmp_path / "all", new)
-    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    rows = list(csv.DictReader(answer.lines))
     assert [row["unique_id"] for row in rows] == ["after"] * 2
     before = np.array([float(line.split(",")[1]) for line in new.read_text().splitlines()[1:]])
     got = [float(row["y"]) for row in rows]

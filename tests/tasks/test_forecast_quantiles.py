@@ -1,7 +1,6 @@
 """Bands of forecasts: calibrated, scored in units, drawn with dates and by the name of the series."""
 
 import csv
-import io
 import json
 from pathlib import Path
 
@@ -84,7 +83,7 @@ def test_bands_are_as_wide_as_the_validation_part_needs() -> None:
 def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_path: Path) -> None:
     assert "--set conformal=true" in refused(weft("predict", run, run.parent / "x.csv", "--scores"))
     answer = weft("predict", run, run.parent / "x.csv", "--scores", "--set", "conformal=true", code=0)
-    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    rows = list(csv.DictReader(answer.lines))
     widths = [float(row["q0.9"]) - float(row["q0.1"]) for row in rows]
     assert all(4 < width < 12 for width in widths[:3]) and all(0.1 < width < 0.5 for width in widths[3:])
     answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json", "--full", code=0)

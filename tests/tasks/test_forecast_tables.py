@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def forecast(answer: Answer, delimiter: str = ",") -> list[dict[str, str]]:
     assert answer.code == 0, answer.err
-    return list(csv.DictReader(io.StringIO(answer.out), delimiter=delimiter))
+    return list(csv.DictReader(answer.lines, delimiter=delimiter))
 
 
 @pytest.mark.parametrize("past", WRITTEN)
