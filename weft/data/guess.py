@@ -122,7 +122,7 @@ def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 
 def holds_values(first: Sequence[str], mark: str) -> bool:
     """Whether a first row has numbers alone, or numbers behind a time."""
-    ((_, plain),) = plain_numbers([(1, first)], mark).rows
+    ((_, plain),) = plain_numbers([(1, list(first))], mark).rows
     times = are_times(first[:1])
     return all(is_number(cell) or (times and cell.lower() in MISSING) for cell in plain[times:])
 
