@@ -122,9 +122,10 @@ def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 
 def holds_values(first: Sequence[str], mark: str) -> bool:
     """Whether a first row has numbers alone, or numbers behind a time."""
-    ((_, plain),) = plain_numbers([(1, list(first))], mark).rows
-    times = are_times(first[:1])
-    return all(is_number(cell) or (times and cell.lower() in MISSING) for cell in plain[times:])
+    if not are_times(first[:1]):
+        return all(map(is_number, first))
+    ((_, others),) = plain_numbers([(1, list(first[1:]))], mark).rows
+    return all(is_number(cell) or cell.lower() in MISSING for cell in others)
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], mark: str = ",") -> bool:
