@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +71,33 @@ def text(cells: list[list[str]], **how: Any) -> str:
     return out.getvalue()
 
 
-def table(name: str, content: str | bytes, want: list[list[str]] = CELLS) -> Callable[[Path], Pair]:
-    """A table with this content, and the cells that were written into it."""
+def file(
+    name: str, content: str | bytes | Callable[[Path], Any], read: Callable[[Path], Any], want: Any
+) -> Callable[[Path], Pair]:
+    """A file with this content, or that a function writes: what is read of it, and what was written."""
 
     def run(folder: Path) -> Pair:
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        return [row.cells for row in TableFile(folder / name)], want
+        if callable(content):
+            content(folder / name)
+        else:
+            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return read(folder / name), want
 
     return run
+
+
+def cells(path: Path) -> list[list[str]]:
+    return [row.cells for row in TableFile(path)]
+
+
+def table(name: str, content: str | bytes, want: list[list[str]] = CELLS) -> Callable[[Path], Pair]:
+    """A table with this content, and the cells that were written into it."""
+    return file(name, content, cells, want)
 
 
 def frame(name: str, write: Callable[[pd.DataFrame, Path], Any]) -> Callable[[Path], Pair]:
     """A table that pandas writes."""
-
-    def run(folder: Path) -> Pair:
-        write(pd.DataFrame(CELLS[1:], columns=CELLS[0]), folder / name)
-        return [row.cells for row in TableFile(folder / name)], CELLS
-
-    return run
+    return file(name, partial(write, pd.DataFrame(CELLS[1:], columns=CELLS[0])), cells, CELLS)
 
 
 def r_table(folder: Path) -> Pair:
@@ -108,32 +118,27 @@ def workbook(folder: Path) -> Pair:
         book["pairs"].append(row)
         book["more"].append([cell.upper() for cell in row])
     book.save(folder / "x.xlsx")
-    read = [[row.cells for row in TableFile(folder / name)] for name in ("x.xlsx", "x.xlsx#more")]
+    read = [cells(folder / name) for name in ("x.xlsx", "x.xlsx#more")]
     return read, [CELLS, [[cell.upper() for cell in row] for row in CELLS]]
 
 
 def libreoffice(folder: Path) -> Pair:
     document, sheet = OpenDocumentSpreadsheet(), Table(name="One")
-    for cells in SIMPLE:
+    for texts in SIMPLE:
         row = TableRow()
-        for each in cells:
+        for each in texts:
             cell = TableCell(valuetype="string")
             cell.addElement(P(text=each))
             row.addElement(cell)
         sheet.addElement(row)
     document.spreadsheet.addElement(sheet)
     document.save(str(folder / "x.ods"))
-    return [row.cells for row in TableFile(folder / "x.ods")], SIMPLE
+    return cells(folder / "x.ods"), SIMPLE
 
 
 def picture(name: str, write: Callable[[Path], Any], want: list[list[int]]) -> Callable[[Path], Pair]:
     """A picture of two rows: what is read of its red channel, and the levels from 0 to 255 that it has."""
-
-    def run(folder: Path) -> Pair:
-        write(folder / name)
-        return read_picture(folder / name)[..., 0].tolist(), want
-
-    return run
+    return file(name, write, lambda path: read_picture(path)[..., 0].tolist(), want)
 
 
 def guessed(said: str, run: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
@@ -251,16 +256,27 @@ def framed(folder: Path) -> Pair:
     return (found, named), (want, {name: label for name, (label, _) in levels.items()})
 
 
+def put(
+    folder: Path, files: Sequence[str], write: Callable[[Path], Any], *texts: Mapping[str, str] | None
+) -> None:
+    """Write files by a function, and the texts that there are."""
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write(folder / name)
+    for name, content in ((name, text) for each in texts for name, text in (each or {}).items() if text):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+
+
+def tiny(path: Path) -> None:
+    Image.new("L", (2, 2)).save(path)
+
+
 def spoken(name: str, content: str, *files: str, others: Mapping[str, str] | None = None) -> Written:
     """A list of recordings: the files and transcripts that are read, for training and for transcription."""
 
     def run(folder: Path) -> Pair:
-        for each in files:
-            (folder / each).parent.mkdir(parents=True, exist_ok=True)
-            soundfile.write(folder / each, np.zeros(80), 8000)
-        for other, text in {**(others or {}), **({name: content} if content else {})}.items():
-            (folder / other).parent.mkdir(parents=True, exist_ok=True)
-            (folder / other).write_text(text)
+        put(folder, files, lambda path: soundfile.write(path, np.zeros(80), 8000), others, {name: content})
         found = [(one.file.relative_to(folder).as_posix(), one.text) for one in read_spoken(folder / name)]
         paths = [path.relative_to(folder).as_posix() for _, path in read_paths(folder / name)]
         assert guessed_task([folder / name], TASKS) == "speech"
@@ -278,13 +294,8 @@ def captioned(
     """A list of two captions of a picture and one of another."""
 
     def run(folder: Path) -> Pair:
-        (folder / folder_of).mkdir(exist_ok=True)
-        for each in ("a.jpg", "b.jpg"):
-            Image.new("L", (2, 2)).save(folder / folder_of / each)
-        if content:
-            (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
-        for each, text in (beside or {}).items():
-            (folder / folder_of / each).write_text(text)
+        put(folder / folder_of, ("a.jpg", "b.jpg"), tiny, beside)
+        put(folder, (), tiny, {name: content if isinstance(content, str) else json.dumps(content)})
         found = [(one.path.name, one.captions) for one in read_captions(folder / name, split="train")]
         assert guessed_task([folder / name], TASKS) == "caption"
         return found, [("a.jpg", ["a dog, asleep", *["a dog"] * (not beside)]), ("b.jpg", ["two cats"])]
@@ -303,15 +314,7 @@ def classified(
     """A list, or folders, of a picture of a dog and one of a cat."""
 
     def run(folder: Path) -> Pair:
-        for each in files:
-            (folder / each).parent.mkdir(parents=True, exist_ok=True)
-            Image.new("L", (2, 2)).save(folder / each)
-        for other, text in {
-            **(beside or {}),
-            **({name.partition("#")[0]: content} if content else {}),
-        }.items():
-            (folder / other).parent.mkdir(parents=True, exist_ok=True)
-            (folder / other).write_text(text)
+        put(folder, files, tiny, beside, {name.partition("#")[0]: content})
         assert guessed_task([folder / name], TASKS) == "images"
         found = [(one.path.stem[-1], one.label) for one in read_folders(folder / name)]
         return sorted(found), [*zip("12", labels, strict=True)]
@@ -332,12 +335,10 @@ def each(*runs: Callable[[Path], Pair]) -> Callable[[Path], Pair]:
 def labelled(name: str, content: str, **form: Any) -> Callable[[Path], Pair]:
     """Two texts of the classes a and b."""
 
-    def run(folder: Path) -> Pair:
-        (folder / name).write_bytes(content.encode())
-        found = [(one.label, one.text) for one in LabelledText(folder / name, **form)]
-        return found, [("a", "one text"), ("b", "and another")]
+    def read(path: Path) -> list[tuple[str, str]]:
+        return [(one.label, one.text) for one in LabelledText(path, **form)]
 
-    return run
+    return file(name, content, read, [("a", "one text"), ("b", "and another")])
 
 
 def tagged(name: str, content: str, column: Any = "upos") -> Callable[[Path], Pair]:
@@ -372,38 +373,26 @@ _TMX = (
 def memory(name: str, content: str | bytes) -> Callable[[Path], Pair]:
     """A pair of texts."""
 
-    def run(folder: Path) -> Pair:
+    def read(path: Path) -> list[tuple[str, str]]:
         pytest.importorskip("lxml", reason="lxml is not installed: pip install -e .[documents]")
         pytest.importorskip("polib", reason="polib is not installed: pip install -e .[documents]")
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        found = [(one.source, one.target) for one in ParallelText(folder / name, "en", "de")]
-        return found, [("The old dog", "Der alte Hund")]
+        return [(one.source, one.target) for one in ParallelText(path, "en", "de")]
 
-    return run
+    return file(name, content, read, [("The old dog", "Der alte Hund")])
 
 
 def lines(content: bytes) -> Callable[[Path], Pair]:
     """Two lines of text."""
-
-    def run(folder: Path) -> Pair:
-        (folder / "x.txt").write_bytes(content)
-        return list(read_lines(folder / "x.txt")), ["čaša", "two"]
-
-    return run
+    return file("x.txt", content, lambda path: [*read_lines(path)], ["čaša", "two"])
 
 
 def vectors(content: bytes, second: str = ". .") -> Callable[[Path], Pair]:
     """Vectors of two words."""
 
-    def run(folder: Path) -> Pair:
-        (folder / "x.txt").write_bytes(content)
-        found, _ = read_vectors(folder / "x.txt")
-        return {word: np.asarray(vector).tolist() for word, vector in found.items()}, {
-            "a": [1, 2],
-            second: [3, 4],
-        }
+    def read(path: Path) -> dict[str, list[float]]:
+        return {word: np.asarray(vector).tolist() for word, vector in read_vectors(path)[0].items()}
 
-    return run
+    return file("x.txt", content, read, {"a": [1, 2], second: [3, 4]})
 
 
 _CONLLU = "".join(f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, w, t in

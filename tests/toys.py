@@ -10,11 +10,13 @@ import struct
 import wave
 from math import pi, sin
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image
 
+from weft.data.series import SeriesTable, TimeSeries
 from weft.data.shapes import moving, shapes
 from weft.tasks.forecast.data import waves
 
@@ -329,6 +331,15 @@ def table(path: Path, rows: int = 700) -> Path:
     ]
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
+
+
+def series_table(
+    values: np.ndarray, names: tuple[str, ...] = ("y",), times: Any = None, frequency: str = ""
+) -> SeriesTable:
+    """A wide table of values [T, F] without covariates, and without dates unless times are given."""
+    none = np.zeros((len(values), 0))
+    times = np.arange(len(values)) if times is None else times
+    return SeriesTable([TimeSeries("", times, values, none, none, none[:0], frequency)], names, (), (), False)
 
 
 def series(folder: Path) -> Path:

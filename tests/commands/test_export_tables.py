@@ -129,6 +129,15 @@ def test_a_table(name: str, tmp_path: Path) -> None:
         same(ours.out, in_page(run, text, tmp_path))
 
 
+def test_a_table_without_names_of_columns(tmp_path: Path) -> None:
+    bare = [table("D", "a b", rows).partition("\n")[2] for rows in (100, 17)]
+    run = run_of(tmp_path / "toy", bare[0], ", calendar: true")
+    exported(run, tmp_path / "out")
+    theirs = answers(tmp_path / "out", bare[1])
+    same(weft("predict", run, stdin=bare[1].encode()).out, theirs.stdout)
+    same(theirs.stdout, in_page(run, bare[1], tmp_path))
+
+
 def test_times_with_an_offset_keep_it(tmp_path: Path) -> None:
     run = run_of(tmp_path / "toy", table("h", "a", 100), ", calendar: true")
     exported(run, tmp_path / "out")

@@ -53,7 +53,7 @@ def past(folder: Path) -> Path:
 
 def numbers(past: Path, *arguments: object) -> np.ndarray:
     answer = weft("predict", *arguments, past, "--scores", code=0)
-    rows = list(csv.DictReader(answer.out.splitlines()))
+    rows = list(csv.DictReader(answer.lines))
     return np.array([[float(row[name]) for name in row if name not in ("unique_id", "ds")] for row in rows])
 
 
@@ -109,7 +109,7 @@ def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path:
     parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft-seq[parquet]")
     assert weft("predict", run, past, "--scores", "--output", tmp_path / "out.parquet").code == 0
     table = parquet.read_table(tmp_path / "out.parquet").to_pydict()
-    rows = list(csv.DictReader(shown.out.splitlines()))
+    rows = list(csv.DictReader(shown.lines))
     assert list(table) == list(rows[0]) and len(table["y"]) == 18
     assert table["y"] == pytest.approx([float(row["y"]) for row in rows], abs=1e-5)
     assert any(len(repr(value)) > 12 for value in table["y"])  # all digits

@@ -112,7 +112,7 @@ def test_a_build_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> Non
 def test_what_was_left_under_another_key_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / ".store.building").mkdir()
     note = {"key": "other", "report": {"pairs": 2, "kept": 2, "too_long": 0, "empty": 0, "cut": 0}}
-    note |= {"bytes": dict.fromkeys(building.FILES, 8)}
+    note |= {"version": building.VERSION, "bytes": dict.fromkeys(building.FILES, 8)}
     (tmp_path / ".store.building" / "done.json").write_text(json.dumps(note))
     for name in building.FILES:
         (tmp_path / ".store.building" / name).write_bytes(bytes(16))

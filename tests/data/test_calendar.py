@@ -105,12 +105,6 @@ def test_times_of_day_and_weekdays_that_never_have_a_value() -> None:
         assert unmeasured(times, np.where(closed(times), np.nan, 1.0)) == said
 
 
-def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:
-    ends = ["2008-12-31", "2009-03-31", "2009-06-30", "2009-09-30", "2009-12-31"]
-    series = read_series(write(tmp_path / "x.csv", ends)).series[0]
-    assert days(after(series.frequency, series.times[-1], 3)) == ["2010-03-31", "2010-06-30", "2010-09-30"]
-
-
 def test_business_days_have_no_weekend_and_a_holiday_is_a_hole(tmp_path: Path) -> None:
     import pandas as pd
 
@@ -122,14 +116,6 @@ def test_business_days_have_no_weekend_and_a_holiday_is_a_hole(tmp_path: Path) -
     assert np.isnan(series.values[:, 0]).nonzero()[0].tolist() == [5]
     assert days(after("B", series.times[-1], 2)) == ["2024-05-20", "2024-05-21"]
     assert "1 missing period of the frequency B" in table.notes[0] and "2024-05-01" in table.notes[0]
-
-
-def test_missing_months_are_holes_so_that_lags_do_not_shift(tmp_path: Path) -> None:
-    months = [f"2023-{month:02d}" for month in (1, 2, 3, 5, 6, 7, 10, 11, 12)]
-    table = read_series(write(tmp_path / "x.csv", months))
-    want = [0, 1, 2, np.nan, 3, 4, 5, np.nan, np.nan, 6, 7, 8]
-    np.testing.assert_array_equal(table.series[0].values[:, 0], want)
-    assert "3 missing" in table.notes[0]
 
 
 def test_months_that_end_serve_where_months_that_begin_were_asked_for(tmp_path: Path) -> None:

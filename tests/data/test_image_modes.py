@@ -183,6 +183,7 @@ def test_warnings_of_pillow_are_no_damage(tmp_path: Path, monkeypatch: pytest.Mo
         ("a.jpg", b"\0\0\0\x18ftypmif1\0\0", r"a HEIC picture, .*: magick \S*a.jpg \S*a.jpg.png"),
         ("a.jpg", b"%PDF-1.7\n", "expected a picture, got a PDF; name another file"),
         ("a.jpg", b"RIFF....WAVEfmt ", "expected a picture, got a wav file"),
+        ("a.png", b"\x89PNG\r\n\x1a\n then nothing", "damaged, or no picture"),
         ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(13), "damaged, or no picture"),
     ],
 )

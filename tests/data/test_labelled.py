@@ -215,15 +215,3 @@ def test_a_label_in_brackets_is_a_name_unless_it_is_a_list(tmp_path: Path) -> No
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "one", "label": "[neg]"}\n{"text": "two", "label": "[1"}\n')
     assert [one.label for one in LabelledText(path)] == ["[neg]", "[1"]
-
-
-def test_choices_of_prodigy_are_those_that_were_accepted(tmp_path: Path) -> None:
-    file = tmp_path / "choices.jsonl"
-    options = [{"id": "neg", "text": "neg"}, {"id": "pos", "text": "pos"}]
-    answers = [("bad", ["neg"], "accept"), ("fine", ["pos"], "accept"), ("no", ["pos"], "reject")]
-    rows = [
-        {"text": text, "options": options, "accept": accept, "answer": answer}
-        for text, accept, answer in answers
-    ]
-    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [(one.label, one.text) for one in LabelledText(file)] == [("neg", "bad"), ("pos", "fine")]

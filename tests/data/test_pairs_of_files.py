@@ -57,10 +57,6 @@ def test_files_of_equal_length_have_no_skip() -> None:
     assert first_skip([], ["x"]) is None
 
 
-def test_good_pairs_have_no_finding(tmp_path: Path) -> None:
-    assert told(tmp_path, *write(tmp_path, ("one.txt", "two.txt"), pairs(101))) == []
-
-
 def test_a_pair_the_wrong_way_round_is_named(tmp_path: Path) -> None:
     rows = pairs(101)
     rows[40] = rows[40][::-1]

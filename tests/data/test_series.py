@@ -10,6 +10,7 @@ import pytest
 from weft.data.parquet import as_parquet
 from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError
+from weft.export.programs.tables import cells_of
 from weft.tasks.forecast.data import guessed
 
 
@@ -40,6 +41,17 @@ def test_compressed_and_without_a_header(tmp_path: Path) -> None:
         ("1,2\n3,4\n5,6\n", ("1", "2"), "(1, 2) is read as values of columns called 1 to 2"),
         ("0,5\n1,6\n2,7\n", ("1", "2"), "(0, 5) is read as values"),
         ("2,5.5\n3.5,4.0\n4,6.5\n", ("1", "2"), "(2, 5.5) is read as values"),
+        (
+            "2024-01-01,5,9\n2024-01-02,7,9\n2024-01-03,5,\n",
+            ("2", "3"),
+            "(2024-01-01, 5, 9) is read as values",
+        ),
+        (
+            "31.01.2024;1,5;\n01.02.2024;2;3\n02.02.2024;;4\n",
+            ("2", "3"),
+            "(31.01.2024, 1,5, ) is read as val",
+        ),
+        ("2024-Q1,1\n2024-Q2,2\n2024-Q3,3\n", ("2",), "(2024-Q1, 1) is read as values"),
     ],
 )
 def test_a_first_row_of_numbers_is_never_read_silently(
@@ -47,7 +59,10 @@ def test_a_first_row_of_numbers_is_never_read_silently(
 ) -> None:
     table = read_series(write(tmp_path / "x.csv", text))
     assert table.columns == columns and said in " ".join(table.assumed)
-    assert len(table.series[0].times) == (2 if "names" in said else 3)
+    which, _ = guessed(tmp_path / "x.csv", Columns())
+    again = read_series(tmp_path / "x.csv", which).series[0].times
+    rows = 2 if "names" in said else 3
+    assert [len(table.series[0].times), len(again), len(cells_of(text, columns).rows)] == [rows] * 3
 
 
 def test_the_keys_of_records_are_names_also_if_they_are_numbers(tmp_path: Path) -> None:
@@ -65,8 +80,8 @@ def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("long", [False, True])
 def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft-seq[parquet]")
-    wide = "ds,a,b\n2024-01-01 00:00:00,1,\n2024-01-01 01:00:00,2,-4\n"
-    rows = "unique_id,ds,y\nx,2024-01-01,1\nx,2024-01-02,\ny,2024-01-01,3\n7,2024-02-01,1e3\n"
+    wide = f"ds,a,b\n2024-01-01 00:00:00,{1 / 3},\n2024-01-01 01:00:00,{2**40},-4\n"
+    rows = "unique_id,ds,y\nx,2024-01-01,1\nx,2024-01-02,\ny,2024-01-01,3e-7\n7,2024-02-01,1e3\n"
     text = (rows if long else wide).encode()
     (tmp_path / "x.csv").write_bytes(text)
     (tmp_path / "x.parquet").write_bytes(as_parquet(text, tmp_path / "x.parquet"))
@@ -109,17 +124,6 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
         read_series(path, Columns(targets=["z"]))
 
 
-def test_a_parquet_table_is_read_as_its_csv(tmp_path: Path) -> None:
-    times = pd.date_range("2024-03-30 22:00", periods=5, freq="h", tz="Europe/Zagreb")
-    table = pd.DataFrame({"ds": times, "y": [1.5, np.nan, 3e-7, 4.0, 1 / 3], "n": [1, 2, 3, 4, 2**40]})
-    table.to_parquet(tmp_path / "x.parquet")
-    table.to_csv(tmp_path / "x.csv", index=False)
-    one, other = (read_series(tmp_path / name).series[0] for name in ("x.parquet", "x.csv"))
-    np.testing.assert_array_equal(one.values, table[["y", "n"]].to_numpy())
-    assert (one.times == other.times).all() and (one.times == times).all()
-    np.testing.assert_array_equal(one.values, other.values)
-
-
 def _long(path: Path, **times: "pd.DatetimeIndex") -> Path:
     lines = [f"{name},{time},{n}" for name, own in times.items() for n, time in enumerate(own)]
     path.write_text("unique_id,ds,y\n" + "\n".join(lines) + "\n")
@@ -148,7 +152,10 @@ def test_series_of_several_frequencies_are_named_unless_that_is_asked_for(tmp_pa
     steps.write_text(
         "unique_id,ds,y\n" + "".join(f"{a},{n * b},1\n" for a, b in (("A", 1), ("B", 10)) for n in range(9))
     )
-    with pytest.raises(DataError, match=r"steps of 1 and 'B' at steps of 10"):
+    with pytest.raises(
+        DataError,
+        match=r"steps of 1 and 'B' at steps of 10; give a table for each frequency, or --frequency each",
+    ):
         read_series(steps)
 
 

@@ -250,14 +250,6 @@ def test_advice_on_times_keeps_the_rows(tmp_path: Path) -> None:
             read(tmp_path, times)
 
 
-def test_a_ledger_is_summed_whatever_its_order(tmp_path: Path) -> None:
-    days, amounts = ["2024-01-03", "2024-01-01", "2024-01-03", "2024-01-06", "2024-01-01"], [5, 1, 7, 2, 10]
-    gathered = read(tmp_path, days, amounts, frequency="D", resample="sum").series[0]
-    np.testing.assert_array_equal(gathered.values[:, 0], [11, 0, 12, 0, 0, 2])
-    with pytest.raises(DataError, match=r"x\.csv:6: 2024-01-01 is a duplicate of line 3"):
-        read(tmp_path, days, amounts)
-
-
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%b %d, %Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S+01:00"])
 @pytest.mark.parametrize("order", [[4, 3, 2, 1, 0], [2, 0, 4, 3, 1]])
 def test_rows_in_any_order_are_sorted(tmp_path: Path, form: str, order: list[int]) -> None:

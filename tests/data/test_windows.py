@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests import toys
 from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import Scale, SeriesWindows, TrainedScales, covariates
 from weft.errors import ConfigError, DataError
@@ -12,10 +13,7 @@ SPLIT, LOOKBACK, HORIZON = (11, 5, 7), 3, 2
 
 def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> SeriesWindows:
     values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
-    none = np.zeros((rows, 0))
-    table = SeriesTable(
-        [TimeSeries("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False
-    )
+    table = toys.series_table(values, ("a", "b"))
     return SeriesWindows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
 
 
@@ -136,10 +134,9 @@ def test_the_calendar_is_numbers_around_zero() -> None:
 
 
 def test_a_series_shorter_than_a_split_in_rows_is_left_out_by_name() -> None:
-    none = np.zeros((40, 0))
     values = np.random.default_rng(1).normal(size=(40, 1))
     series = [
-        TimeSeries(name, np.arange(rows), values[:rows], none[:rows], none[:rows], none[:0], "")
+        toys.series_table(values[:rows]).series[0]._replace(name=name)
         for name, rows in (("long", 40), ("short", 25))
     ]
     table = SeriesTable(series, ("y",), (), (), True)

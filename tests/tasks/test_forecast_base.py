@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from tests import toys
 from tests.commands.shell import weft
-from weft.data.series import Columns, SeriesTable, TimeSeries
+from weft.data.series import Columns
 from weft.data.windows import SeriesWindows
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.forecasters.linear import LinearForecaster
@@ -36,19 +37,8 @@ from weft.tasks.forecast.model import (
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> SeriesWindows:
-    none = np.zeros((len(values), 0))
-    series = TimeSeries("", np.arange(len(values)), values[:, None], none, none, none[:0], "")
-    table = SeriesTable([series], ("y",), (), (), False)
+    table = toys.series_table(values[:, None])
     return SeriesWindows(table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False)
-
-
-def test_errors_from_moments_are_those_of_the_forecasts() -> None:
-    found = windows(np.random.default_rng(2).normal(size=131).cumsum())
-    weight = np.random.default_rng(3).normal(size=(8, 5))
-    past, future, _ = found.take(found.of(1))
-    x = np.concatenate([past - past[:, -1:], np.ones((len(past), 1))], 1)
-    want = np.square(x @ weight + past[:, -1:] - future).mean(0)
-    np.testing.assert_allclose(moments(found, found.of(1)).errors(weight), want)
 
 
 def test_each_step_of_the_ridge_regression_is_penalised_least_squares_on_its_own_windows() -> None:
@@ -123,13 +113,14 @@ def test_a_series_that_returns_to_its_mean_is_forecast_from_its_level() -> None:
     assert found.error < 0.97 * fit(series, 1).error
 
 
-def test_moments_with_the_level_give_the_errors_of_the_forecasts() -> None:
+@pytest.mark.parametrize("level", [False, True])
+def test_errors_from_moments_are_those_of_the_forecasts(*, level: bool) -> None:
     found = windows(returning(131))
-    weight = np.random.default_rng(3).normal(size=(9, 5))
+    weight = np.random.default_rng(3).normal(size=(8 + level, 5))
     past, future, _ = found.take(found.of(1))
-    x = np.concatenate([past - past[:, -1:], past[:, -1:], np.ones((len(past), 1))], 1)
+    x = np.concatenate([past - past[:, -1:], past[:, -1:][:, :level], np.ones((len(past), 1))], 1)
     want = np.square(x @ weight + past[:, -1:] - future).mean(0)
-    np.testing.assert_allclose(moments(found, found.of(1), level=True).errors(weight), want)
+    np.testing.assert_allclose(moments(found, found.of(1), level=level).errors(weight), want)
 
 
 def test_few_rows_and_a_random_walk_prove_no_level() -> None:
@@ -183,34 +174,26 @@ def test_the_lookback_is_not_chosen_by_a_closed_form_that_cannot_read_what_is_kn
     assert known == 8 < chosen
 
 
-def test_a_model_that_begins_with_the_level_forecasts_what_its_closed_form_does() -> None:
-    built = Point(4)
-    model = ForecastNetwork(LinearForecaster(7, 5), built, normalise="last", base=(7, 5), level=True)
-    weight = torch.randn(9, 5)
-    model.begin_with(weight, torch.ones(5))
-    values = torch.randn(3, 7)
-    past = Past(values, torch.zeros(3, 12, 0), torch.zeros(3, dtype=torch.long), torch.zeros(3, 7, 0))
-    x = torch.cat([values - values[:, -1:], values[:, -1:], torch.ones(3, 1)], 1)
-    torch.testing.assert_close(model.best(past), x @ weight + values[:, -1:])
-
-
+@pytest.mark.parametrize("level", [False, True])
 @pytest.mark.parametrize("head", [Point, Normal, Student, partial(Quantile, levels=(0.1, 0.5, 0.9))])
-def test_before_the_first_update_it_is_the_closed_form_with_the_spread_of_its_errors(head: type) -> None:
-    built = head(4)
+def test_before_the_first_update_it_is_the_closed_form_with_the_spread_of_its_errors(
+    head: type, *, level: bool
+) -> None:
+    built, base = head(4), {"base": (7, 5), "level": level}
     assert isinstance(built, RealHead)
-    model = ForecastNetwork(LinearForecaster(7, 5), built, normalise="last", base=(7, 5))
-    weight, spread = torch.randn(8, 5), torch.rand(5) + 0.5
+    model = ForecastNetwork(LinearForecaster(7, 5), built, normalise="last", **base)
+    weight, spread = torch.randn(8 + level, 5), torch.rand(5) + 0.5
     model.begin_with(weight, spread)
     values = torch.randn(3, 7)
     past = Past(values, torch.zeros(3, 12, 0), torch.zeros(3, dtype=torch.long), torch.zeros(3, 7, 0))
-    x = torch.cat([values - values[:, -1:], torch.ones(3, 1)], 1)
+    x = torch.cat([values - values[:, -1:], values[:, -1:][:, :level], torch.ones(3, 1)], 1)
     want = x @ weight + values[:, -1:]
     torch.testing.assert_close(model.best(past), want)
     if built.has_quantiles:
         high = model.quantiles(past, torch.tensor([0.9]))[..., 0]
         normal = torch.special.ndtri(torch.tensor(0.9))
         torch.testing.assert_close(high - want, (spread * normal).expand(3, 5), rtol=0.03, atol=0)
-    again = ForecastNetwork(LinearForecaster(7, 5), head(4), normalise="last", base=(7, 5))
+    again = ForecastNetwork(LinearForecaster(7, 5), head(4), normalise="last", **base)
     again.load_state_dict(model.state_dict())
     torch.testing.assert_close(again.best(past), want)
 

@@ -1,7 +1,6 @@
 """Covariates: what is known ahead is given for the future, what is not is read from the past alone."""
 
 import csv
-import io
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def forecast(answer: Answer) -> np.ndarray:
     assert answer.code == 0, answer.err
-    return np.array([float(row["y"]) for row in csv.DictReader(io.StringIO(answer.out))])
+    return np.array([float(row["y"]) for row in csv.DictReader(answer.lines)])
 
 
 def future(path: Path, holidays: list[object], begin: int = 150) -> Path:

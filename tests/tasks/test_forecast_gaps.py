@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from weft.data.series import SeriesTable, TimeSeries
+from tests import toys
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import ForecastRecord
@@ -35,11 +35,8 @@ def shop(*, empty: float = 0.0, days: int = 140) -> np.ndarray:
 
 
 def windows(values: np.ndarray, lookback: int = 3 * DAY, horizon: int = DAY) -> SeriesWindows:
-    none = np.zeros((len(values), 0))
     times = pd.date_range("2024-01-01", periods=len(values), freq="2h")
-    table = SeriesTable(
-        [TimeSeries("", times, values[:, None], none, none, none[:0], "2h")], ("y",), (), (), False
-    )
+    table = toys.series_table(values[:, None], times=times, frequency="2h")
     return SeriesWindows(
         table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False, season=DAY
     )

@@ -1,7 +1,6 @@
 """Bands of forecasts: calibrated, scored in units, drawn with dates and by the name of the series."""
 
 import csv
-import io
 import json
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests import toys
 from tests.commands.shell import refused, weft
-from weft.data.series import SeriesTable, TimeSeries
 from weft.data.windows import SeriesWindows
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.forecast.forecaster import CalibratedForecast, conformal
@@ -68,12 +67,8 @@ def test_bands_are_as_wide_as_the_validation_part_needs() -> None:
     """The training part varies by 1, the validation part by 3, the test part by 30."""
     chance, bounds = np.random.default_rng(5), (200, 600, 900)
     values = chance.normal(size=(900, 1)) * np.repeat([1.0, 3.0, 30.0], np.diff([0, *bounds]))[:, None]
-    none = np.zeros((900, 0))
-    series = TimeSeries("", np.arange(900), values, none, none, none[:0], "")
-    windows = SeriesWindows(
-        SeriesTable([series], ("y",), (), (), False),
-        split=(200, 400, 300), lookback=5, horizon=2, calendar=False,
-    )  # fmt: skip
+    table = toys.series_table(values)
+    windows = SeriesWindows(table, split=(200, 400, 300), lookback=5, horizon=2, calendar=False)
     model = CalibratedForecast(Nothing(), windows)  # type: ignore[arg-type]
     levels = torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
     past, _ = tensors(windows, windows.of(2)[:7], torch.device("cpu"))
@@ -88,7 +83,7 @@ def test_bands_are_as_wide_as_the_validation_part_needs() -> None:
 def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_path: Path) -> None:
     assert "--set conformal=true" in refused(weft("predict", run, run.parent / "x.csv", "--scores"))
     answer = weft("predict", run, run.parent / "x.csv", "--scores", "--set", "conformal=true", code=0)
-    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    rows = list(csv.DictReader(answer.lines))
     widths = [float(row["q0.9"]) - float(row["q0.1"]) for row in rows]
     assert all(4 < width < 12 for width in widths[:3]) and all(0.1 < width < 0.5 for width in widths[3:])
     answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json", "--full", code=0)

@@ -14,7 +14,7 @@ from weft.data.series import Columns, read_series
 from weft.errors import ConfigError, DataError, DataWarning
 from weft.nn import LinearForecaster
 from weft.run import open_run
-from weft.tasks.forecast.data import SeriesData, guessed
+from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.model import ForecastModel
 from weft.tasks.forecast.predictor import ForecastPredictor, Horizon, SeriesInput
 
@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def forecast(answer: Answer, delimiter: str = ",") -> list[dict[str, str]]:
     assert answer.code == 0, answer.err
-    return list(csv.DictReader(io.StringIO(answer.out), delimiter=delimiter))
+    return list(csv.DictReader(answer.lines, delimiter=delimiter))
 
 
 @pytest.mark.parametrize("past", WRITTEN)
@@ -102,7 +102,6 @@ def test_a_target_of_the_recipe_is_asked_for_by_name(tmp_path: Path) -> None:
 
 
 def test_one_of_several_columns_may_be_absent_but_not_renamed(tmp_path: Path) -> None:
-    from weft.data.series import Columns
 
     times = [f"2024-01-{day:02d}" for day in range(1, 10)]
     (tmp_path / "x.csv").write_text("\n".join(["date,b", *(f"{time},1" for time in times)]) + "\n")
@@ -194,15 +193,6 @@ def test_a_tsf_names_its_horizon_and_findings_name_the_series(tmp_path: Path) ->
         "--horizon: expected the number of rows"
         in weft("init", "forecast", file, "-o", tmp_path / "y.yaml", code=2).err
     )
-
-
-def test_the_columns_of_a_parquet_table_are_guessed_as_those_of_a_csv(tmp_path: Path) -> None:
-    days = pd.date_range("2024-01-01", periods=20).strftime("%Y-%m-%d")
-    table = pd.DataFrame({"day": [*days] * 2, "shop": ["a"] * 20 + ["b"] * 20, "sold": range(40)})
-    table.to_parquet(tmp_path / "x.parquet")
-    table.to_csv(tmp_path / "x.csv", index=False)
-    one, other = (guessed(tmp_path / name, Columns())[0] for name in ("x.parquet", "x.csv"))
-    assert one == other and (one.time, one.id, one.targets) == (("day",), ("shop",), ("sold",))
 
 
 @pytest.mark.filterwarnings("ignore:standard input. read as:weft.errors.DataWarning")

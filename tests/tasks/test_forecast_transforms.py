@@ -47,20 +47,8 @@ def test_windows_are_scaled_after_the_transform_and_forecasts_are_in_units(tmp_p
     past, _, _ = windows.take(np.array([[0, 50]]))
     train = np.log(values[:98])
     np.testing.assert_allclose(past[0], (np.log(values[42:50]) - train.mean()) / train.std())
-    weft(
-        "init",
-        "forecast",
-        file,
-        "--horizon",
-        4,
-        "--model",
-        "ridge",
-        "--transform",
-        "log",
-        "-o",
-        recipe,
-        code=0,
-    )
+    asked = ("init", "forecast", file, "--horizon", 4, "--model", "ridge", "--transform", "log")
+    weft(*asked, "-o", recipe, code=0)
     assert "transform: log" in recipe.read_text()
     weft("train", recipe, "--run", run, code=0)
     opened = open_run(run)

@@ -75,15 +75,17 @@ class EncodingSettings(NamedTuple):
 class EncodedLines(NamedTuple):
     """Arrays of some lines, without `ends`, which are computed when the arrays are appended."""
 
-    parts: dict[str, bytes]
-    """source.ids, target.ids, lengths, numbers."""
-
+    parts: dict[str, bytes]  # source.ids, target.ids, lengths, numbers
     report: dict[str, int]
 
 
-class Note(jsonfile.Schema):
-    """done.json: the progress of a build."""
+VERSION = 2
 
+
+class SavedStore(jsonfile.Schema):
+    """store.json; while a store is built done.json, its progress."""
+
+    version: int
     key: str
     report: dict[str, jsonfile.Count]
     bytes: dict[str, jsonfile.Count]
@@ -176,7 +178,7 @@ def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[s
         file.flush()
         os.fsync(file.fileno())
     sizes = {name: file.tell() for name, file in opened.items()}
-    note = json.dumps({"key": key, "report": report, "bytes": sizes})
+    note = json.dumps({"version": VERSION, "key": key, "report": report, "bytes": sizes})
     files.replace(directory / "done.json", note.encode())
 
 
@@ -184,7 +186,7 @@ def _resumed(directory: Path, key: str) -> dict[str, int]:
     """Truncate an unfinished build to its last record and return its counts; zeros if there is none."""
     none = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
     try:
-        note = jsonfile.decode(jsonfile.read_bytes(directory / "done.json"), Note)
+        note = jsonfile.decode(jsonfile.read_bytes(directory / "done.json"), SavedStore)
         sizes = {name: note.bytes[name] for name in FILES}
         report = {name: note.report[name] for name in none}
         right = note.key == key

@@ -48,14 +48,9 @@ _MARKS = re.compile(r"[^\w-]+")  # punctuation: the tag of a few words, but the 
 class TaggedForm(NamedTuple):
     """How the words and tags of a file are written."""
 
-    separator: str
-    """Of the columns: a tab, or a space for any white space; or of a word and its tag: / or _."""
-
-    width: int = 0
-    """Columns of a line; 0 if a line is a sentence of words with their tags."""
-
-    word: int = 0
-    """The column of the word: 1 in files such as GermEval's, which number the words."""
+    separator: str  # of the columns: a tab, or a space for any white space; or of a word and its tag: / or _
+    width: int = 0  # columns of a line; 0 if a line is a sentence of words with their tags
+    word: int = 0  # the column of the word: 1 in files such as GermEval's, which number the words
 
     def place(self, column: str) -> int | None:
         """The index of a named column: pos is the second, chunk the third, ner the last.
@@ -106,15 +101,20 @@ class InputReading(NamedTuple):
 
 def opened(file: str | Path | BinaryIO) -> InputReading:
     """The lines of a file or stream, and how they are read."""
-    if isinstance(file, str | Path) and (columns := columns_of_words(Path(file))):
-        raise DataError(_converted(Path(file), *columns), path=file)
-    rest = each_line(file)
+    rest = _no_table(Path(file) if isinstance(file, str) else file)
     head = list(islice(rest, SAMPLE))
     lines = [line for line in head if isinstance(line, str)]
     _check_tabs(lines, str(file))
     form, filled = form_of_lines(lines), _filled(lines)
     plain = not any("\t" in line for line in filled) and any(" " in line.strip() for line in filled)
     return InputReading(chain(head, rest), "sentences" if plain and form is None else "tabs", form, "")
+
+
+def _no_table(source: Path | BinaryIO) -> Iterator[str | DataError]:
+    """The lines of a file or stream, unless it is a table with a word in each row."""
+    if isinstance(source, Path) and (columns := columns_of_words(source)):
+        raise DataError(_converted(source, *columns), path=source)
+    return each_line(source)
 
 
 def _check_tabs(lines: Sequence[str], file: str) -> None:
@@ -149,11 +149,9 @@ def reading_of(
         tags: of the run; column: that it predicts.
     """
     name = name_of(source)
-    if isinstance(source, Path) and (columns := columns_of_words(source)):
-        raise DataError(_converted(source, *columns), path=source)
+    rest = _no_table(source)
     if read_as == "auto" and not isinstance(source, Path) and source.isatty():
         read_as = "sentences"
-    rest = each_line(source)
     if read_as in ("sentences", "words"):
         return InputReading(rest, read_as, None, "")
     head, filled, begins, words = list[str | DataError](), list[str](), True, True

@@ -31,14 +31,6 @@ _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 class ConlluSentence(NamedTuple):
     """The lines of a sentence and its words.
 
-    Attributes:
-        lines: of the file, also comments.
-        first: number of the first line in its file.
-        rows: indices of the lines that are words.
-        forms: [T] words.
-        tags: [T], or None if the sentence has none.
-        form: of the file, if it is one of conll.py.
-
     Example:
         >>> import io
         >>> row = "1 Open open VERB _ _ 0 root _ _".replace(" ", chr(9))
@@ -47,7 +39,7 @@ class ConlluSentence(NamedTuple):
         (['Open'], ['VERB'], 1)
     """
 
-    lines: list[str]
+    lines: list[str]  # of the file, also comments
     first: int  # number of the first line in its file
     rows: list[int]  # indices of the lines that are words
     forms: list[str]  # [T] words

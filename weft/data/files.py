@@ -23,7 +23,7 @@ _PART = 2**20
 _SMALL = 2**9  # bytes of zstandard at a time; four may expand to 128 KiB, and larger pieces were no faster
 
 MOST_TIMES = 300
-_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError)
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
 FREE_BYTES = 64 * 2**20
 """A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
@@ -154,8 +154,7 @@ def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
     try:
         yield from parts
     except _DAMAGED as error:
-        raise DataError(
-            f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again", path=path
-        ) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
+        if isinstance(error, OSError) and error.errno is not None:
+            raise unreadable(path, error) from error
+        why = f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again"
+        raise DataError(why, path=path) from error

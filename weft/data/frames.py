@@ -83,12 +83,9 @@ def located(data: Any) -> Any:
 
 
 class GivenData(NamedTuple):
-    """Data of Python, and the file that holds it.
+    """Data of Python, and the file that holds it."""
 
-    name: what errors call it, such as train.
-    """
-
-    name: str
+    name: str  # what errors call it, such as train
     data: Any
     path: Path
 

@@ -69,27 +69,16 @@ class ColumnStatistics(NamedTuple):
     """Statistics of a column's cells."""
 
     name: str
-    words: float
-    """Mean number of words."""
-
+    words: float  # mean number of words
     distinct: int
     filled: int
     numbers: bool
     times: bool
-    counts: bool = False
-    """Whether its numbers look like years, days or Unix times, and grow."""
-
-    clocks: bool = False
-    """Whether it has times of the day."""
-
-    even: bool = False
-    """Whether its numbers grow by the same step from row to row, as those of rows do."""
-
-    whole: bool = False
-    """Whether its numbers have digits only."""
-
-    truth: bool = False
-    """Whether its cells are true and false."""
+    counts: bool = False  # whether its numbers look like years, days or Unix times, and grow
+    clocks: bool = False  # whether it has times of the day
+    even: bool = False  # whether its numbers grow by the same step from row to row, as those of rows do
+    whole: bool = False  # whether its numbers have digits only
+    truth: bool = False  # whether its cells are true and false
 
 
 class TableColumns(NamedTuple):
@@ -102,13 +91,10 @@ class TableColumns(NamedTuple):
 class SeriesColumns(NamedTuple):
     """The columns of a table of series."""
 
-    time: tuple[str, ...]
-    """Several if they make a time together."""
-
+    time: tuple[str, ...]  # several if they make a time together
     id: tuple[str, ...]
     targets: tuple[str, ...]
-    left: tuple[str, ...]
-    """Unused columns, which are not numbers."""
+    left: tuple[str, ...]  # unused columns, which are not numbers
 
 
 def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
@@ -123,14 +109,26 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[ColumnStatistics]:
     if not rows:
         return []
     names = table.names()
-    if not has_header(names, rows):
+    if not has_header(names, rows, table.mark):
         rows = [[cell.strip() for cell in table.first], *rows]
         names = [str(n + 1) for n in range(len(names))]
-    body = [row for _, row in plain_numbers([(0, row) for row in rows], table.mark).rows]
-    return [_column(name, [row[n].strip() for row in body]) for n, name in enumerate(names)]
+    return statistics_of(names, plain_numbers([(0, row) for row in rows], table.mark).rows)
 
 
-def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> list[ColumnStatistics]:
+    """The columns of rows with plain numbers, by their names."""
+    return [_column(name, [row[n].strip() for _, row in rows]) for n, name in enumerate(names)]
+
+
+def holds_values(first: Sequence[str], mark: str) -> bool:
+    """Whether a first row has numbers alone, or numbers behind a time."""
+    if not are_times(first[:1]):
+        return all(map(is_number, first))
+    ((_, others),) = plain_numbers([(1, list(first[1:]))], mark).rows
+    return all(is_number(cell) or cell.lower() in MISSING for cell in others)
+
+
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]], mark: str = ",") -> bool:
     """Whether the first row names the columns: no cell of it is also a value of a column with few values.
 
     A row of numbers names them if it counts from 0, as pandas does, or if it alone has whole numbers only.
@@ -140,6 +138,8 @@ def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         whole = all(map(str.isdecimal, first)) and not any(map(str.isdecimal, below))
         counted = list(first) == [str(n) for n in range(len(first))] and rows[:1] and rows[0][0] != "1"
         return bool(counted and len(first) > 1) or (whole and len(rows) > 1 and len(set(first)) == len(first))
+    if holds_values(first, mark):
+        return False
     for name, cells in zip(first, zip(*rows, strict=True), strict=True):
         values = set(cells)
         if name and name in values and len(values) <= len(cells) / 2:

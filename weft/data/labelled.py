@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from weft.data.files import bare
-from weft.data.lines import raw_lines, wrong_bytes
+from weft.data.lines import numbered_lines
 from weft.data.report import Finding
 from weft.data.several import is_folder
 from weft.data.tables import RECORDS, Row, TableFile, is_table
@@ -146,7 +146,7 @@ class LabelledText:
             next(rows)
         for row in rows:
             if isinstance(row, Finding):
-                yield row._replace(text=row.text + _option(row.text))
+                yield _advised(row)
             elif self._answer is None or row.cells[self._answer] not in ("reject", "ignore"):
                 yield self._example(row)
 
@@ -205,25 +205,20 @@ class LabelledText:
 
     def _lines(self) -> Iterator[tuple[int, str] | Finding]:
         """Each line with its number, or what is wrong with it."""
-        for number, line in enumerate(raw_lines(self.path, self.encoding), 1):
-            if isinstance(line, Finding):
-                yield line
-            elif why := wrong_bytes(line, str(self.path)):
-                yield self._wrong(number, "bytes", why + _option(why))
-            else:
-                yield number, line.decode("utf-8")
+        for line in numbered_lines(self.path, self.encoding):
+            yield _advised(line) if isinstance(line, Finding) else line
 
     def _folders(self) -> Iterator[LabelledExample | Finding]:
         """The texts of a folder, each the lines of a file."""
         texts = ((folder.name, file) for folder in folders_of(self.path) for file in _texts_in(folder))
         for number, (label, file) in enumerate(texts, 1):
-            lines = list(raw_lines(file, self.encoding))
+            lines = list(numbered_lines(file, self.encoding))
             wrong = next((line for line in lines if isinstance(line, Finding)), None)
-            whole = b" ".join(line.strip() for line in lines if isinstance(line, bytes))
-            if wrong is not None or (why := wrong_bytes(whole, str(file))):
-                yield wrong or Finding(str(file), 1, "bytes", f"{why}{_option(why or '')}")
-            elif whole.strip():
-                yield LabelledExample(number, label, whole.decode("utf-8").strip(), {})
+            text = " ".join(line[1].strip() for line in lines if not isinstance(line, Finding)).strip()
+            if wrong is not None:
+                yield _advised(wrong)
+            elif text:
+                yield LabelledExample(number, label, text, {})
 
     def _marked(self, number: int, line: str) -> LabelledExample | Finding:
         """A line that begins with its class, or has labels; white space of any kind ends a class."""
@@ -277,14 +272,15 @@ def _several(names: Sequence[object]) -> str:
     return f'{what}, or pass a separator for several (data.separator: "|", --separator)'
 
 
-def _option(wrong: str) -> str:
-    """Advice on reading a file in the encoding that an error message suggests."""
-    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP|IBM)\S+):", wrong)
+def _advised(wrong: Finding) -> Finding:
+    """With advice on reading a file in the encoding that a finding suggests."""
+    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP|IBM)\S+):", wrong.text)
     if not found:
-        return ""
+        return wrong
     name = found[1].lower()
     name += " (or latin-1)" if name == "windows-1252" else ""
-    return f"; or read it as it is: data.encoding: {name}, --encoding on the command line"
+    advice = f"; or read it as it is: data.encoding: {name}, --encoding on the command line"
+    return wrong._replace(text=wrong.text + advice)
 
 
 def check_encoding(name: str) -> None:

@@ -74,6 +74,15 @@ def each_line(file: str | Path | BinaryIO, encoding: str = "utf-8") -> Iterator[
     return _decoded(_lined(_unmarked(stream_bytes(file), name, encoding)), name)
 
 
+def numbered_lines(file: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str] | Finding]:
+    """The lines with their numbers, and a finding for each that is not UTF-8 and for a file cut short."""
+    try:
+        for number, line in enumerate(each_line(file, encoding), 1):
+            yield placed(str(file), line, "bytes") if isinstance(line, DataError) else (number, line)
+    except DataError as error:
+        yield placed(str(file), error)
+
+
 def prose_lines(file: str | Path) -> Iterator[str]:
     """Like `read_lines`, of running text: a very long line is read as several."""
     return map(_readable, _decoded(_folded(text_bytes(file)), str(file)))

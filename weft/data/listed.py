@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 from weft.data import archive
 from weft.data.guess import has_header
 from weft.data.held import folder_of
-from weft.data.lines import each_line, read_lines
-from weft.data.report import Finding, placed
+from weft.data.lines import each_line, numbered_lines, read_lines
+from weft.data.report import Finding
 from weft.data.tables import HEAD, RECORDS, WORKBOOKS, Row, TableFile, is_number, is_table, kind_of
 from weft.errors import DataError, DataWarning
 from weft.store import jsonfile
@@ -228,15 +228,8 @@ def listed(
     if path.suffix.lower() in TIMED:
         what = "expected a recording in each line, got times within recordings; cut them, such as with"
         raise DataError(f"{what} ffmpeg -ss BEGIN -to END -i FILE PART.wav, and list the parts", path=path)
-    rows: Iterator[ListedText | Finding] | None
-    if path.is_dir():
-        rows = _beside(path, form, textless)
-    elif (rows := _of_json(path, form) or _manifest(path, form, textless)) is not None:
-        pass
-    elif cells_of := _line_form(path, form, finder, asked, textless):
-        rows = _lines(path, form, cells_of, textless)
-    else:
-        rows = _rows(path, form, finder, language, asked, textless)
+    rows = _of_no_table(path, form, finder, asked, textless)
+    rows = rows or _rows(path, form, finder, language, asked, textless)
     known = path.parent / IDS.get(path.name, "")
     files = _ids(known) if known.is_file() else {}
     for row in rows:
@@ -300,6 +293,17 @@ def named_files(
         yield row, row.path or folder / row.file
 
 
+def _of_no_table(
+    path: Path, form: ListForm, finder: FileFinder, asked: str, textless: bool = True
+) -> Iterator[ListedText | Finding] | None:
+    """The rows of a list that is not a table; None for a table."""
+    if path.is_dir():
+        return _beside(path, form, textless)
+    rows = _of_json(path, form) or _manifest(path, form, textless)
+    cells_of = None if rows else _line_form(path, form, finder, asked, textless)
+    return _lines(path, form, cells_of, textless) if cells_of else rows
+
+
 def _beside(folder: Path, form: ListForm, textless: bool) -> Iterator[ListedText | Finding]:
     """The files of a folder with the texts beside them, also in a folder like theirs, or in .trans.txt."""
     every = files_below(folder)
@@ -329,7 +333,7 @@ def _in_folder(path: Path) -> Path:
 
 
 def _line_form(
-    path: Path, form: ListForm, finder: FileFinder, asked: str = "", textless: bool = True
+    path: Path, form: ListForm, finder: FileFinder, asked: str, textless: bool
 ) -> Callable[[str], list[str]] | None:
     """What makes a file's name and its text of a line; None for tables."""
     if kind_of(path) not in (".csv", ""):
@@ -385,17 +389,15 @@ def _class_form(
 def _lines(
     path: Path, form: ListForm, cells_of: Callable[[str], list[str]], textless: bool
 ) -> Iterator[ListedText | Finding]:
-    for number, line in enumerate(each_line(path), 1):
-        if isinstance(line, DataError):
-            yield placed(str(path), line, "bytes")
-        elif line.strip():
-            cells = cells_of(line)
-            if not cells:
-                continue
-            if textless or len(cells) == 2:
-                yield ListedText(number, cells[0], cells[1] if cells[1:] else "")
-            else:
-                yield _wrong(path, number, f"expected 2 columns ({form})", cells)
+    for line in numbered_lines(path):
+        if isinstance(line, Finding):
+            yield line
+            continue
+        cells = cells_of(line[1]) if line[1].strip() else []
+        if len(cells) == 2 or (cells and textless):
+            yield ListedText(line[0], cells[0], cells[1] if cells[1:] else "")
+        elif cells:
+            yield _wrong(path, line[0], f"expected 2 columns ({form})", cells)
 
 
 def _ids(path: Path) -> dict[str, str]:
@@ -411,7 +413,7 @@ def _ids(path: Path) -> dict[str, str]:
     return found
 
 
-def _manifest(path: Path, form: ListForm, textless: bool = True) -> Iterator[ListedText | Finding] | None:
+def _manifest(path: Path, form: ListForm, textless: bool) -> Iterator[ListedText | Finding] | None:
     """The rows of fairseq's .tsv: a folder, then FILE TAB SAMPLES, with texts in .wrd or .ltr beside it."""
     if kind_of(path) != ".tsv":
         return None
@@ -674,8 +676,7 @@ def columns_note(path: Path, form: ListForm) -> tuple[str, ...]:
     """Which columns of a table are read, for a report; nothing for other lists."""
     path, asked = column_of(_in_folder(path))
     finder = FileFinder(path, folders_for(path), form)
-    other = path.is_dir() or _of_json(path, form) or _manifest(path, form)
-    if other or _line_form(path, form, finder, asked):
+    if _of_no_table(path, form, finder, asked):
         return ()
     table = TableFile(path)
     file, text, _, header = columns(table, form, finder, asked=asked)

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.data.calendar import after
 from weft.data.dialect import MISSING, order_of
-from weft.data.lines import each_line
+from weft.data.lines import each_line, read_lines
 from weft.data.tables import is_number
 from weft.data.times import are_times, read_times
 from weft.errors import DataError
@@ -127,9 +127,7 @@ _UNITS = {"seconds": "s", "minutes": "min", "hours": "h", "days": "D"}
 def read_tsf(path: Path) -> Iterator[Group]:
     """The series of a file of the Monash archive."""
     often, attributes, begun = "", list[str](), False
-    for number, line in enumerate(each_line(path), 1):
-        if isinstance(line, DataError):
-            raise line
+    for number, line in enumerate(read_lines(path), 1):
         words = line.split()
         if begun and words:
             yield _monash(path, number, line, attributes, often)

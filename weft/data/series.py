@@ -17,7 +17,7 @@ import numpy as np
 from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, infer, resampled, step_of
 from weft.data.dialect import MISSING, Order, order_of, plain_numbers
-from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header
+from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header, holds_values
 from weft.data.held import name_of
 from weft.data.periods import Group
 from weft.data.tables import NAMED, TableFile, is_number
@@ -175,7 +175,6 @@ def _in_columns(
     kinds = [columns_of(path, header, names) for names in (columns, which.ahead, which.past)]
     _check_roles(path, columns, which)
     classes = coded_rows(path, header, rows, which)
-    _check_numbers(path, rows, [*kinds[1], *kinds[2]], header)
     times = None if place < 0 else column_times(path, rows, place, which)
     assumed = [*chosen, *(times.notes if times is not None else ())]
     ends = _ends_of(path, rows, times, kinds[0], which)
@@ -272,11 +271,14 @@ def _check_alike(path: Path, series: Sequence[TimeSeries]) -> None:
     for name in others:
         called = [one.name for one in kinds[name]]
         said.append(f"{', '.join(map(repr, called[:3]))}{', ...' * (len(called) > 3)} at {name}")
+    common = (
+        f"--frequency {usual} to read all of them so, with missing periods (and --resample mean, or sum, "
+    )
+    common += "to gather rows into longer ones), or "
     raise DataError(
         f"expected one frequency for all series, got {usual} and {'; '.join(said)[:300]}; give a table for "
-        f"each frequency, or --frequency {usual} (data.frequency) to read all of them so, with missing "
-        "periods (and --resample mean, or sum, to gather rows into longer ones), or --frequency "
-        f"{EACH} to forecast rows, however far apart",
+        f"each frequency, or {common if series[0].frequency else ''}--frequency {EACH} (data.frequency) to "
+        "forecast rows, however far apart",
         path=path,
     )
 
@@ -403,15 +405,15 @@ def _rows(path: Path) -> TableRows:
     if len(kept) < count:  # columns without text, as between the tables of a spreadsheet
         read = [(line, [row[n] for n in kept]) for line, row in read]
         names = [names[n] for n in kept]
-    first = read[0][1]
-    numbered = all(map(is_number, first)) and table.kind not in NAMED
-    headed = not numbered or has_header([cell.strip() for cell in first], [row for _, row in read[1:]])
+    first = [cell.strip() for cell in read[0][1]]
+    valued = table.kind not in NAMED and holds_values(first, table.mark)
+    headed = not valued or has_header(first, [row for _, row in read[1:]], table.mark)
     rows, notes = plain_numbers(read[headed:], table.mark)
     names = names if headed else [str(n + 1) for n in range(len(names))]
     said = [f"{path}: in column {names[n][:40]} {note}" for n, note in notes]
-    if numbered:
+    if valued:
         what = "the names of columns" if headed else f"values of columns called 1 to {len(names)}"
-        shown = ", ".join(cell.strip() for cell in first[:3]) + ", ..." * (len(first) > 3)
+        shown = ", ".join(first[:3]) + ", ..." * (len(first) > 3)
         said.append(f"{path}: the first row ({shown[:60]}) is read as {what}")
     return TableRows(names, list(rows), [*table.notes, *said])
 
@@ -454,23 +456,6 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
             hint = f"; did you mean {near!r}?" if near else ""
             raise ConfigError(f"{path}: no such column {name!r}; it has {', '.join(header[:30])[:300]}{hint}")
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
-
-
-def _check_numbers(
-    path: Path, rows: Sequence[tuple[int, list[str]]], places: Sequence[int], header: Sequence[str]
-) -> None:
-    """Check that covariates have numbers, not names of classes."""
-    for place, name in ((place, header[place]) for place in places):
-        for line, row in rows:
-            cell = row[place].strip()
-            if is_number(cell) or _missing(cell) or cell.lower() in TRUTH:
-                continue
-            values = len({row[place].strip() for _, row in rows})
-            why = (
-                f"{cell[:40]!r} in column {name[:40]} is not a number; correct it, or name the column under "
-            )
-            why += f"categories too (data.categories, --category) if its {values} values are classes"
-            raise DataError(why, path=path, line=line)
 
 
 def coded_rows(path: Path, header: Sequence[str], rows: periods.Rows, which: Columns) -> dict[str, list[str]]:
@@ -674,8 +659,11 @@ def _number(path: Path, line: int, cell: str, column: str) -> float:
     except ValueError:
         if (truth := TRUTH.get(cell.strip().lower())) is not None:
             return truth
-        why = f"{cell[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty"
-        why += ", or name the columns to forecast (data.targets, --target)"
+        why = f"{cell[:40]!r} in column {column[:40]} is not a number; correct it, leave it empty, name the "
+        why += (
+            "columns to forecast (data.targets, --target), or name a covariate of classes under categories "
+        )
+        why += "too (data.categories, --category)"
         raise DataError(why, path=path, line=line) from None
     if np.isinf(value):
         why = f"{cell[:40]} in column {column[:40]} is infinite; correct it or leave it empty"

@@ -26,36 +26,23 @@ TIMEOUT_SECONDS = 30
 
 
 class SetFile(NamedTuple):
-    """A file of a set.
+    """A file of a set."""
 
-    to: its name in the folder; a plain file is compressed if this ends with .gz.
-    address: of the download.
-    bytes: maximum size of the download.
-    digest: sha256:HEX, or git:HEX, the id of the file in a git repository (SHA-1).
-    convert: a key of `CONVERSIONS`; "" for none.
-    """
-
-    to: str
-    address: str
-    bytes: int
-    digest: str
-    convert: str = ""
+    to: str  # its name in the folder; a plain file is compressed if this ends with .gz
+    address: str  # of the download
+    bytes: int  # maximum size of the download
+    digest: str  # sha256:HEX, or git:HEX, the id of the file in a git repository (SHA-1)
+    convert: str = ""  # a key of `CONVERSIONS`; "" for none
 
 
 class DataSet(NamedTuple):
-    """A public data set.
-
-    about: a short description.
-    source: its repository.
-    licence: as the repository states it.
-    files: the downloads.
-    """
+    """A public data set."""
 
     name: str
-    about: str
-    source: str
-    licence: str
-    files: tuple[SetFile, ...]
+    about: str  # a short description
+    source: str  # its repository
+    licence: str  # as the repository states it
+    files: tuple[SetFile, ...]  # the downloads
 
     @property
     def bytes(self) -> int:
@@ -81,11 +68,7 @@ def find_set(name: str) -> DataSet:
 
 
 def fetch(file: SetFile, folder: Path) -> bool:
-    """Fetch a file of a set into a folder, unless a file of that name exists.
-
-    Returns:
-        False if a file of this name exists; it is left unchanged.
-    """
+    """Fetch a file of a set into a folder; False if a file of that name exists, which is left unchanged."""
     place = folder / file.to
     if os.path.lexists(place):
         return False

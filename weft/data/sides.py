@@ -38,17 +38,10 @@ class AlignedText(NamedTuple):
     name: str
     sides: list[str]
     files: list[str]
-    columns: list[int]
-    """Columns of the sides in a table; empty if each side is a file."""
-
-    header: bool = False
-    """Whether the first row of a table names its columns."""
-
-    notes: tuple[str, ...] = ()
-    """How the files were interpreted, where that was a guess."""
-
-    units: bool = False
-    """Whether it is a memory, whose units may be anywhere in the lines of its file."""
+    columns: list[int]  # columns of the sides in a table; empty if each side is a file
+    header: bool = False  # whether the first row of a table names its columns
+    notes: tuple[str, ...] = ()  # how the files were interpreted, where that was a guess
+    units: bool = False  # whether it is a memory, whose units may be anywhere in the lines of its file
 
     def rows(self) -> Iterator[SideLines | Finding]:
         """Every line, or a finding if it cannot be split into sides."""

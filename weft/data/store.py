@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.data.building import FILES, EncodingSettings, PairEncoder, cores, write
+from weft.data.building import FILES, VERSION, EncodingSettings, PairEncoder, SavedStore, cores, write
 from weft.errors import DataError
 from weft.store import files, jsonfile
 from weft.store.digests import file_digest, note
 
-VERSION = 2
 LOCK = "lock"
 """Lock file held by the building process."""
 
@@ -39,15 +38,6 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror}); check the name", path=path) from error
     return total.hexdigest()
-
-
-class SavedStore(jsonfile.Schema):
-    """The contents of store.json."""
-
-    version: int
-    key: str
-    report: dict[str, jsonfile.Count]
-    bytes: dict[str, jsonfile.Count]
 
 
 class TokenStore:
@@ -131,11 +121,8 @@ class TokenStore:
                 report = write(temporary, pairs, key, settings)
                 if not report["kept"]:
                     raise DataError(_no_pairs(report, max_length))
-                sizes = {name: (temporary / name).stat().st_size for name in FILES}
-                meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
-                files.write(temporary / "store.json", json.dumps(meta, indent=1).encode())
-                for name in ("done.json", LOCK):
-                    (temporary / name).unlink(missing_ok=True)
+                os.replace(temporary / "done.json", temporary / "store.json")
+                (temporary / LOCK).unlink(missing_ok=True)
                 _replace(temporary, directory, key)
                 shutil.rmtree(temporary, ignore_errors=True)  # in case another process finished first
             except (OSError, DataError) as error:

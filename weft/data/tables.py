@@ -20,11 +20,11 @@ from typing import IO, Any, NamedTuple
 from weft.data.dialect import mark_of
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
 from weft.data.language_guess import CODE
-from weft.data.lines import LONGEST, each_line, raw_lines, text_bytes, wrong_bytes
+from weft.data.lines import LONGEST, numbered_lines, raw_lines, text_bytes, wrong_bytes
 from weft.data.magic import kind_of_bytes, kind_of_file
 from weft.data.parquet import parquet_rows
 from weft.data.quoting import doubled, drawn, escaped, quoting
-from weft.data.report import Finding, placed
+from weft.data.report import Finding
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
 
@@ -253,16 +253,13 @@ class TableFile:
             self._escaped = escaped(sample, self.mark)
 
     def _lines(self) -> Iterator[Row | Finding]:
-        try:
-            for number, line in enumerate(each_line(self.path, self.encoding), 1):
-                if isinstance(line, DataError):
-                    yield placed(str(self.path), line, "bytes")
-                elif number > self._begin:
-                    cells = line.split(self.mark)
-                    if len(cells) > 1 or line.strip() or len(self.first) == 1:  # a blank line is no row
-                        yield Row(number, cells)
-        except DataError as error:
-            yield placed(str(self.path), error)
+        for line in numbered_lines(self.path, self.encoding):
+            if isinstance(line, Finding):
+                yield line
+            elif line[0] > self._begin:
+                cells = line[1].split(self.mark)
+                if len(cells) > 1 or cells[0].strip() or len(self.first) == 1:  # a blank line is no row
+                    yield Row(line[0], cells)
 
     def _cells(self) -> Iterator[Row | Finding]:
         """Rows with quoted cells; a row of several lines is numbered by its first line."""
@@ -315,20 +312,16 @@ class TableFile:
         yield from _recorded(self._json_lines())
 
     def _json_lines(self) -> Iterator["tuple[int, dict[str, Any]] | Finding"]:
-        try:
-            for number, line in enumerate(each_line(self.path), 1):
-                record = None if isinstance(line, DataError) else _record(line)
-                if isinstance(line, DataError):
-                    yield placed(str(self.path), line, "bytes")
-                elif record is None:
-                    what = 'expected a record such as {"text": "..."}; correct or remove the line'
-                    yield Finding(str(self.path), number, "columns", what)
-                elif has_half(line, record):
-                    yield Finding(str(self.path), number, "columns", HALF)
-                else:
-                    yield number, record
-        except DataError as error:
-            yield placed(str(self.path), error)
+        for line in numbered_lines(self.path):
+            if isinstance(line, Finding):
+                yield line
+            elif (record := _record(line[1])) is None:
+                what = 'expected a record such as {"text": "..."}; correct or remove the line'
+                yield Finding(str(self.path), line[0], "columns", what)
+            elif has_half(line[1], record):
+                yield Finding(str(self.path), line[0], "columns", HALF)
+            else:
+                yield line[0], record
 
     def _workbook(self, sheet: str) -> list[Row]:
         try:

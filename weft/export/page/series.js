@@ -149,8 +149,9 @@ export function cellsOf(text, columns = []) {
     return mark !== ',' && column.some((cell) => cell.includes(',')) && column.every((cell) => local.test(cell));
   });
   rows = rows.map((row) => row.map((cell, at) => (commas[at] && local.test(cell) ? cell.replaceAll('.', '').replace(',', '.') : cell)));
-  const cells = (rows[0] ?? []).map((cell) => cell.trim()), titled = columns.length > 0 && columns[0] !== '1' && columns.every((name) => cells.includes(name));
-  if (rows.length && !titled && cells.every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
+  const cells = (rows[0] ?? []).map((cell) => cell.trim()), dated = cells.length > 1 && /^\d/u.test(cells[0]) && numberIn(cells[0]) === undefined;
+  const titled = !dated && columns.length > 0 && columns[0] !== '1' && columns.every((name) => cells.includes(name));
+  if (rows.length && !titled && cells.slice(Number(dated)).every((cell) => numberIn(cell) !== undefined)) rows = [rows[0].map((_, at) => String(at + 1)), ...rows];
   if (rows.length < 2) throw new Error('Expected a header and rows of numbers, got no row.');
   const wrong = rows.findIndex((row) => row.length !== rows[0].length);
   if (wrong >= 0) throw new Error(`Row ${wrong + 1}: expected ${rows[0].length} cells, got ${rows[wrong].length}.`);

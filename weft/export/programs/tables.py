@@ -163,7 +163,8 @@ class TableText(NamedTuple):
 def cells_of(text: str, columns: Sequence[str] = ()) -> TableText:
     """The header and the rows of a table; columns without names are 1, 2, ...
 
-    A first row of numbers is the header if it has the names of these columns, other than 1, 2, ...
+    A first row of numbers is the header if it has the names of these columns, other than 1, 2, ...; one of
+    numbers behind a time is none.
     """
     lines = text.removeprefix("\ufeff").splitlines()
     if lines and re.fullmatch("(?i)sep=.", lines[0]):  # for Excel
@@ -176,7 +177,9 @@ def cells_of(text: str, columns: Sequence[str] = ()) -> TableText:
     if wrong is not None:
         raise ValueError(f"row {wrong}: expected {len(first)} cells, got {len(rows[wrong - 1])}")
     plain = [row for _, row in plain_numbers(list(enumerate(rows, 1)), mark).rows]
-    if rows and all(map(is_number, plain[0])) and ("1" in columns[:1] or not {*columns} <= {*first}):
+    dated = len(first) > 1 and first[0][:1].isdigit() and not is_number(first[0])
+    titled = "1" not in columns[:1] and {*columns} <= {*first} and not dated
+    if rows and not titled and all(map(is_number, plain[0][dated:])):
         first, rows = [str(n + 1) for n in range(len(first))], [[], *rows]
     if len(rows) < 2:
         raise ValueError("expected a header and rows of numbers, got no row")

@@ -5,7 +5,7 @@ Read next: ../../data/windows.py.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,10 +15,18 @@ import numpy as np
 from weft.data import calendar, periods
 from weft.data.dialect import MISSING
 from weft.data.future import read_future, with_future
-from weft.data.guess import VALUE, ColumnStatistics, columns_of, series_of
+from weft.data.guess import ROWS, VALUE, ColumnStatistics, series_of, statistics_of
 from weft.data.report import COMMON, Finding, Report, placed
-from weft.data.series import LONG, Columns, SeriesTable, TimeSeries, read_rows, read_series, slower_columns
-from weft.data.series import columns_of as places_of
+from weft.data.series import (
+    LONG,
+    Columns,
+    SeriesTable,
+    TimeSeries,
+    columns_of,
+    read_rows,
+    read_series,
+    slower_columns,
+)
 from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import TableFile, kind_of
 from weft.data.times import UNKNOWN
@@ -334,7 +342,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
     if not which.targets and (in_rows or set(LONG) <= {name.lower() for name in header}):
         return which, ""
     said = {*which.id, *which.ahead, *which.past, ""}
-    every = columns_of(path)
+    every = statistics_of(header, rows[:ROWS])
     columns = [one for one in every if one.name not in said]
     found = series_of(columns, ledger=which.resample is not None)
     if not which.targets and (wrong := _wrong_values(columns)):
@@ -396,7 +404,7 @@ def named(file: Path, given: Mapping[str, Any]) -> Columns:
     }
     for name, some in columns.items():
         with within(f"--{name}"):
-            places_of(file, header, some)
+            columns_of(file, header, some)
     forms: dict[str, Any] = {name: given.get(name) for name in FORMS}
     categories = columns.pop("category")
     others = (*columns["known"], *columns["past"], *columns["static"])
@@ -475,42 +483,44 @@ def check(files: Sequence[Path], given: Mapping[str, Any] = {}) -> Report:
         except ConfigError as error:
             findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
             continue
-        longest = max(len(series.times) for series in table.series)
-        try:
-            SeriesData(file=str(file), lookback=LOOKBACK, horizon=1).windows(table)
-        except DataError as error:
-            why = f"expected at least {LEAST} rows to train on, got {longest}; give more"
-            findings.append(Finding(str(file), 0, "file", why if longest < LEAST else error.why))
-        usual = float(np.median([len(series.times) for series in table.series]))
         for series, inserted in zip(table.series, table.inserted, strict=True):
-            if len(series.times) < usual / SHORT:
-                what = (
-                    f"series {series.name!r} has {plural(len(series.times), 'row')}, {usual:,.0f} are usual; "
-                )
-                what += "training leaves out what is shorter than lookback and horizon"
-                findings.append(Finding(str(file), 0, "short", what))
-            called = f"{file} {series.name}".strip()
-            lines[called] = rows = len(series.times) - inserted
-            for column, name in enumerate(table.columns):
-                values = series.values[np.isfinite(series.values[:, column]), column]
-                holes = rows - len(values)
-                what = f"column {name}" + (f" of series {series.name!r}" if series.name else "")
-                if never := calendar.unmeasured(series.times, series.values[:, column]):
-                    said = f"{what}: never a value at {never}; forecasts there mean nothing"
-                    findings.append(Finding(str(file), 0, "never", said))
-                if not len(values):
-                    findings.append(Finding(str(file), 0, "empty", f"{what} has no value"))
-                elif holes:
-                    said = f"{what}: {holes:,} of {rows:,} values are missing; they add no loss"
-                    findings.append(Finding(str(file), 0, "empty", said))
-                elif said := _coded(values):
-                    findings.append(Finding(str(file), 0, "code", f"{what}: {said}"))
-                elif (values == values[0]).all():
-                    findings.append(Finding(str(file), 0, "same", f"{what} never changes"))
-        findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
+            lines[f"{file} {series.name}".strip()] = len(series.times) - inserted
+        findings += [Finding(str(file), 0, kind, said) for kind, said in _faults(file, table)]
     return Report(
         findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows", notes=tuple(notes)
     )
+
+
+def _faults(file: Path, table: SeriesTable) -> Iterator[tuple[str, str]]:
+    """The kinds of findings in a table, and what they say."""
+    lengths = [len(series.times) for series in table.series]
+    try:
+        SeriesData(file=str(file), lookback=LOOKBACK, horizon=1).windows(table)
+    except DataError as error:
+        why = f"expected at least {LEAST} rows to train on, got {max(lengths)}; give more"
+        yield "file", why if max(lengths) < LEAST else error.why
+    usual = float(np.median(lengths))
+    for series, length, inserted in zip(table.series, lengths, table.inserted, strict=True):
+        if length < usual / SHORT:
+            what = f"series {series.name!r} has {plural(length, 'row')}, {usual:,.0f} are usual; training "
+            yield "short", f"{what}leaves out what is shorter than lookback and horizon"
+        for column, name in enumerate(table.columns):
+            values = series.values[np.isfinite(series.values[:, column]), column]
+            rows, what = (
+                length - inserted,
+                f"column {name}" + f" of series {series.name!r}" * bool(series.name),
+            )
+            if never := calendar.unmeasured(series.times, series.values[:, column]):
+                yield "never", f"{what}: never a value at {never}; forecasts there mean nothing"
+            if not len(values):
+                yield "empty", f"{what} has no value"
+            elif holes := rows - len(values):
+                yield "empty", f"{what}: {holes:,} of {rows:,} values are missing; they add no loss"
+            elif said := _coded(values):
+                yield "code", f"{what}: {said}"
+            elif (values == values[0]).all():
+                yield "same", f"{what} never changes"
+    yield from (("period", note.removeprefix(f"{file}: ")) for note in table.notes)
 
 
 def _coded(values: np.ndarray) -> str:

@@ -38,6 +38,10 @@ YEARS = 3
 """Minimum training length, in years, for the calendar as an input; below it, each month is too rare."""
 
 
+WRITTEN = ("time", "id", "dates", "zone", "targets", "known", "past", "static", "categories", "frequency")
+"""Fields of Columns that a recipe states if they are set."""
+
+
 class ForecastInit(Init):
     """A recipe for a table of series; columns are named or guessed."""
 
@@ -141,14 +145,8 @@ def years(times: np.ndarray) -> float:
 class _Measured(NamedTuple):
     """What the recipe states about a table."""
 
-    series: int
-    rows: str  # number of rows per series, as text
-    season: int
-    frequency: str
-    lookback: int
-    segment: int
+    values: Mapping[str, object]  # of the template
     windows: int  # of the training part
-    years: float  # training part of the shortest series
     left_out: Sequence[str]
 
 
@@ -160,35 +158,26 @@ def recipe(
 
     table = read_series(file, which)
     found = _measured(table, file, horizon, which, forms.get("transform"))
-    often = f", at the frequency {found.frequency}" if found.frequency else ""
     batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     said = (*table.assumed, *table.notes, *([short(found.left_out)] if found.left_out else []))
-    names = {name: getattr(which, name) for name in ("targets", "known", "past", "static", "categories")}
-    given: dict[str, object] = {"dates": which.dates, "zone": which.zone}
-    for name, found_names in (("time", which.time), ("id", which.id)):
-        given[name] = found_names[0] if len(found_names) == 1 else list(found_names)
-    given |= {name: list(columns) for name, columns in names.items()}
-    given |= {"frequency": which.frequency}
+    given = {name: getattr(which, name) for name in WRITTEN}
+    given |= {name: given[name][0] for name in ("time", "id") if len(given[name]) == 1}
     text = filled(
         "forecast",
         {
-            "counted": f"{plural(found.series, 'series')} of {found.rows} in {file.name}{often}",
-            "season": found.season,
+            **found.values,
             "notes": "\n# ".join(note.removeprefix(f"{file}: ") for note in said) or None,
             "file": _quoted(str(file)),
             **{name: _quoted(value) if value else None for name, value in given.items()},
             "resample": which.resample,
             "absent": which.absent,
-            "lookback": found.lookback,
             "horizon": horizon,
             **{
                 name: str(forms[name]).lower() if forms.get(name) else None
                 for name in ("positive", "transform", "gaps")
             },
-            "calendar": "true" if found.years >= YEARS else "false",
             "batch": batch,
-            "segment": found.segment,
             "rate": 0.001 if found.windows > MANY else 0.002,
             "epochs": plan.epochs,
             "patience": max(5, plan.epochs // 4),
@@ -224,17 +213,17 @@ def _measured(
     left_out = replace(data, lookback=lookback).windows(table).left_out
     segments = range(min(lookback, horizon, 48), 0, -1)
     windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)
-    return _Measured(
-        series=len(table.series) * len(table.columns),
-        rows=f"{rows:,} rows" if rows == most else f"{rows:,} to {most:,} rows",
-        season=season,
-        frequency=table.series[0].frequency,
-        lookback=lookback,
-        segment=next(one for one in segments if not (lookback % one or horizon % one)),
-        windows=len(table.columns) * sum(windows),
-        years=0.7 * min(years(series.times) for series in table.series if len(series.times) >= rows),
-        left_out=left_out,
-    )
+    shortest = 0.7 * min(years(series.times) for series in table.series if len(series.times) >= rows)
+    counted = f"{plural(len(table.series) * len(table.columns), 'series')} of {rows:,}"
+    counted += f"{'' if rows == most else f' to {most:,}'} rows in {file.name}"
+    values = {
+        "counted": counted + (f", at the frequency {frequency}" if frequency else ""),
+        "season": season,
+        "lookback": lookback,
+        "segment": next(one for one in segments if not (lookback % one or horizon % one)),
+        "calendar": "true" if shortest >= YEARS else "false",
+    }
+    return _Measured(values, len(table.columns) * sum(windows), left_out)
 
 
 def _quoted(value: object) -> str:

@@ -7,7 +7,7 @@ Read next: forecaster.py, one series.
 import copy
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -64,17 +64,15 @@ class ForecastAnswer(Answer):
 
     def text(self) -> str:
         """CSV rows: name, time, value and, if wanted, quantiles."""
-        style = self.style
-        return "\n".join(
-            style.line([name, time, *(style.number(readable(one, found.deviation)) for one in numbers)])
-            for found in self.found
-            for name, time, numbers in self._rows(found, self.quantiles)
-        )
+        return self._table(self.style, readable)
 
     def whole(self) -> str:
         """The same with commas, and with all digits of the numbers."""
+        return self._table(COMMAS, lambda number, _: repr(number))
+
+    def _table(self, style: TableStyle, shown: Callable[[float, float], str]) -> str:
         return "\n".join(
-            COMMAS.line([name, time, *map(repr, numbers)])
+            style.line([name, time, *(style.number(shown(one, found.deviation)) for one in numbers)])
             for found in self.found
             for name, time, numbers in self._rows(found, self.quantiles)
         )
@@ -502,9 +500,7 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
     """A forecaster as one graph: the newest values of series to the next ones."""
     for name in ("static", "categories", "gaps", "transform"):
         if getattr(data, name):
-            raise ConfigError(
-                f"data: {name}: the exported program reads numbers as they are; serve the run with weft serve"
-            )
+            raise _not_exported(name, "reads numbers as they are")
     channels = (about.get("channels") or {}).get("names", [])
     sizes = len(about["names"]), about["known"], len(channels)
     two, three = (_inputs(data, *sizes, rows=rows) for rows in (2, 3))
@@ -529,6 +525,10 @@ def export_forecaster(model: ForecastNetwork, data: SeriesData, about: Mapping[s
     return ModelExport([graph], settings, {}, examples, "tables", None, _rows, _distance_of_rows, CLOSE)
 
 
+def _not_exported(setting: str, why: str) -> ConfigError:
+    return ConfigError(f"data: {setting}: the exported program {why}; serve the run with weft serve")
+
+
 def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: int) -> dict[str, Tensor]:
     """Random windows."""
     draw = torch.Generator().manual_seed(SEED + rows)
@@ -545,14 +545,10 @@ def _inputs(data: SeriesData, series: int, known: int, channels: int, *, rows: i
 
 def _of_tables(data: SeriesData, about: Mapping[str, Any]) -> dict[str, Any]:
     if data.resample is not None:
-        raise ConfigError(
-            "data: resample: the exported program reads rows as they are; serve the run with weft serve"
-        )
+        raise _not_exported("resample", "reads rows as they are")
     which = data.columns
     if len(which.time) > 1:
-        raise ConfigError(
-            "data: time: the exported program reads times of one column; serve the run with weft serve"
-        )
+        raise _not_exported("time", "reads times of one column")
     trained = scales_of(about)
     scales = {"covariates": trained.known, "channels": trained.channels}
     columns = about["channels"]["names"][: -len(data.past) or None] if data.inputs == "all" else []
@@ -587,10 +583,7 @@ def _step(frequency: str) -> dict[str, int]:
         return {"months": months}
     with suppress(ValueError):
         return {"seconds": offset.nanos // 10**9}
-    raise ConfigError(
-        f"data: frequency: the exported program cannot count times of the frequency {frequency}; serve the "
-        "run with weft serve"
-    )
+    raise _not_exported("frequency", f"cannot count times of the frequency {frequency}")
 
 
 def _examples(data: SeriesData, about: Mapping[str, Any], count: int) -> Sequence[Sequence[float]]:
