@@ -151,6 +151,17 @@ def test_without_validation_files_some_examples_are_held_out(
     assert "hold_out=1: expected 0 for none or at least 2, got 1" in said
 
 
+def test_an_old_name_of_an_option_is_read_and_the_new_one_is_said(tmp_path: Path) -> None:
+    KINDS["forecast"].make(tmp_path / "toy")
+    given = ("init", "forecast", "--file", tmp_path / "toy" / "x.csv", "--horizon", 5)
+    answer = weft(*given, "--output", tmp_path / "my.yaml")
+    assert answer.code == 0 and answer.err == "--file is now --train\n"
+    assert read_recipe(tmp_path / "my.yaml").section("data").plain()["file"] == str(
+        tmp_path / "toy" / "x.csv"
+    )
+    assert "--file" not in weft("init", "forecast", "--help").out
+
+
 def test_files_for_a_generated_problem_are_refused(tmp_path: Path) -> None:
     assert "text.txt: expected no FILES" in refused(weft("init", "memory", "text.txt"))
     said = refused(weft("init", "memory", "--problem", "cups", "--symbols", 9, "-o", tmp_path / "x.yaml"))

@@ -79,10 +79,14 @@ def test_the_recipe_says_which_model_other_programs_run(tmp_path: Path) -> None:
                     network(opened, program)
 
 
-def test_pairs_are_split_off_into_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "said"), [("--split-off", ""), ("--hold-out", "--hold-out is now --split-off\n")]
+)
+def test_pairs_are_split_off_into_files(tmp_path: Path, option: str, said: str) -> None:
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
-    weft(*pairs(tmp_path / "train", "--output", recipe, "--split-off", 6), code=0)
+    answer = weft(*pairs(tmp_path / "train", "--output", recipe, option, 6))
+    assert answer.code == 0 and answer.err == said
     assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
     assert (tmp_path / "train.rest.yy").read_text().count("\n") == 54
     assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0

@@ -69,7 +69,7 @@ def test_a_spreadsheet_is_checked_split_trained_on_scored_and_translated(
     monkeypatch.chdir(tmp_path)
     WRITERS[name](Path(name), ROWS)
     columns = ("--source", "Source text", "--target", "Hrvatski/prijevod")
-    weft("init", "translate", name, *columns, "--split-off", 5, code=0)
+    weft("init", "translate", name, *columns, "--hold-out", 5, code=0)
     assert Path("Source-text-Hrvatski-prijevod.yaml").exists()
     stem = Path(name).stem
     rest, held = (list(ParallelText(f"{stem}.{part}.tsv", *columns[1::2])) for part in ("rest", "held"))
@@ -113,7 +113,7 @@ def test_languages_and_sides_are_found_by_their_names(
         "x.csv: columns 'English' and 'German' are read as the two sides; --source and --target name others",
         "x.csv: 40 pairs",
     ]
-    began = weft("init", "translate", "x.csv", "--split-off", 4, code=0)
+    began = weft("init", "translate", "x.csv", "--hold-out", 4, code=0)
     assert "columns 'English' and 'German' are read as source and target" in began.lines[0]
     assert Path("x.rest.English").read_text().count("\n") == 36 and Path("English-German.yaml").exists()
     text(Path("y.csv"), [["a", "b"], ["c", "d"]], ",", "utf-8")

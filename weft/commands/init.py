@@ -106,8 +106,10 @@ def command_of(init: Init) -> click.Command:
         for step in (*written.steps, ["train", str(recipe), *init.plugin()]):
             click.echo(f"  {typed(*step)}")
 
-    command = click.Command(init.task, callback=run, params=params, help=text, short_help=init.about)
-    return once(command, {})
+    earlier = {f"--{one.old}": f"--{one.name}" for one in init.options if one.old}
+    return once(
+        click.Command(init.task, callback=run, params=params, help=text, short_help=init.about), earlier
+    )
 
 
 def _screen() -> "Reporter":

@@ -39,6 +39,7 @@ class Option(NamedTuple):
     multiple: bool = False  # repeatable; the value is a tuple
     default: Any = None
     choices: Sequence[str] = ()
+    old: str = ""  # an earlier name, which is still read
 
 
 TRAIN = Option("train", "Training file.", Path)

@@ -14,6 +14,11 @@ SHOWN = 10
 """Characters that a message names."""
 
 
+def no_symbol(text: str) -> str:
+    """The symbol that a text begins with, of a vocabulary without symbols: none."""
+    return ""
+
+
 class Alphabet:
     """The characters that a vocabulary can read.
 
@@ -32,14 +37,14 @@ class Alphabet:
         *,
         shaped: Callable[[str], str] | None = None,
         reads: Callable[[str], bool] | None = None,
-        symbol: Callable[[str], str] = lambda text: "",
+        symbol: Callable[[str], str] | None = None,
     ) -> None:
         self._known = {*known, " "}
         self.has_letters = reads is not None or any(map(str.isalpha, self._known))
         self._unknown: set[str] = set()
         self._shaped = shaped or str
         self._reads = reads
-        self._symbol = symbol
+        self._symbol = symbol or no_symbol
 
     def lacking(self, text: str) -> list[tuple[int, int]]:
         """Where the characters are that it cannot read, in no form, each with its combining marks."""

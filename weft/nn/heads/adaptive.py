@@ -53,7 +53,7 @@ class Adaptive(Head):
         tied: nn.Embedding | None = None,
         bias: bool = True,
     ) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         ends = [0, *cutoffs, num_classes]
         if len(ends) < 3 or any(low >= high for low, high in pairwise(ends)):
             raise ConfigError(

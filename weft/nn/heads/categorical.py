@@ -43,7 +43,7 @@ class Categorical(Head):
         bias: bool = True,
         class_weights: Sequence[float] = (),
     ) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.smoothing = smoothing
         weights = torch.tensor(class_weights) if class_weights else None
         self.register_buffer("class_weights", weights, persistent=False)  # of the data, not of the model

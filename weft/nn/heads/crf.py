@@ -35,7 +35,7 @@ class Crf(Head):
     """
 
     def __init__(self, in_size: int, num_classes: int) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.emit: nn.Module = Linear(in_size, num_classes)
         self.transitions = nn.Parameter(torch.zeros(num_classes, num_classes))  # [from, to]
         self.begin = nn.Parameter(torch.zeros(num_classes))

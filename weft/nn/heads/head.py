@@ -60,7 +60,7 @@ class Head(Explained, nn.Module, ABC):
     copies: ClassVar[bool] = False
     in_size: int
 
-    def __init__(self, in_size: int = 0) -> None:
+    def __init__(self, *, in_size: int = 0) -> None:
         super().__init__()
         if in_size:
             self.in_size = in_size

@@ -36,7 +36,7 @@ class Normal(RealHead):
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.least = least
         self.standard = 0.0, math.log(math.expm1(1 - least))
         self.weight = Linear(in_size, 2)

@@ -37,7 +37,7 @@ class Point(RealHead):
     standard = (0.0,)
 
     def __init__(self, in_size: int, *, error: Error = "squared") -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         check_choice("error", error, Error)
         self.error = error
         self.weight = Linear(in_size, 1)

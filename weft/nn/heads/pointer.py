@@ -61,7 +61,7 @@ class Pointer(Head):
     def __init__(
         self, in_size: int, num_classes: int, *, smoothing: float = 0.0, tied: nn.Embedding | None = None
     ) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.words = Categorical(in_size, num_classes, tied=tied)
         self.smoothing = smoothing
         self.num_classes = num_classes

@@ -44,7 +44,7 @@ class Quantile(RealHead):
     """
 
     def __init__(self, in_size: int, *, levels: tuple[float, ...] = LEVELS, best: Single = "median") -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         check_choice("best", best, Single)
         if list(levels) != sorted(set(levels)) or not all(0 < one < 1 for one in levels):
             raise ConfigError(f"levels: expected rising numbers between 0 and 1, got {list(levels)}")

@@ -39,7 +39,7 @@ class Student(RealHead):
     """
 
     def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.least = least
         # ν = 30 is nearly Gaussian; softplus(28) is 28
         self.standard = 0.0, math.log(math.expm1(1 - least)), 28.0

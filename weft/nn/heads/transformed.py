@@ -35,7 +35,7 @@ class Transformed(Head):
         tied: nn.Embedding | None = None,
         norm_epsilon: float = 1e-5,
     ) -> None:
-        super().__init__(in_size)
+        super().__init__(in_size=in_size)
         self.layer = Linear(in_size, in_size)
         self.norm = nn.LayerNorm(in_size, eps=norm_epsilon)
         self.symbols = Categorical(in_size, num_classes, smoothing=smoothing, tied=tied)

@@ -52,7 +52,7 @@ class ForecastInit(Init):
         "shops.csv --horizon 28 --id shop --time day --target sold",
     )
     options: ClassVar = (
-        TRAIN._replace(help="Table: a column for each series, or unique_id, ds and y."),
+        TRAIN._replace(help="Table: a column for each series, or unique_id, ds and y.", old="file"),
         Option("horizon", "Number of rows to forecast. Default: the @horizon of a .tsf.", int),
         Option(
             "time",

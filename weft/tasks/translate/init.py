@@ -92,7 +92,9 @@ class TranslateInit(Init):
             "Tag the sources of each training file with its name, for weft predict --domain NAME.",
             bool,
         ),
-        Option("split-off", "Number of pairs to write into validation files of their own.", int),
+        Option(
+            "split-off", "Number of pairs to write into validation files of their own.", int, old="hold-out"
+        ),
     )
     output: ClassVar[str] = "SOURCE-TARGET.yaml"
 
