@@ -274,7 +274,7 @@ def _several(names: Sequence[object]) -> str:
 
 def _advised(wrong: Finding) -> Finding:
     """With advice on reading a file in the encoding that a finding suggests."""
-    found = re.search(r"probably ((WINDOWS|ISO|KOI8|CP|IBM)\S+):", wrong.text)
+    found = re.search(r"(?:probably|for the first: iconv -f) ((WINDOWS|ISO|KOI8|CP|IBM)[\w-]+)", wrong.text)
     if not found:
         return wrong
     name = found[1].lower()

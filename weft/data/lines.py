@@ -309,15 +309,16 @@ def advice(file: str, line: bytes) -> str:
         plain = False
     if found == (_MIXED,):
         return "other lines are UTF-8, so correct or remove the line"
-    if len(found) != 1:
-        shown = ", or ".join(f"{_odd_word(line, name)} in {name}" for name in found)
-        told = f"the encoding is unclear: {shown}; " if found else ""
-        return f"{told}convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
+    if not found:
+        return "convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
     command = f"iconv -f {found[0]} -t UTF-8"
     if plain and path.suffix not in (".gz", ".xz", ".zst"):
         other = path.with_name(f"{path.stem}.utf8{path.suffix}")
         command = f"{command} {shlex.quote(file)} > {shlex.quote(str(other))}"
-    return f"convert the file, probably {found[0]}: {command}"
+    if len(found) == 1:
+        return f"convert the file, probably {found[0]}: {command}"
+    shown = ", or ".join(f"{_odd_word(line, name)} in {name}" for name in found)
+    return f"the encoding is unclear: {shown}; convert the file, or remove the line; for the first: {command}"
 
 
 def _odd_word(line: bytes, encoding: str) -> str:
