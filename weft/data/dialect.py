@@ -206,7 +206,7 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | N
     line, match = found[0]
     raise DataError(
         f"{match[0][:40]!r} may begin with the day or the month; say which with --dates "
-        "(data.dates): day or month",
+        "(data.dates): day or month, or write dates as 2024-01-31",
         path=path,
         line=line,
     )
