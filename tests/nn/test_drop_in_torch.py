@@ -133,6 +133,17 @@ def test_fake_tensors_go_through(kind: str, settings: dict[str, Any]) -> None:
         y.sum().backward()
 
 
+@pytest.mark.parametrize(
+    ("rows", "settings"), [(1, {}), (16, {"num_layers": 2}), (64, {"bidirectional": True})]
+)
+def test_small_lstms_are_trained_by_the_operation_of_torch(rows: int, settings: dict[str, Any]) -> None:
+    x = normal(STEPS, rows, READ, dtype=torch.float32)
+    theirs, ours = (room.LSTM(READ, 64, **settings)(x)[0] for room in (nn, weft.nn))
+    assert ours.grad_fn is not None and ours.grad_fn.name() == theirs.grad_fn.name()
+    large = weft.nn.LSTM(READ, 200, **settings)(normal(STEPS, 256, READ, dtype=torch.float32))[0]
+    assert large.grad_fn is not None and large.grad_fn.name() != theirs.grad_fn.name()
+
+
 @every_kind
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("first", [False, True])

@@ -235,7 +235,22 @@ class RNN(DropIn, nn.RNN):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(input_size, hidden_size, **_settings(locals()))
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            nonlinearity=nonlinearity,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
 
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
@@ -268,7 +283,21 @@ class _GatedDropIn(DropIn):
         residual: bool = False,
         nan: Nan = "refuse",
     ) -> None:
-        super().__init__(input_size, hidden_size, **_settings(locals()))
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers=num_layers,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            proj_size=proj_size,
+            device=device,
+            dtype=dtype,
+            join=join,
+            residual=residual,
+            nan=nan,
+        )
 
 
 class LSTM(_GatedDropIn, nn.LSTM):
@@ -434,12 +463,6 @@ class GRUCell(DropInCell, nn.GRUCell):
         >>> GRUCell(3, 5)(torch.zeros(2, 3)).shape
         torch.Size([2, 5])
     """
-
-
-def _settings(names: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a constructor after its sizes, from its locals()."""
-    others = ("self", "__class__", "input_size", "hidden_size")
-    return {name: value for name, value in names.items() if name not in others}
 
 
 def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:

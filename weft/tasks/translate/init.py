@@ -247,9 +247,8 @@ def _to_beat(train: Train, valid: Path | None, source: str, target: str) -> list
     ]
     if len(pairs) < FEW_PAIRS:
         notes.append(
-            f"{few} are few: of so many a model learns sentences that are nearly alike and little more; more "
-            "pairs bring most, then a model that was trained elsewhere (weft import, training.start) and a "
-            "glossary"
+            f"{few} are few: a model learns little from them beyond sentences nearly alike; more pairs "
+            "help most, then a model that was trained elsewhere (weft import, training.start) and a glossary"
         )
     return notes
 
