@@ -9,8 +9,8 @@ from tests.commands.shell import refused, unanswered, weft
 from weft.data.conll import TaggedForm, form_of, form_of_lines, holds_tags, reading_of, words_among
 from weft.data.conllu import each_input, read_sentences
 from weft.errors import DataError
-from weft.tasks.lexicon import Lexicon
 from weft.tasks.tag.data import check_tags
+from weft.tasks.vocabulary import Lexicon
 
 # The first sentences of CoNLL-2003's development file, as its README shows the form.
 CONLL = """\

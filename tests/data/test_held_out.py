@@ -11,7 +11,7 @@ from weft.data.split import hold_out
 from weft.errors import ConfigError
 from weft.tasks.images.data import ClassData
 from weft.tasks.pictures.data import CaptionData
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.base import ProseData
 from weft.tasks.seq2seq.data import PairData
 from weft.tasks.speech.data import SpeechData
 

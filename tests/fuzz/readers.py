@@ -34,8 +34,8 @@ from weft.ngram import arpa
 from weft.run.training import check_recipe
 from weft.store import weights
 from weft.tasks.embeddings.data import WordList
-from weft.tasks.lexicon import Lexicon
 from weft.tasks.pictures.pictures import read_shape
+from weft.tasks.vocabulary import Lexicon
 from weft.text.loading import load_vocabulary
 from weft.train import sharding
 from weft.train.checkpoints import Checkpoints

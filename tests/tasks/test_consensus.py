@@ -3,10 +3,9 @@
 import pytest
 
 from tests.shared import shared_run
-from weft.metrics.chrf import Chrf
+from weft.metrics.chrf import Chrf, least_risk
 from weft.run import open_run
 from weft.search.offered import Decoding
-from weft.tasks.consensus import least_risk
 
 
 def test_a_text_drawn_twice_counts_twice() -> None:

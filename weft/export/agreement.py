@@ -17,7 +17,7 @@ from weft.export.network import TransformerNetwork
 from weft.run import LoadedRun
 from weft.search.offered import SearchSettings
 from weft.tasks.export import random_texts
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.base import ProseData
 from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS
 

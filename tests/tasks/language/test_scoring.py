@@ -22,7 +22,7 @@ from weft.tasks.language.scoring import (
     with_starts,
 )
 from weft.tasks.language.task import ProseModel, TokenEmbedding, grows
-from weft.tasks.running_text.data import ProseData, line_batches
+from weft.tasks.running_text.base import ProseData, line_batches
 from weft.text.vocabulary import EOS, PAD, SOS
 
 SIZE = 13

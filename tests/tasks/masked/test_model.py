@@ -10,7 +10,7 @@ import torch
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.masked.model import MaskedModel, hide
 from weft.tasks.masked.task import MaskedTraining
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.base import ProseData
 from weft.text.vocabulary import Vocabulary
 
 LINES = [list(range(4, 34))] * 400 + [[7]]

@@ -22,11 +22,10 @@ from weft.nn.embed.words import Spelled
 from weft.tasks import predictor
 from weft.tasks.export import Graph, ModelExport, random_letters, random_sentences, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, around, choices_of, sentences
-from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
-from weft.tasks.running_text.base import ContextEvaluation, Side
-from weft.tasks.running_text.data import Parts, ProseData, words_of
-from weft.tasks.running_text.data import sentences as split_sentences
+from weft.tasks.running_text.base import ContextEvaluation, Parts, ProseData, Side, words_of
+from weft.tasks.running_text.base import sentences as split_sentences
+from weft.tasks.vocabulary import LETTERS, Lexicon
 from weft.text.loading import portable_cutter
 
 END = "<end>"
@@ -88,8 +87,8 @@ class ContextComparer(predictor.Predictor[ContextQuery]):
 
     Example:
         >>> from weft.nn.embed.contextual import BothWays
-        >>> from weft.tasks.lexicon import Lexicon
-        >>> from weft.tasks.running_text.data import ProseData
+        >>> from weft.tasks.vocabulary import Lexicon
+        >>> from weft.tasks.running_text.base import ProseData
         >>> lexicon = Lexicon(["the", "bank"], [2, 1], list("abehknt"), [], lowercase=True)
         >>> model = BothWays(lexicon.num_words, lexicon.num_letters, 5, num_layers=2).eval()
         >>> comparer = ContextComparer(model, lexicon, ProseData(train="text.txt", valid_share=0.1))

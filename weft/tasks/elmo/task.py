@@ -1,7 +1,7 @@
 """ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger uses it with `model.embedding.contextual: RUN`. Read next: ../../nn/embed/contextual.py;
-../running_text/data.py, predictor.py.
+../running_text/base.py, predictor.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,17 @@ from weft.tasks.elmo.predictor import (
 from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
-from weft.tasks.lexicon import Lexicon
-from weft.tasks.running_text.base import ContextEvaluation, RunningTextPipeline, RunningTextTask
-from weft.tasks.running_text.data import ProseData, check_lines, learn_lexicon, line_batches, sentences_of
-from weft.tasks.running_text.data import sentences as split_sentences
+from weft.tasks.running_text.base import (
+    ContextEvaluation,
+    ProseData,
+    RunningTextPipeline,
+    RunningTextTask,
+    check_lines,
+    learn_lexicon,
+    line_batches,
+    sentences_of,
+)
+from weft.tasks.running_text.base import sentences as split_sentences
 from weft.tasks.task import (
     ContextSource,
     InspectionSettings,
@@ -42,6 +49,7 @@ from weft.tasks.task import (
     Split,
     Training,
 )
+from weft.tasks.vocabulary import Lexicon
 from weft.wording import plural
 
 LEXICON = "tokenizer.elmo.json"

@@ -35,7 +35,7 @@ from weft.tasks.language.scoring import (
     token_logp,
     too_long,
 )
-from weft.tasks.running_text.data import ProseData
+from weft.tasks.running_text.base import ProseData
 from weft.wording import plural
 
 BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)

@@ -12,6 +12,7 @@ from weft.data.plain import PlainText, no_words
 from weft.data.several import called, repeats
 from weft.errors import DataError
 from weft.tasks.init import (
+    FEWEST,
     TEST,
     TRAIN,
     VALID,
@@ -28,7 +29,6 @@ from weft.tasks.init import (
     splits,
     survey,
 )
-from weft.tasks.running_text.recipe import FEWEST
 from weft.wording import plural
 from weft.words import LETTERS
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from weft.errors import DataError, ShapeError
 from weft.figures.records import Figure
+from weft.metrics.chrf import least_risk
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
@@ -25,13 +26,12 @@ from weft.search.offered import written
 from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import least_risk
 from weft.tasks.export import ModelExport, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
 from weft.tasks.language.decoding import ExpectedToken, LanguageDecoding, MixedModel, StepReader, expected
 from weft.tasks.predictor import Answer, Failure, Json, Place, Predictor, Raw, as_text, each, succeeded
-from weft.tasks.running_text.data import Batching
+from weft.tasks.running_text.base import Batching
 from weft.tasks.seq2seq.graphs import stepping
 from weft.tasks.seq2seq.inspection import name_in
 from weft.text.loading import portable

@@ -32,7 +32,7 @@ from weft.ngram.model import NGram
 from weft.nn.heads.head import Head
 from weft.nn.positions import most_positions
 from weft.tasks.language.data import ProseBatch, Stream, collate_lines, cut, lines_of
-from weft.tasks.running_text.data import Batching
+from weft.tasks.running_text.base import Batching
 from weft.text.vocabulary import EOS, PAD, SOS
 
 TOKENS = 2048  # scored per step

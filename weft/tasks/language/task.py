@@ -1,6 +1,6 @@
 """Language models: predicts the next token of a text, and scores texts.
 
-Read next: ../running_text/data.py, data.py, scoring.py (contexts), evaluation.py, predictor.py.
+Read next: ../running_text/base.py, data.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,7 @@ from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluat
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
 from weft.tasks.language.scoring import Cache, token_logp
 from weft.tasks.reused import ReusedEncoder
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
-from weft.tasks.running_text.data import ProseData, line_batches
+from weft.tasks.running_text.base import ProseData, RunningTextPipeline, RunningTextTask, line_batches
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     InspectionSettings,

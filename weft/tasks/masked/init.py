@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from weft.tasks.running_text.recipe import ContextInit
+from weft.tasks.init import ContextInit
 
 
 class MaskedInit(ContextInit):

@@ -26,8 +26,7 @@ from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, TokenChoice, choices_of, vectors_of
 from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, hide
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
-from weft.tasks.running_text.base import ContextEvaluation, Side
-from weft.tasks.running_text.data import Parts
+from weft.tasks.running_text.base import ContextEvaluation, Parts, Side
 from weft.tasks.seq2seq.inspection import name_in
 from weft.text.loading import portable
 from weft.text.vocabulary import EOS, SOS, Vocabulary

@@ -32,8 +32,14 @@ from weft.tasks.masked.predictor import (
     score,
 )
 from weft.tasks.reused import ReusedEncoder, words_in_pieces
-from weft.tasks.running_text.base import RunningTextPipeline, RunningTextTask
-from weft.tasks.running_text.data import Parts, ProseData, check_lines, line_batches
+from weft.tasks.running_text.base import (
+    Parts,
+    ProseData,
+    RunningTextPipeline,
+    RunningTextTask,
+    check_lines,
+    line_batches,
+)
 from weft.tasks.space import Recipe
 from weft.tasks.task import (
     ContextSource,

@@ -25,12 +25,12 @@ from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.figures.records import Figure
+from weft.metrics.chrf import least_risk
 from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.consensus import least_risk
 from weft.tasks.predictor import (
     Answer,
     Failure,

@@ -1,6 +1,6 @@
 """A recipe's section `data` for tagging: files, column and batches; and what is wrong with tagged text.
 
-Read next: ../../data/conllu.py, which reads them; ../lexicon.py, which turns words into numbers.
+Read next: ../../data/conllu.py, which reads them; ../vocabulary.py, which turns words into numbers.
 """
 
 from collections.abc import Iterator, Sequence

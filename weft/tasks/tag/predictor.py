@@ -48,7 +48,6 @@ from weft.tasks.export import Graph, ModelExport, random_letters, random_sentenc
 from weft.tasks.inspection import FeatureWeights, Inspection, choices_of, vectors_of
 from weft.tasks.labels.base import ClassEvaluation, LabelBatch, probabilities_of
 from weft.tasks.labels.calibration import calibrated, confidence_of
-from weft.tasks.lexicon import LETTERS, Lexicon
 from weft.tasks.predictor import (
     Answer,
     Failure,
@@ -60,9 +59,9 @@ from weft.tasks.predictor import (
     Raw,
     predicted,
 )
-from weft.tasks.tag.features import WordFeatures
-from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger
+from weft.tasks.tag.features import SpelledWithFeatures, SummedTagger, WordFeatures
 from weft.tasks.task import Progress, silent
+from weft.tasks.vocabulary import LETTERS, Lexicon
 from weft.wording import kind_of, plural
 
 TOKENS = 4096  # words of a batch, padding counted
@@ -132,7 +131,7 @@ class WordTagger(predictor.Predictor[ConlluSentence]):
         progress: receives how they were read, if not as sentences.
 
     Example:
-        >>> from weft.tasks.lexicon import Lexicon
+        >>> from weft.tasks.vocabulary import Lexicon
         >>> from weft.tasks.tag.task import TagModel
         >>> lexicon = Lexicon(["a", "cat"], [3, 1], list("act"), ["DET", "NOUN"], lowercase=True)
         >>> model = TagModel().build(lexicon.num_words, lexicon.num_letters, num_tags=2).eval()

@@ -1,6 +1,6 @@
 """Tagging: a tag for each word of a sentence, such as its part of speech.
 
-Read next: data.py, ../lexicon.py, predictor.py.
+Read next: data.py, ../vocabulary.py, predictor.py.
 """
 
 from collections import Counter
@@ -60,11 +60,17 @@ from weft.tasks.labels.base import (
 )
 from weft.tasks.labels.calibration import LabelCalibration
 from weft.tasks.labels.solver import Design
-from weft.tasks.lexicon import Lexicon
 from weft.tasks.reused import Frame, ReusedEncoder, words_in_pieces
 from weft.tasks.space import Range, Recipe, Space, usual, whole
 from weft.tasks.tag.data import TagData, check_tags
-from weft.tasks.tag.features import PENALTIES, TagFeatures, WordFeatures
+from weft.tasks.tag.features import (
+    PENALTIES,
+    SpelledWithFeatures,
+    SummedTagger,
+    TagFeatures,
+    WithFeatures,
+    WordFeatures,
+)
 from weft.tasks.tag.predictor import (
     TagEvaluation,
     WordTagger,
@@ -74,7 +80,6 @@ from weft.tasks.tag.predictor import (
     tagged_at,
     tags_of,
 )
-from weft.tasks.tag.summed import SpelledWithFeatures, SummedTagger, WithFeatures
 from weft.tasks.task import (
     InspectionSettings,
     PredictionSettings,
@@ -83,6 +88,7 @@ from weft.tasks.task import (
     Scoring,
     Split,
 )
+from weft.tasks.vocabulary import Lexicon
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
