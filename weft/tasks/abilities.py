@@ -68,17 +68,12 @@ Expected = tuple[int, float, Sequence[tuple[int, float]]]
 class TextContinuation(Protocol):
     """Continues texts, token by token."""
 
-    @property
-    def vocabulary(self) -> "Vocabulary":
-        """The vocabulary of all tokens."""
+    vocabulary: "Vocabulary"
+    reading: "Reading"
 
     @property
     def reader(self) -> "Reader":
         """The model as the search sees it."""
-
-    @property
-    def reading(self) -> "Reading":
-        """Texts as tokens and back."""
 
     @property
     def decoding(self) -> "ContinuationSettings":

@@ -33,11 +33,6 @@ class AnswerList(Sequence[T], Generic[T]):
     As a NumPy array or a column of a DataFrame it has one cell for each answer, such as the label of a
     decision. It is also an iterator over the answers that `next` has not given yet.
 
-    Args:
-        found: the answers, None for a missing input; read as far as they are needed, and kept.
-        cell: from a value to its cell in an array; by default the value.
-        index: of the inputs, where they are of pandas.
-
     Example:
         >>> from weft.tasks.predictor import PlainAnswer
         >>> found = AnswerList(iter([PlainAnswer(3), None, PlainAnswer(5)]), lambda one: one.json())
@@ -71,9 +66,7 @@ class AnswerList(Sequence[T], Generic[T]):
         return {n: one.wrong for n, one in enumerate(self._answers) if one is not None and one.wrong}
 
     def to_frame(self) -> "pd.DataFrame":
-        """A row for each input: what the server answers, as columns; `wrong` where some have no answer.
-
-        The rows have the index of the inputs if these are of pandas.
+        """A row for each input, with its index in pandas: what the server answers; why some have no answer.
 
         Example:
             df.join(model.predict(df.text).to_frame())

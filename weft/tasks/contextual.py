@@ -25,12 +25,7 @@ FOLDER = "contextual"
 
 
 class PretrainedContext:
-    """The model of another run.
-
-    Args:
-        made: a reader of sentences, and a new model like the other run's.
-        weights: of the other run, when training starts; later they are read with the run's own weights.
-    """
+    """The model of another run: `made` reads sentences, `weights` are its own where training starts."""
 
     def __init__(self, made: ContextSource, weights: dict[str, Tensor] | None = None) -> None:
         self._made = made
@@ -52,8 +47,7 @@ class PretrainedContext:
     def begin(cls, source: Path, runs: RunOpener, run: Path) -> "PretrainedContext":
         """Read the weights of the other run, and copy the files that rebuild its model into this one.
 
-        A run that is resumed has these files, and its checkpoint the weights; the other run may be gone, or
-        trained again.
+        A resumed run has these files, and the weights in its checkpoint; the other run may be gone.
         """
         resumed = any((run / "checkpoints").glob("step-*")) or not (source / "recipe.yaml").is_file()
         if resumed and (run / FOLDER / "recipe.yaml").is_file():

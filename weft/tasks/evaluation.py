@@ -33,12 +33,7 @@ def unanswered(wrong: Sequence[str], how: str = "scored as wrong") -> str:
 
 
 def speed(count: int, what: str, seconds: float) -> str:
-    """A line of a report.
-
-    Example:
-        >>> speed(30, "texts", 1.5)
-        '  20 texts/s, 1.5 s'
-    """
+    """A line of a report, such as 20 texts/s, 1.5 s."""
     return f"  {count / max(seconds, 1e-9):,.0f} {what}/s, {seconds:.1f} s"
 
 
@@ -54,18 +49,6 @@ class Items(NamedTuple):
 class Evaluation(ABC):
     r"""The scores of a model on a split. Leaves are frozen dataclasses.
 
-    Attributes:
-        title: the data, the number of examples and the search.
-        outputs: the model's answers, a line for each.
-        scores: each with signature, interval and baselines, the most important one first.
-        lengths: the main score by length of the input; empty if it is not measured.
-        shows: what `figure` draws; empty if there is no figure.
-        length: what `lengths` counts, such as words said; empty if `lengths` is.
-        offers: the kinds of outputs that `compared` has, see `ItemKind` in ../metrics/metric.py.
-        compared: outputs and references that any metric of their kind can score.
-        wrong: place and reason of each input without an answer.
-        again: number of inputs that occurred in training; 0 if that was not looked for.
-
     Example:
         >>> from weft.metrics.accuracy import Accuracy
         >>> from weft.metrics.scored import scored
@@ -74,17 +57,17 @@ class Evaluation(ABC):
         'test, 2 lines'
     """
 
-    title: str
-    outputs: Sequence[str]
-    scores: Sequence[ScoreWithBaselines]
+    title: str  # the data, the number of examples and the search
+    outputs: Sequence[str]  # the model's answers, a line for each
+    scores: Sequence[ScoreWithBaselines]  # with signature, interval and baselines, the main one first
     _: KW_ONLY
-    shows: ClassVar[str] = ""
-    offers: ClassVar[tuple[ItemKind, ...]] = ()
-    lengths: Sequence[LengthRow] = ()
-    length: str = ""
-    compared: Sequence[Compared] = ()
-    wrong: Sequence[str] = ()
-    again: int = 0
+    shows: ClassVar[str] = ""  # what `figure` draws; empty if there is no figure
+    offers: ClassVar[tuple[ItemKind, ...]] = ()  # the kinds of `compared`, see ../metrics/metric.py
+    lengths: Sequence[LengthRow] = ()  # the main score by length of the input; empty if not measured
+    length: str = ""  # what `lengths` counts, such as words said
+    compared: Sequence[Compared] = ()  # outputs and references that any metric of their kind can score
+    wrong: Sequence[str] = ()  # place and reason of each input without an answer
+    again: int = 0  # number of inputs that occurred in training; 0 if that was not looked for
 
     @property
     def used(self) -> ScoreWithBaselines:
@@ -100,10 +83,7 @@ class Evaluation(ABC):
         return Items(main.metric, main.statistics, main.items)
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
-        """This evaluation with the scores of further metrics after its own.
-
-        Args:
-            metrics: by a unique name, such as "chrf:word_order=2".
+        """This evaluation with the scores of further metrics, by unique names such as "chrf:word_order=2".
 
         Raises:
             DataError: this evaluation has nothing that a metric reads.
@@ -174,10 +154,7 @@ class Evaluation(ABC):
         return {}
 
     def figure(self, name: str) -> "Figure":
-        """The figure of `weft evaluate --plot`: the gain of each score over the baselines, unless overridden.
-
-        Args:
-            name: of the run.
+        """What `weft evaluate --plot` draws: the gain of each score over the baselines, unless overridden.
 
         Raises:
             ConfigError: there is no figure; `shows` is empty.
@@ -197,12 +174,7 @@ class PlainEvaluation(Evaluation):
 
 
 class Sample(NamedTuple):
-    """A validation example and the model's output, as text.
-
-    Example:
-        >>> Sample("a cat", "un gato", "un gato").output
-        'un gato'
-    """
+    """A validation example and the model's output, as text."""
 
     source: str
     reference: str
@@ -210,24 +182,12 @@ class Sample(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """The current scores of the model.
+    """The current scores of the model."""
 
-    Fields:
-        scores: by name.
-        samples: examples with the model's outputs.
-        compared: outputs and references that any metric of their kind can score, for each language pair if
-            there are several.
-        notes: sentences about examples that could not be scored.
-
-    Example:
-        >>> Validation({"loss": 1.25, "accuracy": 0.5}, [Sample("a cat", "NOUN", "DET")]).scores["loss"]
-        1.25
-    """
-
-    scores: dict[str, float]
+    scores: dict[str, float]  # by name
     samples: Sequence[Sample]
-    compared: Sequence[Compared] = ()
-    notes: Sequence[str] = ()
+    compared: Sequence[Compared] = ()  # what any metric of its kind can score, for each pair of languages
+    notes: Sequence[str] = ()  # sentences about examples that could not be scored
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
         """This validation with the scores of further metrics, averaged over `compared`."""
@@ -248,22 +208,7 @@ class Batch(Protocol):
 
 
 def mean_loss(model: nn.Module, batches: Iterable[Batch]) -> float:
-    """The model's loss on all batches together, in nats per item.
-
-    Args:
-        model: in evaluation mode; its `loss` takes a batch.
-        batches: on any device; each is read once.
-
-    Example:
-        >>> from weft.models import Labeller
-        >>> from weft.nn import BagEncoder, Categorical, Tokens
-        >>> from weft.tasks.labels.base import LabelBatch
-        >>> model = Labeller(Tokens(7, 3), BagEncoder(3), Categorical(3, 2)).eval()
-        >>> _ = torch.nn.init.zeros_(model.head.weight)  # both classes are equally likely
-        >>> source = torch.tensor([[4, 5], [6, 0]])  # [B, S]
-        >>> round(mean_loss(model, [LabelBatch(source, source > 0, source % 2, 3)]), 4)  # ln 2
-        0.6931
-    """
+    """The loss on all batches together, in nats per item, of a model in evaluation mode."""
     device = next(model.parameters()).device
     total = count = 0.0
     with torch.no_grad():
@@ -290,13 +235,9 @@ def perplexity(loss: float) -> float:
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:
-    """The numbers of the validation examples to show as samples; each validation shows others.
+    """The numbers of at most `shown` validation examples, ascending; each validation shows others.
 
-    Training seeds torch's generator before each validation, so a repeated validation shows the same samples.
-    The state of that generator is unchanged.
-
-    Returns:
-        At most `shown` different numbers below `count`, in ascending order.
+    Training seeds torch's generator before each validation, so a repeated one shows the same ones.
     """
     chance = np.random.default_rng(torch.initial_seed() % 2**63)
     return sorted(chance.choice(count, min(count, shown), replace=False).tolist())

@@ -21,17 +21,11 @@ T = TypeVar("T")
 
 
 class Graph(NamedTuple):
-    """A function of tensors that becomes one graph.
+    """A function of tensors that becomes one graph."""
 
-    Args:
-        name: of its file, without an extension.
-        module: takes the inputs in order, returns the outputs in order.
-        examples: inputs by name, two sets that differ in the size of every axis that varies.
-    """
-
-    name: str
-    module: nn.Module
-    examples: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
+    name: str  # of its file, without an extension
+    module: nn.Module  # takes the inputs in order, returns the outputs in order
+    examples: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]  # two, all varying axes of different sizes
     outputs: Sequence[str]
 
 
@@ -48,30 +42,19 @@ Score = Callable[[Sequence[str]], tuple[str, float]]
 class ModelExport(NamedTuple):
     """A model as graphs, and how to use them.
 
-    Args:
-        settings: what a program must know to use them, for weft.json; its key "kind" names the way.
-        files: further files by name, such as tokenizer.json.
-        examples: gives that many inputs, as a user would type them; the export is compared with Weft on them.
-        program: the file of export/programs that uses the graphs.
-        scored: gives validation inputs, and a function from answers to the name and value of a score;
-            None where the task has no score of texts.
-        shown: the text of an answer of Weft, in the form of the program.
-        distance: of two answers that are numbers, as a share of the largest number; None for other answers.
-            8-bit weights change such answers a little, so they are measured and not counted.
-        close: the largest distance of equal answers.
-        options: of the predictor and of the program when their answers are compared, such as no sampling.
+    Where `distance` is given, 8-bit weights change answers a little, so they are measured and not counted.
     """
 
     graphs: Sequence[Graph]
-    settings: Mapping[str, Json]
-    files: Mapping[str, bytes]
-    examples: Callable[[int], Sequence[Raw]]
-    program: str
-    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
-    shown: Callable[[Answer], str] = lambda answer: answer.text()
-    distance: Callable[[str, str], float] | None = None
-    close: float = 0.0
-    options: Mapping[str, int | str] = {}
+    settings: Mapping[str, Json]  # what a program must know to use them, for weft.json; "kind" names the way
+    files: Mapping[str, bytes]  # further files by name, such as tokenizer.json
+    examples: Callable[[int], Sequence[Raw]]  # so many inputs as typed, on which it is compared with Weft
+    program: str  # the file of export/programs that uses the graphs
+    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None  # gives validation inputs
+    shown: Callable[[Answer], str] = lambda answer: answer.text()  # in the form of the program
+    distance: Callable[[str, str], float] | None = None  # of answers in numbers, a share of the largest one
+    close: float = 0.0  # the largest distance of equal answers
+    options: Mapping[str, int | str] = {}  # where answers are compared, such as no sampling
 
     def same(self, ours: str, theirs: str) -> bool:
         """Whether two answers are equal, as far as numbers are."""

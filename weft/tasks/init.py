@@ -64,24 +64,15 @@ class ModelCandidate(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What `weft init` of a task tries before it writes a recipe.
+    """What `weft init` of a task tries before it writes a recipe."""
 
-    Attributes:
-        candidates: the simplest first; another one is kept only if it is proven better.
-        untried: the one that is written without a trial.
-        fewest: training examples that a trial needs, to prove anything.
-        most: words or values that it reads in a short time.
-        unit, part: what these two count, such as "text" and "word".
-        meant: what a unit is, where its name does not say it.
-    """
-
-    candidates: Sequence[ModelCandidate]
-    untried: str
-    fewest: int
-    unit: str
-    most: int
-    part: str
-    meant: str = ""
+    candidates: Sequence[ModelCandidate]  # the simplest first; another one is kept only if proven better
+    untried: str  # the one that is written without a trial
+    fewest: int  # training examples that a trial needs, to prove anything
+    unit: str  # what they are, such as "text"
+    most: int  # words or values that it reads in a short time
+    part: str  # what these are, such as "word"
+    meant: str = ""  # what a unit is, where its name does not say it
 
     def options(self, *others: ModelCandidate) -> tuple[Option, Option]:
         """Those of the command line; `others` are models that are only written if asked for."""
@@ -118,8 +109,7 @@ _WORDS = ("null", "true", "false")  # YAML 1.2 does not read these as text
 def filled(name: str, values: Mapping[str, object]) -> str:
     """The recipe that a template becomes.
 
-    A line with a value that is None is left out; so the end `$few` of a line that is only for few texts is
-    replaced by "" or leaves the line out, see `only`.
+    A line with a value that is None is left out, such as one whose end is `$few`; see `only`.
     """
     lines = []
     texts = {name: quoted(value) if isinstance(value, Path) else value for name, value in values.items()}
@@ -161,30 +151,19 @@ class NewRecipe(NamedTuple):
 class Init(ABC):
     """The options of `weft init` for one task, and the recipe made from them.
 
-    Args:
-        task: the task as recipes name it; "" is the name of the class's folder.
-
-    Attributes:
-        about: a phrase for the list of commands: "A tagger for words in sentences."
-        examples: example arguments, without `weft init <task>`.
-        output: default name of the recipe; if empty, <task>.yaml.
-        cells: options that name the columns of data given as tuples in Python (weft.fit).
-        several: whether the training data may be several files; `train` is a list of them then.
-        trial: the models that are tried first; None for a task with one.
-        reads: what a table of Python holds: examples in columns, or texts in one; no table has sentences.
-        lists_files: whether such a table names files; those of the working folder are found.
+    `task` is the task as recipes name it; "" is the name of the class's folder.
     """
 
-    about: ClassVar[str]
+    about: ClassVar[str]  # a phrase for the list of commands: "A tagger for words in sentences."
     details: ClassVar[str] = ""
-    examples: ClassVar[Sequence[str]] = ()
+    examples: ClassVar[Sequence[str]] = ()  # of arguments, without `weft init <task>`
     options: ClassVar[Sequence[Option]]
-    output: ClassVar[str] = ""
-    cells: ClassVar[Sequence[str]] = ()
-    several: ClassVar[bool] = False
-    trial: ClassVar[Trial | None] = None
-    reads: ClassVar[Literal["table", "texts", "sentences"]] = "table"
-    lists_files: ClassVar[bool] = False
+    output: ClassVar[str] = ""  # default name of the recipe; if empty, <task>.yaml
+    cells: ClassVar[Sequence[str]] = ()  # options that name the columns of tuples in Python (weft.fit)
+    several: ClassVar[bool] = False  # whether the training data may be several files, a list then
+    trial: ClassVar[Trial | None] = None  # the models that are tried first; None for a task with one
+    reads: ClassVar[Literal["table", "texts", "sentences"]] = "table"  # what a table of Python may hold
+    lists_files: ClassVar[bool] = False  # whether such a table names files, also of the working folder
 
     def __init__(self, task: str = "") -> None:
         self.folder = type(self).__module__.split(".")[-2]
@@ -224,10 +203,7 @@ class Init(ABC):
 
     @abstractmethod
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """Read the user's files and write a commented recipe for them.
-
-        Args:
-            given: value of each option by name; None for an option that was not given.
+        """Read the user's files and write a commented recipe for them; an option that was not given is None.
 
         Raises:
             ConfigError: the options do not fit together.
@@ -256,11 +232,7 @@ class TemplateInit(Init):
 
     @abstractmethod
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
-        """Read the user's files once, and choose the values of the template's placeholders.
-
-        Args:
-            given: value of each option by name; None for an option that was not given.
-        """
+        """Read the user's files once, and choose the values of the template's placeholders."""
 
 
 TINY, SMALL, MIDDLE = 3_000, 50_000, 500_000
@@ -275,21 +247,14 @@ EPOCHS = 60
 
 
 class Survey(NamedTuple):
-    """Properties of the texts of a task.
-
-    Attributes:
-        words: in all of them; of a pair, those of the longer side. In scripts without spaces, signs.
-        characters: in all of them, with the ends of lines.
-        seen: how often each word occurs, in the first `most` texts.
-        units: what `words` counts: words, characters, or both if the sides of pairs differ.
-    """
+    """Properties of the texts of a task."""
 
     texts: int
-    words: int
+    words: int  # of a pair, those of the longer side; in scripts without spaces, signs
     longest: int
-    characters: int
-    seen: Counter[str]
-    units: Sequence[str] = ("word",)
+    characters: int  # with the ends of lines
+    seen: Counter[str]  # how often each word occurs, in the first `most` texts
+    units: Sequence[str] = ("word",)  # of `words`: word, character, or both if the sides of pairs differ
 
     def counted(self, number: float) -> str:
         """A number of words or characters with its unit."""

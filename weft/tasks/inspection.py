@@ -43,12 +43,7 @@ class WordsAround(NamedTuple):
 
 
 def around(some: Iterable[str], context: Callable[[str], Words | None]) -> WordsAround | None:
-    """The vectors of all words of some sentences; None if there are none.
-
-    Example:
-        >>> around(["a b", "c"], lambda line: (line.split(), np.ones((len(line.split()), 2)))).where
-        [0, 0, 1]
-    """
+    """The vectors of all words of some sentences; None if there are none."""
     return gathered((sentence, context(sentence)) for sentence in some)
 
 
@@ -142,44 +137,31 @@ class PictureWeights(NamedTuple):
     """A picture that was read or drawn, with the weights of its places."""
 
     pixels: np.ndarray  # [height, width, 3] uint8, or the frames of a clip [time, height, width, 3]
-    looks: list[
-        tuple[str, np.ndarray]
-    ]  # a name and weights [rows, columns], for a clip [time, rows, columns]
+    looks: list[tuple[str, np.ndarray]]  # name, weights [rows, columns], of a clip [time, rows, columns]
     what: str  # the weights are; a sentence
     drawn: bool = False  # by the model, whose steps are places of the picture
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """One input and the model's output; fields that do not apply to a task stay empty.
-
-    Args:
-        source: the pieces of the input, one per position.
-        target: the pieces that the decoder read, with the start symbol.
-        batch: input and the model's own answer, for `model.loss`.
-        choices: the decision at each token.
-        weights: the weight of each word of the input, and what the weights are.
-        features: the weights of features of words, for a linear model.
-        heard: a recording, and the frames that its transcript attended to.
-        copied: [T] the copied share of each piece of the best hypothesis, for a model that can copy.
-    """
+    """One input and the model's output; fields that do not apply to a task stay empty."""
 
     text: str
     answer: str
-    source: Sequence[str] = ()
-    target: Sequence[str] = ()
-    batch: Any = None
+    source: Sequence[str] = ()  # the pieces of the input, one per position
+    target: Sequence[str] = ()  # the pieces that the decoder read, with the start symbol
+    batch: Any = None  # input and the model's own answer, for `model.loss`
     hypotheses: Sequence[Hypothesis] = ()
     searched: SearchTree | None = None
-    choices: Sequence[TokenChoice] = ()
+    choices: Sequence[TokenChoice] = ()  # the decision at each token
     chosen_what: str = ""
     vectors: ShownVectors | None = None
-    weights: tuple[list[str], np.ndarray, str] | None = None
-    features: FeatureWeights | None = None
+    weights: tuple[list[str], np.ndarray, str] | None = None  # words, the weight of each, and what it is
+    features: FeatureWeights | None = None  # of words, for a linear model
     forecast: ForecastRecord | None = None
     picture: PictureWeights | None = None
-    heard: Heard | None = None
-    copied: np.ndarray | None = None
+    heard: Heard | None = None  # a recording, and the frames that its transcript attended to
+    copied: np.ndarray | None = None  # [T] the copied share of each piece of the best hypothesis
 
 
 class Examples(NamedTuple):
@@ -212,11 +194,7 @@ def checked(text: str) -> str:
 def choices_of(
     logp: Tensor, taken: Sequence[int], name: Callable[[int], str], given: Sequence[str] = ()
 ) -> list[TokenChoice]:
-    """The choice at each position, from log-probabilities [T, C].
-
-    Args:
-        taken: [T] the chosen numbers.
-    """
+    """The choice at each position, from log-probabilities [T, C] and the numbers [T] that were taken."""
     probs = logp.float().exp()
     top = probs.topk(min(ALTERNATIVES, probs.shape[1]))
     found = []
@@ -252,8 +230,7 @@ def vectors_of(
 ) -> ShownVectors | None:
     """The pieces of an input in a front end's table and in their context; None without a table or pieces.
 
-    Args:
-        own: [S, D] of the input in its context; None if a state is not that of a piece.
+    `own` [S, D] is the input in its context, or None if a state is not that of a piece.
     """
     table = table_of(part, len(names))
     if table is None or not chosen:
@@ -297,24 +274,14 @@ def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tu
 
 
 def places(grid: Sequence[int]) -> list[str]:
-    """The name of each place of a front end, in reading order.
-
-    Example:
-        >>> places((2, 2)), places((2,))
-        (['1,1', '1,2', '2,1', '2,2'], ['1', '2'])
-    """
+    """The name of each place of a front end, in reading order, such as 1,1 and 1,2."""
     return [",".join(str(number + 1) for number in place) for place in np.ndindex(*grid)]
 
 
 def pictured(
     picture: np.ndarray, pieces: Sequence[str], looks: Sequence[AttentionMap], grid: Sequence[int], what: str
 ) -> PictureWeights:
-    """A picture with the attention of each piece.
-
-    Args:
-        pieces: [T] the pieces.
-        looks: attention maps; the first, [T, S], is used.
-    """
+    """A picture with the attention of each of its pieces [T], by the first of the maps [T, S]."""
     wide = tuple(grid) if len(grid) > 1 else (1, *grid)
     if picture.dtype != np.uint8:
         picture = np.full((*wide, 3), 255, np.uint8)

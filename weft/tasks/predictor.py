@@ -147,10 +147,7 @@ class Answer(ABC):
 
 
 class PlainAnswer(Answer):
-    """A text or a number that says everything.
-
-    Args:
-        form: of its text, such as ".2f".
+    """A text or a number that says everything; `form` is that of its text, such as ".2f".
 
     Example:
         >>> answer = PlainAnswer(7.125, ".1f")
@@ -169,12 +166,7 @@ class PlainAnswer(Answer):
 
 
 class NoAnswer(Answer):
-    """Empty lines instead of an answer.
-
-    Args:
-        wrong: the reason, with the place of the input.
-        text: instead of empty lines.
-    """
+    """Empty lines, or a text, instead of an answer, and why: with the place of the input."""
 
     def __init__(self, wrong: str, lines: int = 1, text: str = "") -> None:
         self.wrong = wrong

@@ -33,12 +33,7 @@ def symbols(frame: Frame) -> tuple[list[int], list[int]]:
 
 
 def framed(rows: Sequence[Sequence[int]], most: int, frame: Frame) -> list[list[int]]:
-    """The first tokens of texts with the symbols around them.
-
-    Example:
-        >>> framed([[5, 6, 7]], 2, "both")
-        [[2, 5, 6, 3]]
-    """
+    """The first tokens of texts with the symbols around them."""
     before, after = symbols(frame)
     return [[*before, *row[:most], *after] for row in rows]
 
@@ -53,10 +48,7 @@ def words_in_pieces(
 ) -> Pieces:
     """Sentences of words as an encoder reads them: the pieces of each word, and symbols around a sentence.
 
-    Args:
-        length: maximum number of pieces of a part of a sentence.
-        frame: the symbols.
-        leading: only the first piece of a word counts, instead of all alike.
+    A part of a sentence has at most `length` pieces; with `leading`, only the first piece of a word counts.
 
     Example:
         >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
@@ -103,22 +95,14 @@ def words_in_pieces(
 
 
 class ReusedEncoder(NamedTuple):
-    """An encoder over tokens.
+    """An encoder over tokens."""
 
-    Attributes:
-        encoder: its settings, as `model.encoder` of a recipe.
-        size: features of a token.
-        frame: what its run read texts between, beside the symbols of the vocabulary itself.
-        embed, network: the parts of its run's model that embed tokens and read them.
-        inner: path of `network` inside the encoder of these settings; empty for all of it.
-    """
-
-    encoder: Mapping[str, Any]
-    size: int
-    frame: Frame
-    embed: str = "embed"
-    network: str = "encoder"
-    inner: str = ""
+    encoder: Mapping[str, Any]  # its settings, as `model.encoder` of a recipe
+    size: int  # features of a token
+    frame: Frame  # what its run read texts between, beside the symbols of the vocabulary itself
+    embed: str = "embed"  # the part of its run's model that embeds tokens,
+    network: str = "encoder"  # and the one that reads them
+    inner: str = ""  # path of `network` inside the encoder of these settings; empty for all of it
 
     def parts(self, part: str = "") -> dict[str, str]:
         """`training.start_parts` of a model that has an embedding and an encoder in a part of this name."""

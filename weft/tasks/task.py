@@ -64,22 +64,12 @@ class OtherRun(Protocol):
 
 
 class Implied(NamedTuple):
-    """A setting that follows from others where the recipe leaves it out.
-
-    Fields:
-        section, key: its place in the recipe.
-        value: what it is then.
-        why: a sentence, if the recipe may say nothing else; "" if it may.
-
-    Example:
-        >>> Implied("training", "precision", "float32", "model.bag.solve computes in float32").key
-        'precision'
-    """
+    """A setting that follows from others where the recipe leaves it out."""
 
     section: str
     key: str
     value: str | int
-    why: str = ""
+    why: str = ""  # a sentence, if the recipe may say nothing else
 
 
 class ContextSource(NamedTuple):
@@ -115,18 +105,11 @@ class RequestSettings:
 
     Every field that a task's own class adds is an option of the command, under the same name. The command
     line and the server make them, which checks the ranges in their types (setting_types.py).
-
-    Args:
-        progress: receives the steps of long work.
-        search: settings of the section `decoding` by name, as the user wants them (search/offered.py).
-
-    Attributes:
-        asks: the settings that `search` may have.
     """
 
-    asks: ClassVar[Mapping[str, Offer]] = {}
-    progress: Progress = field(default=silent, repr=False, compare=False)
-    search: Mapping[str, Any] = field(default_factory=dict)
+    asks: ClassVar[Mapping[str, Offer]] = {}  # the settings that `search` may have
+    progress: Progress = field(default=silent, repr=False, compare=False)  # of long work
+    search: Mapping[str, Any] = field(default_factory=dict)  # of `decoding`, see search/offered.py
 
     def __post_init__(self) -> None:
         check_fields(self, "--")
@@ -162,24 +145,16 @@ class RequestSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleSettings(RequestSettings):
-    """What the user asks of several runs together.
+    """What the user asks of several runs together."""
 
-    Args:
-        ensemble: further runs to average with.
-    """
-
-    ensemble: Sequence[OtherRun] = ()
+    ensemble: Sequence[OtherRun] = ()  # further runs to average with
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionSettings(RequestSettings):
-    """What the user asks of predictions.
+    """What the user asks of predictions."""
 
-    Args:
-        batch_rows: inputs computed at once, for tasks that search; None is as the recipe says.
-    """
-
-    batch_rows: int | None = None
+    batch_rows: int | None = None  # inputs computed at once by tasks that search; None is the recipe's
 
     def searched(self) -> dict[str, object]:
         rows = {} if self.batch_rows is None else {"batch_rows": self.batch_rows}
@@ -188,15 +163,10 @@ class PredictionSettings(RequestSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredSettings(PredictionSettings):
-    """What the user asks of answers with a score and a picture.
+    """What the user asks of answers with a score and a picture."""
 
-    Args:
-        scores: write the scores too, such as probabilities, quantiles or cosines.
-        plot: folder for pictures of the answers, which the command draws.
-    """
-
-    scores: bool = False
-    plot: Path | None = None
+    scores: bool = False  # write the scores too, such as probabilities, quantiles or cosines
+    plot: Path | None = None  # folder for pictures of the answers, which the command draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,15 +176,10 @@ class EvaluationSettings(RequestSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectionSettings(RequestSettings):
-    """What the user asks of an inspection.
+    """What the user asks of an inspection."""
 
-    Args:
-        text: the input; None takes one of the examples.
-        examples: of the run's validation data.
-    """
-
-    text: str | None = None
-    examples: Examples = NO_EXAMPLES
+    text: str | None = None  # the input; None takes one of the examples
+    examples: Examples = NO_EXAMPLES  # of the run's validation data
 
     def input(self) -> str:
         """The text, or the example of median length."""
@@ -222,15 +187,10 @@ class InspectionSettings(RequestSettings):
 
 
 class PredictExample(NamedTuple):
-    """What `weft predict RUN` is given for a first try.
+    """What `weft predict RUN` is given for a first try."""
 
-    Fields:
-        line: typed on standard input; "" for none.
-        words: further arguments.
-    """
-
-    line: str
-    words: Sequence[str] = ()
+    line: str  # typed on standard input; "" for none
+    words: Sequence[str] = ()  # further arguments
 
 
 GREETING = "The weather is nice today."
@@ -239,17 +199,11 @@ LONGEST_EXAMPLE = 200
 
 
 class Scoring(NamedTuple):
-    """What is to be scored, and how.
+    """What is to be scored, and how."""
 
-    Fields:
-        split: of the recipe's data.
-        data: the user's files, to score instead.
-        settings: of the class `task.evaluation_settings`.
-    """
-
-    split: Split
-    data: Path | None
-    settings: Any
+    split: Split  # of the recipe's data
+    data: Path | None  # the user's files, to score instead
+    settings: Any  # of the class `task.evaluation_settings`
 
     @property
     def validation(self) -> bool:
@@ -264,33 +218,6 @@ class Scoring(NamedTuple):
 class Task(ABC):
     """What to learn, from which data.
 
-    Attributes:
-        data: the section `data`, unless the task overrides `has` and `check_ready`.
-        sections: the sections of a recipe that this task reads, and the class that checks each; the
-            constructor takes the objects under the same names. A section `decoding` holds settings that may
-            be changed when a run is used: `weft predict RUN --set KEY=VALUE`.
-        better: for each validation score, whether higher or lower is better.
-        unlike: validation scores that are not the metric of their name, and what they are instead.
-        evaluation: the class of the result of `evaluate`; callers ask it in advance what it can show.
-        prediction_settings, evaluation_settings, inspection_settings: what the user of a trained model may
-            ask for; their fields are the options of the commands `predict`, `evaluate` and `inspect`.
-        check_options: names of the options of `weft data check` that `check` takes.
-        note: how the validation scores are computed; a sentence for the model card.
-        evaluates: splits that `evaluate` can score.
-        streams: whether the state after a training batch is the state before the next one. The model then has
-            `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues.
-        reads_runs: whether the constructor also takes `runs`, a RunOpener, because the task needs other runs.
-        keeps: patterns of the files that `prepare` writes into a run. A run that starts from its weights
-            (`training.start`) copies them; if the recipe changes before the first checkpoint, they are made
-            again.
-        suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
-            finds the task by them. "/" takes folders, "*" the files that no other task claims.
-        least: items of a single file that training can begin with, as it holds some of them out.
-        target_unit: what one target of the training is, for the progress lines.
-        samples_readable: whether `inspection` can read the source of a validation sample.
-        columns: column names in the header of a table that identify this task.
-        recipe: what of the recipe describes the model, kept with the weights; set by the recipe's reader.
-
     Example:
         >>> from weft.tasks.memory.data import MemoryData
         >>> from weft.tasks.memory.task import MemoryModel, MemoryTask
@@ -299,28 +226,34 @@ class Task(ABC):
         ('the copying problem, length 9', 'nats')
     """
 
-    data: DataSection
+    data: DataSection  # the section `data`, unless the task overrides `has` and `check_ready`
+    model_config: Any  # the section `model`
     sections: ClassVar[Mapping[str, type]]
-    better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
-    unlike: ClassVar[Mapping[str, str]] = {}
-    evaluation: ClassVar[type[Evaluation]] = Evaluation
+    """The sections of a recipe that this task reads, and the class that checks each; the constructor takes
+    them by the same names. The settings of a section `decoding` may be changed when a run is used."""
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]]  # for each validation score
+    unlike: ClassVar[Mapping[str, str]] = {}  # scores that are not the metric of their name: what they are
+    evaluation: ClassVar[type[Evaluation]] = Evaluation  # asked in advance what the result can show
     prediction_settings: ClassVar[type[PredictionSettings]] = PredictionSettings
     evaluation_settings: ClassVar[type[EvaluationSettings]] = EvaluationSettings
     inspection_settings: ClassVar[type[InspectionSettings]] = InspectionSettings
-    check_options: ClassVar[Sequence[str]] = ()
-    note: ClassVar[str] = ""
+    check_options: ClassVar[Sequence[str]] = ()  # those of `weft data check` that `check` takes
+    note: ClassVar[str] = ""  # how the validation scores are computed; a sentence for the model card
     keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)
+    """Patterns of the files that `prepare` writes into a run. A run that starts from its weights
+    (`training.start`) copies them; if the recipe changes before the first checkpoint, they are made again."""
     suffixes: ClassVar[Sequence[str]] = ()
-    columns: ClassVar[Sequence[str]] = ()
-    evaluates: ClassVar[Sequence[Split]] = ("valid", "test")
-    least: ClassVar[int] = 1
+    """Of files that belong to this task alone; "/" takes folders, "*" the files that no other task claims."""
+    columns: ClassVar[Sequence[str]] = ()  # in the header of a table, which identify this task
+    evaluates: ClassVar[Sequence[Split]] = ("valid", "test")  # splits that `evaluate` can score
+    least: ClassVar[int] = 1  # items of a single file that training can begin with, some of them held out
     streams: bool = False
-    reads_runs: ClassVar[bool] = False
-    target_unit: ClassVar[str] = "token"
-    samples_readable: ClassVar[bool] = True
-    recipe: Recipe = MappingProxyType({})
-    model_config: Any
-    """The section `model`."""
+    """Whether the state after a training batch is the state before the next one. The model then has
+    `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues."""
+    reads_runs: ClassVar[bool] = False  # whether the constructor also takes `runs`, a RunOpener
+    target_unit: ClassVar[str] = "token"  # of one target of the training, for the progress lines
+    samples_readable: ClassVar[bool] = True  # whether `inspection` reads the source of a validation sample
+    recipe: Recipe = MappingProxyType({})  # what of it describes the model; set by the recipe's reader
 
     def __init__(self, *, data: Any = None, model: Any = None) -> None:
         self.data, self.model_config = data, model
@@ -397,10 +330,7 @@ class Task(ABC):
         return None
 
     def check_refit(self) -> None:
-        """Raise a ConfigError if this recipe cannot be trained on its validation examples at the end.
-
-        A task whose Training has `whole` overrides this; see TrainingSettings.refit.
-        """
+        """Raise a ConfigError if the validation examples cannot be trained on at the end; see Training."""
         raise ConfigError("this task cannot train on its validation examples; leave it out")
 
     def small_model(self) -> nn.Module:
@@ -408,11 +338,7 @@ class Task(ABC):
         raise NotImplementedError(f"{type(self).__name__}: define small_model, or check_ready without it")
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
-        """An input for `weft predict`, to be typed as it is; None if there is none.
-
-        Args:
-            sources: of validation samples, the shortest first; may be empty.
-        """
+        """An input for `weft predict`, from validation samples, the shortest first; None if there is none."""
         line = " ".join((sources[len(sources) // 2] if sources else GREETING).split())
         return PredictExample(
             line if len(line) <= LONGEST_EXAMPLE else line[:LONGEST_EXAMPLE].rpartition(" ")[0]
@@ -423,12 +349,7 @@ class Task(ABC):
         """The loss of a small made-up batch, as a check that the parts of the model fit together."""
 
     def prepare(self, run: Path, progress: Progress) -> "Pipeline":
-        """Read the training data; learn what the run lacks, such as vocabularies, and save it there.
-
-        Args:
-            run: the run directory.
-            progress: called with the current step.
-        """
+        """Read the training data; learn what the run lacks, such as vocabularies, and save it there."""
         corpus, saved = self.read(progress), self.saved(run)
         if saved is None or not saved.exists():
             self.learn(corpus, run, progress)
@@ -449,14 +370,7 @@ class Task(ABC):
         return None
 
     def training(self, corpus: Any, pipeline: Any, run: Path, progress: Progress) -> "Training":
-        """The training data.
-
-        Args:
-            corpus: what `read` returned.
-            pipeline: opened from the run.
-            run: the run directory.
-            progress: called with the current step.
-        """
+        """The training data, from what `read` returned and the pipeline opened from the run."""
         raise NotImplementedError(f"{type(self).__name__}: define training, or prepare without it")
 
     @abstractmethod
@@ -469,11 +383,7 @@ class Task(ABC):
 
     @classmethod
     def init(cls, name: str) -> "Init | None":
-        """What `weft init` offers for a task of a plugin; None for nothing. Weft's tasks have an init.py.
-
-        Args:
-            name: the task as recipes name it.
-        """
+        """What `weft init` offers for a task of a plugin by this name; Weft's own have an init.py instead."""
         return None
 
     @classmethod
@@ -511,10 +421,6 @@ class TrainingBatch(Protocol):
 class Training(ABC):
     """The training data: its order, its batches and its validation.
 
-    Attributes:
-        streams: as in Task: whether a batch continues from the state after the previous one.
-        solved: whether `Pipeline.model` gives the best weights already, so that no update is made.
-
     Example:
         >>> from weft.tasks.memory.data import MemoryData
         >>> from weft.tasks.memory.task import MemoryTraining
@@ -526,8 +432,8 @@ class Training(ABC):
         torch.Size([5, 7])
     """
 
-    streams: bool = False
-    solved: bool = False
+    streams: bool = False  # as in Task
+    solved: bool = False  # whether `Pipeline.model` gives the best weights already, so no update is made
 
     @abstractmethod
     def plan(self, seed: int) -> BatchOrder:
@@ -563,11 +469,6 @@ class Pipeline(ABC):
     It makes the model, its predictor and its evaluation. `Task.prepare` and `Task.open` return it complete;
     nothing is added to it later.
 
-    Attributes:
-        task: the recipe.
-        training: the training data; None unless prepared for training.
-        refit: whether the model of the run that was opened was trained on the validation examples too.
-
     Example:
         >>> from weft.tasks.memory.data import MemoryData
         >>> from weft.tasks.memory.task import MemoryModel, MemoryTask
@@ -578,15 +479,11 @@ class Pipeline(ABC):
     """
 
     task: Task
-    training: Training | None = None
-    refit: bool = False
+    training: Training | None = None  # None unless prepared for training
+    refit: bool = False  # whether the run's model was trained on the validation examples too
 
     def widen(self, run: Path) -> None:
-        """Train on the validation examples too from now on; see train/refit.py.
-
-        Args:
-            run: where to keep what is learnt from them.
-        """
+        """Train on the validation examples too from now on, and keep what is learnt from them in a run."""
         assert self.training is not None, "opened for use, not prepared for training"
         self.training = self.training.whole()
 
@@ -600,11 +497,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def predictor(self, model: Any, settings: PredictionSettings | None = None) -> Predictor[Any]:
-        """The trained model, ready to answer inputs.
-
-        Args:
-            model: trained, in evaluation mode.
-            settings: of the class `task.prediction_settings`.
+        """A trained model in evaluation mode, ready to answer; settings are of `task.prediction_settings`.
 
         Raises:
             ConfigError: the settings do not fit together.
@@ -618,13 +511,9 @@ class Pipeline(ABC):
         data: Path | None = None,
         settings: EvaluationSettings | None = None,
     ) -> Evaluation:
-        """Scores on a split of the recipe's data, or on other files, next to the baselines.
+        """Scores on a split of the recipe's data, or on the user's files, next to the baselines.
 
-        Args:
-            model: trained, in evaluation mode.
-            split: the split to score.
-            data: the user's files, to score instead.
-            settings: of the class `task.evaluation_settings`.
+        The model is in evaluation mode; the settings are of the class `task.evaluation_settings`.
         """
         return self.score(model, Scoring(split, data, self.task.evaluation_settings.of(settings)))
 
@@ -633,11 +522,9 @@ class Pipeline(ABC):
         raise NotImplementedError(f"{type(self).__name__}: define score, or evaluate without it")
 
     def inspection(self, model: Any, settings: InspectionSettings) -> Inspection:
-        """What `weft inspect` shows of one input; heavy imports belong inside.
+        """What `weft inspect` shows of one input; settings are of `task.inspection_settings`.
 
-        Args:
-            model: trained, in evaluation mode.
-            settings: of the class `task.inspection_settings`.
+        Heavy imports belong inside.
 
         Raises:
             ConfigError: an input was given, but the task does not show one.

@@ -83,21 +83,13 @@ class SavedLexicon(jsonfile.Schema):
 
 
 class Lexicon:
-    """The words, letters and tags that a model knows.
+    """The words and letters, numbered from 2, and the tags, from 0, that a model knows."""
 
-    Args:
-        words: numbered from 2; counts: of each in the training data.
-        letters: numbered from 2.
-        tags: numbered from 0.
-        lowercase: whether words are looked up in lower case.
-
-    Attributes:
-        context: spells sentences for a model of words in context, if there is one.
-        reader: reads sentences instead, for a model over features or pieces of words.
-        form: of the training data, if it is one of ../data/conll.py.
-    """
-
-    form: TaggedForm | None = None
+    form: TaggedForm | None = None  # of the training data, if it is one of ../data/conll.py
+    context: Callable[[Sequence[Sequence[str]]], Any] | None = None
+    """Spells sentences for a model of words in context, if there is one."""
+    reader: Callable[[Sequence[Sequence[str]]], tuple[Any, Tensor]] | None = None
+    """Reads sentences instead, for a model over features or pieces of words."""
 
     def __init__(
         self,
@@ -108,15 +100,9 @@ class Lexicon:
         *,
         lowercase: bool,
     ) -> None:
-        self.words, self.counts, self.letters, self.tags = (
-            list(words),
-            list(counts),
-            list(letters),
-            list(tags),
-        )
+        self.words, self.counts = list(words), list(counts)
+        self.letters, self.tags = list(letters), list(tags)
         self.lowercase = lowercase
-        self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
-        self.reader: Callable[[Sequence[Sequence[str]]], tuple[Any, Tensor]] | None = None
         self._word = {word: number for number, word in enumerate(words, 2)}
         self._letter = {letter: number for number, letter in enumerate(letters, 2)}
         self._tag = {tag: number for number, tag in enumerate(tags)}

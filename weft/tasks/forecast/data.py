@@ -315,10 +315,7 @@ def series_facts(windows: SeriesWindows) -> dict[str, Any]:
 
 
 def scales_of(about: Mapping[str, Any]) -> TrainedScales:
-    """The scales of training.
-
-    Runs of version 0.4 and earlier did not scale the known covariates.
-    """
+    """The scales of training; runs of version 0.4 and earlier did not scale the known covariates."""
     none: dict[str, list[float]] = {"mean": [], "std": []}
     parts = about, about.get("covariates") or {"mean": 0.0, "std": 1.0}, about.get("channels") or none
     series, known, channels = (Scale(np.array(one["mean"]), np.array(one["std"])) for one in parts)
@@ -423,12 +420,7 @@ def short(left_out: Sequence[str]) -> str:
 
 
 def without_meaning(found: Mapping[str, str]) -> list[str]:
-    """What is said of series by the times at which they never had a value in training, at most a sentence.
-
-    Example:
-        >>> without_meaning({"visitors": "23:00 to 05:00", "sales": "Sunday"})
-        ['no value in training at 23:00 to 05:00 (visitors), Sunday (sales), so forecasts there mean nothing']
-    """
+    """At most a sentence on the times at which series never had a value in training."""
     by_times: dict[str, list[str]] = {}
     for name, text in found.items():
         by_times.setdefault(text, []).append(name)

@@ -224,8 +224,7 @@ def evaluate(
 ) -> ForecastEvaluation:
     """Score a model and the baselines on all windows of a part that prediction answers, from every origin.
 
-    Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
-    each with as many origins as the horizon has steps.
+    Neighbouring windows share most values, so the bootstrap draws blocks of as many origins as the horizon.
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
@@ -314,7 +313,7 @@ PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
 
 
 def without_model(windows: SeriesWindows | None, horizon: int, season: int) -> Baselines:
-    """Last value repeated, last season repeated, closed-form ridge regression if there are training windows.
+    """Last value repeated, last season repeated, ridge regression if there are training windows.
 
     The regression is shared by all series (Toner & Darlow 2024 find it hard to beat).
     """

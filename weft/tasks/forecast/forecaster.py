@@ -142,11 +142,7 @@ AnyForecaster = ForecastNetwork | ForecastEnsemble | CalibratedForecast
 
 
 def conformal(errors: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """[H, Q] the errors' quantile for each level, with the finite-sample correction.
-
-    Args:
-        errors: [N, H, Q] values minus their quantiles, NaN where values are missing.
-        levels: [Q].
+    """[H, Q] the errors' [N, H, Q] quantile for each level, with the finite-sample correction.
 
     Example:
         >>> conformal(np.arange(9.0).reshape(9, 1, 1), [0.8])  # 8 of 9 + 1 values lie below

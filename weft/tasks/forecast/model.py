@@ -60,15 +60,10 @@ class SeriesBatch(NamedTuple):
 
 
 class ForecastNetwork(nn.Module):
-    """A forecaster and a head, on windows that are normalised first.
+    """A forecaster and a head, on windows that are normalised first; see ForecastModel.
 
-    Args:
-        forecaster: maps the past to features of the future.
-        head: maps features to numbers.
-        normalise: what is subtracted from a window and added back: its last value, its mean, its mean after
-            which it is divided by its scale, or nothing.
-        base: [L, H] of a closed-form forecaster whose residuals are learnt; None to learn the values.
-        level: that forecaster also reads the level, the last value of a window.
+    `base` is the size [L, H] of a closed-form forecaster whose residuals are learnt, which with `level` also
+    reads the last value of a window.
     """
 
     base_weight: Tensor | None
@@ -94,12 +89,10 @@ class ForecastNetwork(nn.Module):
             head.begin_standard()
 
     def begin_with(self, weight: Tensor, spread: Tensor) -> None:
-        """Start as a closed-form forecaster (`fit`).
+        """Start as a closed-form forecaster (`fit`) with these weights and errors [H] of each step ahead.
 
-        Args:
-            weight: [L + 1, H] for windows minus their last value, the constant in the last row; with the
-                level [L + 2, H], the level in the row before.
-            spread: [H] its root mean squared error at each step ahead.
+        Weights [L + 1, H] are for windows minus their last value, the constant in the last row; with the
+        level they are [L + 2, H], the level in the row before.
         """
         assert self.base_weight is not None
         with torch.no_grad():

@@ -115,12 +115,7 @@ def header(levels: Sequence[float]) -> list[str]:
 
 
 def file_name(series: str) -> str:
-    """The name of a series as a file name: letters, digits, dots and dashes.
-
-    Example:
-        >>> file_name("shop 7/Zagreb")
-        'shop-7-Zagreb'
-    """
+    """The name of a series as a file name: letters, digits, dots and dashes, such as shop-7-Zagreb."""
     return regex.sub(rf"(?:(?!{LETTERS})[^_.])+", "-", series).strip("-.")[:80]
 
 
@@ -442,10 +437,9 @@ def _frame(one: ForecastRecord, zone: str | None) -> "pd.DataFrame":
 
 
 def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str | None) -> Inspection:
-    """The newest rows of a series and their forecast.
+    """The newest rows of a series, and the forecast of those after the last one.
 
-    The rows after the last one are forecast. If the table lacks the covariates for that, its last rows are
-    forecast instead and shown next to the true values.
+    If the table lacks the covariates for that, its last rows are forecast instead, beside the true values.
     """
     if text is not None and not text.strip():
         raise DataError(

@@ -78,35 +78,22 @@ PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastSettings(EnsembleSettings, ScoredSettings):
-    """What the user asks of forecasts.
+    """What the user asks of forecasts."""
 
-    Args:
-        future: table of the covariates that are known in advance.
-        series: names of the series to forecast; all if empty.
-    """
-
-    future: Path | None = None
-    series: Sequence[str] = ()
+    future: Path | None = None  # table of the covariates that are known in advance
+    series: Sequence[str] = ()  # names of the series to forecast; all if empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastEvaluationSettings(EnsembleSettings, EvaluationSettings):
-    """What the user asks of the scores of forecasts.
+    """What the user asks of the scores of forecasts."""
 
-    Args:
-        series: name of the series that is drawn; None takes one in the middle.
-    """
-
-    series: str | None = None
+    series: str | None = None  # the one that is drawn; None takes one in the middle
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastInspectionSettings(InspectionSettings):
-    """What the user asks of an inspection of forecasts.
-
-    Args:
-        series: name of the series to inspect.
-    """
+    """What the user asks of an inspection of forecasts."""
 
     series: str | None = None
 
@@ -174,11 +161,7 @@ class ForecastTraining(Training):
 
 
 class ForecastPipeline(Pipeline):
-    """Names and scales of the series of a run.
-
-    Attributes:
-        data: the recipe's section; other tables must have the frequency of the training.
-    """
+    """Names and scales of the series of a run; other tables must have the frequency of the training."""
 
     task: "ForecastTask"
     training: ForecastTraining | None

@@ -206,10 +206,10 @@ def inspect_picture(classifier: ImageClassifier, data: ClassData, text: str | No
 
 
 def weighed(classifier: ImageClassifier, picture: np.ndarray, number: int) -> PictureWeights:
-    """The weight of each pixel for a class, and that of each place if the pool attends.
+    """The weight of each pixel for a class, and if the pool attends, that of each place over all its queries.
 
     A pixel's weight is its share of |dL/dx . x|, summed over colours, where L is the class's log-probability
-    and pixels run from -1 to 1. A pool with learned queries also shows its attention, averaged over them.
+    and pixels run from -1 to 1.
     """
     front = classifier._front
     x, mask = source(picture[None], front.places)

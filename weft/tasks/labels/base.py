@@ -47,13 +47,9 @@ from weft.wording import close_name
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationSettings(EvaluationSettings):
-    """What the user asks of the scores of labels of texts.
+    """What the user asks of the scores of labels of texts."""
 
-    Args:
-        calibrate: fit the probabilities to the validation texts first, and keep that in the run.
-    """
-
-    calibrate: bool = False
+    calibrate: bool = False  # fit the probabilities to the validation texts first, and keep that
 
 
 class LabelBatch(NamedTuple):
@@ -140,14 +136,10 @@ class LabelTask(Task, Generic[D, M]):
 
 
 class SolvedTraining(Training):
-    """Texts of which a linear model is solved at once, if the recipe asks for one.
-
-    Attributes:
-        penalty: that of the recipe, or the one that was chosen; None before.
-    """
+    """Texts of which a linear model is solved at once, if the recipe asks for one."""
 
     penalties: ClassVar[Sequence[float]] = PENALTIES
-    penalty: float | None = None
+    penalty: float | None = None  # of the recipe, or the one that was chosen; None before
     progress: Progress
 
     @abstractmethod
@@ -166,11 +158,7 @@ class SolvedTraining(Training):
 
 
 class TextLabelTask(LabelTask[D, M]):
-    """A task that predicts labels of texts, whose words may have given vectors and vectors in context.
-
-    Args:
-        runs: opens the run that gives vectors in context.
-    """
+    """A task that predicts labels of texts, whose words may have given vectors and vectors in context."""
 
     reads_runs = True
     prediction_settings: ClassVar[type[PredictionSettings]] = ScoredSettings
@@ -201,11 +189,7 @@ class TextLabelTask(LabelTask[D, M]):
 
     @abstractmethod
     def pipeline(self, run: Path, context: PretrainedContext | None) -> "TextLabelPipeline[Any]":
-        """What a run has learnt.
-
-        Args:
-            context: gives words in context by the model of another run; None for none.
-        """
+        """What a run has learnt; `context` gives words in context by the model of another run."""
 
     def open(self, run: Path) -> "TextLabelPipeline[Any]":
         """Read what `learn` saved in a run, and its calibration."""
@@ -222,13 +206,9 @@ class TextLabelTask(LabelTask[D, M]):
 
 
 class TextLabelPipeline(Pipeline, Generic[E]):
-    """What a task that predicts labels of texts has learnt.
+    """What a task that predicts labels of texts has learnt."""
 
-    Attributes:
-        run: where the calibration of the probabilities is kept; None in training.
-    """
-
-    run: Path | None = None
+    run: Path | None = None  # where the calibration of the probabilities is kept; None in training
 
     @abstractmethod
     def examples(self, split: Split, file: Path | None = None) -> list[E]:
@@ -259,11 +239,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
     def scores(
         self, model: Any, found: list[E], train: list[E] | None, title: str, settings: Any
     ) -> Evaluation:
-        """The scores of a model on texts.
-
-        Args:
-            train: those that the model was trained on, for the baselines; None if they are gone.
-        """
+        """The scores of a model on texts, with baselines unless `train` is None, as they are gone."""
 
     def score(self, model: Any, asked: Scoring) -> Evaluation:
         """Scores on a split or another file, with the baselines where the training texts are still there."""
@@ -298,10 +274,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEvaluation(Evaluation):
-    """Scores of answers of which each is one class: of texts and pictures, or the tags of words.
-
-    `classes` says what a class is called.
-    """
+    """Scores of answers of which each is one class: of texts and pictures, or the tags of words."""
 
     rows: list[ClassRow]
     labels: list[str]
@@ -309,7 +282,7 @@ class ClassEvaluation(Evaluation):
     seconds: float
     confidence: Confidence | None = None
     unseen: Sequence[str] = ()  # classes that training never saw
-    classes: ClassVar[str] = "classes"
+    classes: ClassVar[str] = "classes"  # what a class is called
     shows: ClassVar[str] = "confusion matrix"
     offers: ClassVar[tuple[ItemKind, ...]] = ("labels", "probabilities")
 
@@ -362,11 +335,8 @@ def probabilities_of(
 ) -> ComparedOutputs:
     """Probabilities of classes that metrics can score, beside those that the frequencies in training give.
 
-    Args:
-        classes: [C] of the model.
-        probs: [N] probabilities [C] of each item; None without an answer, which counts as knowing nothing.
-        labels: [N] the right class, or the right labels where there may be several.
-        groups: [N] of items that resamples draw together.
+    An item without an answer, None, counts as knowing nothing. An item may have several right `labels`;
+    resamples draw the items of one of the `groups` [N] together.
     """
     known = [{one} if isinstance(one, str) else one for one in labels]
     names = [*classes, *sorted(set().union(*known) - set(classes))]  # what training never saw has 0
@@ -399,10 +369,8 @@ def weights_of(given: ClassWeights, classes: Sequence[str], seen: Iterable[str])
     """The weight of each class; empty if each counts 1.
 
     Example:
-        >>> weights_of("balanced", ["a", "b"], "aaaaaabb")
-        [0.6666666666666666, 2.0]
-        >>> weights_of({"b": 3.0}, ["a", "b"], "aaaaaabb")
-        [1.0, 3.0]
+        >>> weights_of("balanced", ["a", "b"], "aaaaaabb"), weights_of({"b": 3.0}, ["a", "b"], "aaaaaabb")
+        ([0.6666666666666666, 2.0], [1.0, 3.0])
     """
     if isinstance(given, Mapping):
         for label in given:

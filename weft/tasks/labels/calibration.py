@@ -167,13 +167,7 @@ def confidence_of(
     *,
     own: bool = False,
 ) -> Confidence:
-    """Compare probabilities with what is right.
-
-    Args:
-        probs: [N, C] of all classes, at the temperature.
-        answers, labels: [N] the class that was answered, and the right one.
-        classes: [C] of the model.
-    """
+    """Compare the probabilities [N, C] at a temperature, and the answers [N], with the right labels [N]."""
     number = {name: place for place, name in enumerate(classes)}
     chosen = np.array([[number[answer]] for answer in answers])
     sure = cool = np.take_along_axis(probs, chosen, 1)[:, 0]
@@ -197,13 +191,7 @@ def _scored(threshold: ClassThreshold, probs: np.ndarray, labels: np.ndarray, ow
 
 
 def threshold_of(classes: Sequence[str], probs: np.ndarray, labels: np.ndarray) -> ClassThreshold | None:
-    """The best threshold of the rarer of two classes; None unless there are two.
-
-    Args:
-        classes: [C] of the model.
-        probs: [N, C] of validation texts.
-        labels: [N] their classes.
-    """
+    """The best threshold of the rarer of two classes, by probabilities [N, C]; None unless there are two."""
     counts = [int((labels == name).sum()) for name in classes]
     if len(classes) != 2 or not all(counts):
         return None

@@ -104,9 +104,7 @@ def solve(
 ) -> Solution:
     """Fill a linear model with the weights that minimise the loss of the training texts and the penalty.
 
-    Args:
-        model: a GramTable or a FeatureTable, and a head; the bias of the head has no penalty.
-        valid: the texts that choose the penalty if none is given.
+    The bias of the head has no penalty; the texts `valid` choose the penalty if none is given.
 
     Source: Nocedal 1980 (L-BFGS); Kimeldorf & Wahba 1971 (W is a sum of texts); Fan et al. 2008, "LIBLINEAR",
         whose C is 1 / penalty.

@@ -313,11 +313,7 @@ class ProseBatch(NamedTuple):
 
 
 def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool = False) -> ProseBatch:
-    """Pieces of one length.
-
-    Args:
-        starts: [B] where the pieces begin.
-    """
+    """Pieces of one length that begin at `starts` [B]."""
     places = starts[:, None] + np.arange(length + 1)
     rows = torch.from_numpy(tokens[places].astype(np.int64))
     mask = torch.ones(len(starts), length, dtype=torch.bool)

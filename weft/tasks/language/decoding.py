@@ -129,17 +129,11 @@ class ReaderState(NamedTuple):
 
 
 class StepReader:
-    """A model as `start` and `step`.
-
-    Args:
-        window: maximum number of tokens that it can read; None for no limit. When it is full, the older half
-            is forgotten; of a longer text, the last window is read.
-        mixed: an n-gram model, a cache (of a model without a window), or both; None for neither.
-    """
+    """A model as `start` and `step`; when its window is full, the older half is forgotten."""
 
     def __init__(self, model: Generator, window: int | None = None, mixed: MixedModel | None = None) -> None:
         self.model = model
-        self.window = window
+        self.window = window  # maximum number of tokens that it can read; None for no limit
         self.mixed = mixed
         self.ngrams = None if mixed is None else mixed.counted
         self.cache = None if mixed is None else mixed.cache

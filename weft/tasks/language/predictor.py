@@ -268,13 +268,7 @@ class TextWriter(Predictor[str]):
         return GeneratedText(text + new, new, logp)
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
-        """The text that tokens append to a text, up to the first of the `stop` texts.
-
-        Args:
-            text: that was given.
-            given: its row of tokens.
-            added: the tokens that were written.
-        """
+        """The text that written tokens append to one with the row `given`, up to the first `stop` text."""
         given = known(given, len(self.vocabulary))  # the text itself is not decoded
         whole, before = self.reading.decoded([*given, *added]), self.reading.decoded(given)
         # Bytes that follow may change the last characters: they complete one, or make it invalid.

@@ -58,11 +58,7 @@ def _streamed(model: Generator, tokens: np.ndarray, rows: int) -> np.ndarray:
 
 
 def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The features [R, T, D] and targets [R, T] of a text, piece by piece, the state carried.
-
-    Args:
-        rows: R, parts that are read in parallel; the last one is padded.
-    """
+    """The features [R, T, D] and targets [R, T] of a text in R parts, piece by piece, the state carried."""
     count = len(tokens) - 1
     part = -(-count // rows)
     rows = -(-count // part)
@@ -264,9 +260,7 @@ def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: i
 
 
 def with_starts(tokens: np.ndarray, *, bound: bool) -> np.ndarray:
-    """[</s>, w, .., </s>, w, ..] with <s> where contexts begin: before each line, for the </s> before it, or
-    once at the front.
-    """
+    """Tokens with <s> where contexts begin: before each line, for the </s> before it, or at the front."""
     tokens = np.asarray(tokens, np.int64)
     if not bound:
         return np.concatenate([[SOS], np.where(tokens == SOS, EOS, tokens)])
@@ -353,11 +347,7 @@ class MixtureParts(NamedTuple):
 def halves(
     parts: MixtureParts, ngram: float | None = None
 ) -> tuple[np.ndarray, tuple[MixtureWeights, MixtureWeights]]:
-    """Mix each half of a text with the weights tuned on the other half.
-
-    Returns:
-        The log-probabilities, and the weights of the first and of the second half.
-    """
+    """Mix each half of a text with the weights tuned on the other half, and give both weights."""
     cut = len(parts.neural) // 2
     first, second = parts.part(slice(cut)), parts.part(slice(cut, None))
     weights = second.tuned(ngram), first.tuned(ngram)

@@ -116,12 +116,7 @@ class ProseModel:
         return 1 + max(self.embedding.cutoffs, default=0)
 
     def build(self, size: int, weights: Tensor | None = None) -> Generator:
-        """A new model.
-
-        Args:
-            weights: [V] the idf of each token, for a decoder that weighs tokens; ones if unknown or if loaded
-                with the model's weights.
-        """
+        """A new model; `weights` [V] are the idf of each token, for a decoder that weighs tokens."""
         settings = self.embedding
         decoder = self.decoder(settings.size)
         tokens = Tokens(size, settings.size, dropout=settings.dropout, scaled=settings.scaled)

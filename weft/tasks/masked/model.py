@@ -80,11 +80,7 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
 
 
 class MaskedLanguageModel(nn.Module):
-    """Predicts the chosen tokens.
-
-    Args:
-        predictor: over V + 1 tokens, the last one the mask.
-    """
+    """Predicts the chosen tokens; the predictor has V + 1 tokens, the last one the mask."""
 
     def __init__(self, predictor: Labeller) -> None:
         super().__init__()

@@ -171,11 +171,7 @@ ROWS = 32
 
 
 def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], Iterable[str]]) -> Inspection:
-    """A text under a masked language model: its gaps filled, or each token predicted from all others.
-
-    Args:
-        text: with [MASK] in it, these gaps are filled; without, each token is hidden in turn.
-    """
+    """A text with its gaps [MASK] filled; or without any, each token predicted from all others."""
     vocabulary, size = filler.vocabulary, len(filler.vocabulary)
     device = next(filler.model.parameters()).device
     tokens = filler.tokens(text)
@@ -325,23 +321,15 @@ SHARE = 0.15
 
 
 class HiddenScores(NamedTuple):
-    """The chosen tokens, one after the other.
+    """The chosen tokens, one after the other."""
 
-    Fields:
-        each: [N] nats.
-        wanted, said: [N] the token, and the likeliest piece, as it is predicted.
-        line, near: [N] the number of its line, and how many tokens it is from the nearer end.
-        place: [N] its place in the line.
-        lines: number of lines.
-    """
-
-    each: np.ndarray
-    wanted: np.ndarray
-    said: np.ndarray
-    line: np.ndarray
-    near: np.ndarray
-    place: np.ndarray
-    lines: int
+    each: np.ndarray  # [N] nats
+    wanted: np.ndarray  # [N] the token,
+    said: np.ndarray  # [N] and the likeliest piece, as it is predicted
+    line: np.ndarray  # [N] the number of its line,
+    near: np.ndarray  # [N] how many tokens it is from the nearer end,
+    place: np.ndarray  # [N] and its place in the line
+    lines: int  # number of lines
 
     @property
     def nats(self) -> float:
@@ -430,10 +418,7 @@ def evaluate(
     unit: str,
     length: int,
 ) -> GapEvaluation:
-    """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text.
-
-    The outputs are the lines with these tokens predicted.
-    """
+    """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
     lines, size = text.parts, len(vocabulary)
     found = score(model, lines, size)
     counts = np.bincount([token for line in lines for token in line], minlength=size)

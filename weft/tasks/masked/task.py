@@ -58,13 +58,9 @@ from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 @dataclass(frozen=True, kw_only=True)
 class GapSettings(ScoredSettings):
-    """What the user asks of the pieces for a gap.
+    """What the user asks of the pieces for a gap."""
 
-    Args:
-        nbest: number of pieces of each gap.
-    """
-
-    nbest: AtLeastOne = 1
+    nbest: AtLeastOne = 1  # number of pieces of each gap
 
 
 @dataclass(eq=False)

@@ -129,15 +129,7 @@ def words_of(data: ProseData, line: str) -> list[str]:
 
 
 class Parts(Generic[T]):
-    """Lines that are cut into parts; empty ones have none.
-
-    Args:
-        lines: the tokens or words of each.
-        length: maximum number of them in a part.
-
-    Attributes:
-        parts: of all lines, one after the other.
-        line: the number of each part's line.
+    """Lines that are cut into parts of at most `length` tokens or words; empty ones have none.
 
     Example:
         >>> cut = Parts([[4, 5, 6], [], [7]], 2)
@@ -146,8 +138,8 @@ class Parts(Generic[T]):
     """
 
     def __init__(self, lines: Iterable[list[T]], length: int) -> None:
-        self.parts: list[list[T]] = []
-        self.line: list[int] = []
+        self.parts: list[list[T]] = []  # of all lines, one after the other
+        self.line: list[int] = []  # the number of each part's line
         self.lines = 0
         for row in lines:
             cut = [row[at : at + length] for at in range(0, len(row), length)]

@@ -75,12 +75,7 @@ class SavedFeatures(jsonfile.Schema):
 
 
 class WordFeatures:
-    """The features that a model knows.
-
-    Args:
-        how: which features there are.
-        kept: their names, numbered from 1; 0 is padding and every unknown feature.
-    """
+    """The features that a tagger knows; one of them is a row of the table, from 1."""
 
     def __init__(self, how: TagFeatures, kept: Sequence[str]) -> None:
         self.how = how
@@ -155,13 +150,11 @@ def _around(sentence: Sequence[str], how: TagFeatures) -> Iterable[list[tuple[st
 
 
 def features_of(word: str | None, place: int, affixes: int) -> list[str]:
-    """The names of the features that a word has at a place before (-1) or after (1) the tagged one, or there.
+    """The features of a word at a place before (-1) or after (1) the tagged one, or there.
 
     Example:
         >>> features_of("Cats", 0, 2)
         ['any', 'word=cats', 'shape=Xx', 'begins=c', 'ends=s', 'begins=ca', 'ends=ts']
-        >>> features_of(None, -1, 2)
-        ['-1 nothing']
     """
     if word is None:
         return [f"{place:+} nothing"]

@@ -364,13 +364,10 @@ SHOWN = 8  # confusions
 
 @dataclass(frozen=True, kw_only=True)
 class TagEvaluation(ClassEvaluation):
-    """The scores of a tagger: accuracy, F1 of whole names if tags mark some, unknown words, macro F1.
-
-    `outputs` are the sentences as `weft predict` writes them, `names` the rows of the types of names.
-    """
+    """The scores of a tagger; `outputs` are the sentences as `weft predict` writes them."""
 
     words: int
-    names: list[ClassRow]
+    names: list[ClassRow]  # of the types of names, if tags mark some
     classes: ClassVar[str] = "tags"
     offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels", "probabilities")
 

@@ -232,14 +232,9 @@ class TagModel:
 
 @dataclass(frozen=True, kw_only=True)
 class TagSettings(ScoredSettings):
-    """What the user asks of tags.
+    """What the user asks of tags."""
 
-    Args:
-        read_as: how the lines of the input are read: a sentence on each, a word on each, or columns; auto
-            decides by the first lines.
-    """
-
-    read_as: ReadAs = "auto"
+    read_as: ReadAs = "auto"  # how the lines of the input are read; auto decides by the first ones
 
 
 class TaggedText(NamedTuple):
@@ -312,10 +307,7 @@ class TagTraining(SolvedTraining):
             )
 
     def validate(self, model: Labeller) -> Validation:
-        """Loss, accuracy on all and on unknown words, mean F1 of the tags, F1 of names if tags mark some.
-
-        The words of a sentence that the model cannot read are wrong, and not in the loss.
-        """
+        """Loss, accuracy on all and on unknown words, mean F1 of the tags, F1 of names if tags mark some."""
         valid, tagger = self.valid, WordTagger(model, self.lexicon, self.data.column)
         found, wrong, _ = tagged_at(tagger, valid, "validation")
         pairs = list(zip(found, valid, strict=True))
