@@ -180,3 +180,11 @@ def _temporary(path: Path) -> Path:
 def _remove(path: Path) -> None:
     with suppress(OSError):  # may fail for the same reason as the write
         path.unlink(missing_ok=True)
+
+
+def cache_directory() -> Path:
+    """$WEFT_CACHE, or the folder weft in the user's cache directory."""
+    own = os.environ.get("WEFT_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft"

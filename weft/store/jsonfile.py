@@ -8,7 +8,7 @@ The code that owns a file declares its contents as a `Schema`, next to the code 
 
 and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
 default may be missing, so that runs of older versions do too.
-Read next: run_format.py.
+Read next: run_directory.py.
 """
 
 import json

@@ -33,7 +33,7 @@ from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
-from weft.store.cache import cache_directory
+from weft.store.files import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.domains import DomainText, in_domain
