@@ -18,7 +18,7 @@ NAMES_A_TASK = {
     "weft/data/captions.py",
     "weft/data/guess.py",
     "weft/documents/html.py",
-    "weft/documents/xliff.py",
+    "weft/documents/memories.py",
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",
     "weft/importing/kits/joeynmt.py",

@@ -23,7 +23,7 @@ from weft.data.parallel import ParallelText, both, is_memory
 from weft.data.several import each_file, parts_by_name
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
-from weft.text.normalise import normalise
+from weft.text.characters import normalise
 from weft.text.pieces import SPECIALS, count_parts, count_words
 from weft.wording import plural
 from weft.words import unit_of, units

@@ -20,7 +20,6 @@ from weft.text.bounds import LONGEST_RULE, longest_rule
 from weft.text.characters import Alphabet
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS
-from weft.text.saved import LARGEST
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, half_pair, listed
 
 SPACE = "▁"
@@ -159,7 +158,7 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
 def read_model(path: Path) -> bytes:
     """The content of a .spm file, checked."""
     try:
-        raw = jsonfile.read_bytes(path, LARGEST)
+        raw = jsonfile.read_bytes(path, jsonfile.LARGEST)
         SentencePieces(raw, SPECIALS, framed=False)
     except ConfigError:
         raise

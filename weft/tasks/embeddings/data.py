@@ -21,7 +21,7 @@ from weft.nn.embed.neighbours import Neighbourhood
 from weft.setting_types import AtLeastOne, Bounds, Share, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import Split
-from weft.text.normalise import normalise
+from weft.text.characters import normalise
 from weft.text.pieces import cut_words
 
 POWER = 0.75

@@ -20,7 +20,7 @@ from weft.tasks.seq2seq.domains import DomainText
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import TextVocabulary
-from weft.text import sampling
+from weft.text import augmentation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class VocabularySettings(TextVocabulary):
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        sampling.check_can_sample(self.kind, dropout=self.dropout, alpha=self.alpha)
+        augmentation.check_can_sample(self.kind, dropout=self.dropout, alpha=self.alpha)
 
     @property
     def sampled(self) -> bool:

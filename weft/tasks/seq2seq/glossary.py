@@ -25,7 +25,7 @@ from weft.words import folded, spans, words
 
 MOST_TERMS = 100_000
 MARKS = "<term>", "</term>"
-"""Around an annotation; no spaces inside, so that mistakes (text/noise.py) leave them alone."""
+"""Around an annotation; no spaces inside, so that mistakes (text/augmentation.py) leave them alone."""
 
 
 class Glossary:
