@@ -17,7 +17,7 @@ from statistics import median
 
 import numpy as np
 
-from weft.data.language_guess import code_of, share
+from weft.data.languages import code_of, share
 from weft.data.lines import line_findings, raw_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts

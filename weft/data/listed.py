@@ -1,7 +1,7 @@
 """Lists of files with a text each: recordings with transcripts, pictures with captions or labels.
 
 One reader knows the lists of many toolkits: what they call their columns, and their files that are no table.
-Read next: tables.py, which reads tables; captions.py, audio.py and images.py, which use this.
+Read next: tables.py, which reads tables; audio.py and images.py, which use this.
 """
 
 import csv

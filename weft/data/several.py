@@ -1,4 +1,4 @@
-"""Several files as one: a recipe's `train` may be a list of files and folders.
+"""Several files as one, which a recipe's `train` may list, and which examples of it are held out.
 
 Read next: parallel.py, which reads pairs from them; labelled.py.
 """
@@ -6,11 +6,13 @@ Read next: parallel.py, which reads pairs from them; labelled.py.
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 
 Files = str | list[str]
 """A recipe's training files: one, or a list of files and folders."""
@@ -138,3 +140,40 @@ def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
             found.append(f"{name}: {again:,} of {len(read):,} are in the files before it, too")
         seen |= {*read}
     return found
+
+
+def is_held_out(number: int, every: int) -> bool:
+    """Whether an example is the one of its block of `every` examples that is held out.
+
+    Its place in the block is a hash, the first of the first block; so it is always the same.
+    """
+    block, place = divmod(number, every)
+    return place == (crc32(str(block).encode()) % every if block else 0)
+
+
+def check_hold_out(hold_out: int, *, valid: str | None, own: str = "") -> None:
+    """Check that a section `data` has validation data, and from one place."""
+    if hold_out < 0 or hold_out == 1:
+        raise ConfigError(
+            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 20 holds out one example of 20"
+        )
+    if hold_out and (own or valid):
+        raise ConfigError(f"hold_out: cannot be combined with {own or 'validation files'}; leave one out")
+    if not (hold_out or own or valid):
+        raise ConfigError(
+            "valid: expected validation files in addition to train; or set hold_out: 20 to hold out one "
+            "example of 20"
+        )
+
+
+def rank(number: int, seed: int) -> bytes:
+    """A sort key that shuffles examples.
+
+    It is a hash instead of a random number, so that the order is the same in all versions of Python and
+    NumPy.
+
+    Example:
+        >>> sorted(range(7), key=lambda number: rank(number, 1))
+        [0, 5, 1, 3, 2, 6, 4]
+    """
+    return blake2b(f"{seed}:{number}".encode(), digest_size=8).digest()

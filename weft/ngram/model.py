@@ -2,6 +2,8 @@
 
     p(w | u) = the table's value, if it contains u w;  else backoff(u) p(w | u without its first token)
 
+An n-gram's number is its row in the table of its order. Its key is (number of its first n-1 tokens) * V +
+last token, so every table is one sorted array of int64, and all n-grams with the same context are adjacent.
 Read next: kneser_ney.py, which estimates a model from text; arpa.py, which reads one.
 """
 
@@ -11,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ngram.counts import ABSENT, find_rows
 
-ROWS = 256  # distributions computed at a time
+ABSENT = -1
 
 
 class OrderGrams(NamedTuple):
-    """The M n-grams of one order; see counts.py for keys."""
+    """The M n-grams of one order."""
 
     keys: np.ndarray  # [M] int64
     logp: np.ndarray  # [M] nats
@@ -100,3 +101,11 @@ class NGram:
                 part = slice(begin[row], end[row])
                 out[row, grams.keys[part] % self.size] = grams.logp[part]
         return out
+
+
+def find_rows(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The rows of keys in a sorted table; ABSENT for missing keys."""
+    if not len(keys):
+        return np.full(wanted.shape, ABSENT)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, places, ABSENT)

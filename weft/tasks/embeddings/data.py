@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from weft.data.plain import PlainText, side
-from weft.data.questions import read_questions
+from weft.data.vectors import read_questions
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood

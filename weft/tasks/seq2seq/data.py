@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from weft.data.corpora import corpus
-from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
-from weft.data.several import Files, JoinedTexts, called, each_file
+from weft.data.several import Files, JoinedTexts, called, check_hold_out, each_file
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Section, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.domains import DomainText

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from weft.data.language_guess import code_of
+from weft.data.languages import code_of
 from weft.data.lines import read_lines
 from weft.data.parallel import one_line
 from weft.data.report import Finding
