@@ -115,8 +115,7 @@ def measured(path: Path) -> int:
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
     """Read a clip as [frames, height, width, 3] uint8.
 
-    Args:
-        path: a .gif, a video (by PyAV), a folder of pictures, or a .npy of [T, H, W] or [T, H, W, 3].
+    It is a .gif, a video (by PyAV), a folder of pictures, or a .npy of [T, H, W] or [T, H, W, 3].
     """
     if path.suffix.lower() == ".npy":
         clip = clip_of(read_array(path), path)
@@ -194,8 +193,7 @@ def parts_in(path: Path) -> dict[str, Path]:
 def labelled_images(path: Path, part: str | None = None) -> Iterator[LabelledImage | Finding]:
     """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong.
 
-    Args:
-        part: of a list whose rows tell it, train, valid or test; None for all rows.
+    Of a list whose rows tell it, those of a part (train, valid or test).
     """
     if list_of(path).is_file():
         for row in listed_pictures(path, LABELLED, split=part):
@@ -264,9 +262,7 @@ def _folders(path: Path) -> list[Path]:
 def read_folders(path: Path, part: str = "train") -> list[LabelledImage]:
     """The images or clips of a folder with one subfolder per class, sorted by name, or of a list.
 
-    Args:
-        part: which folder, or rows of a list, to read of one that holds train, valid or test; all of it
-            where it has none of that part.
+    Of one that holds train, valid and test only those of the part, if it has some.
     """
     parts, found, left = parts_in(path), list[LabelledImage](), list[str]()
     for one in labelled_images(parts.get(part, path), part if part in parts else None):

@@ -62,11 +62,6 @@ def code_of(name: str) -> str | None:
 
 
 def share(counts: Mapping[str, int], code: str) -> float:
-    """The share of a text's words that are frequent words of a language.
-
-    Example:
-        >>> share({"the": 2, "cat": 1, "in": 1}, "en")
-        0.75
-    """
+    """The share of a text's words that are frequent words of a language."""
     frequent = set(WORDS[code].split())
     return sum(count for word, count in counts.items() if word in frequent) / max(1, sum(counts.values()))

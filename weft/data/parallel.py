@@ -267,12 +267,7 @@ def _without(table: TableFile, name: str, advice: str) -> DataError:
 
 
 def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
-    """The numbers of the pairs with text on both sides; training and scoring skip the others.
-
-    Example:
-        >>> complete(["a", "b", ""], ["x", " ", "z"])
-        [0]
-    """
+    """The numbers of the pairs with text on both sides; training and scoring skip the others."""
     sides = zip(sources, targets, strict=True)
     return [number for number, (source, target) in enumerate(sides) if source.strip() and target.strip()]
 
@@ -283,12 +278,7 @@ def is_memory(path: str | Path) -> bool:
 
 
 def both(path: str | Path) -> tuple[Path, Path] | None:
-    """The two files named by a path with a comma; None if it names one file or a prefix.
-
-    Example:
-        >>> both("data/train.tsv") is None
-        True
-    """
+    """The two files named by a path with a comma; None if it names one file or a prefix."""
     first, comma, second = str(path).partition(",")
     if not comma or Path(path).exists():
         return None
@@ -325,11 +315,7 @@ _ENDING = re.compile(r"[\w-]+")
 
 
 def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
-    """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs.
-
-    Returns:
-        The prefixes of the two new texts, or the tables.
-    """
+    """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs; returns their names."""
     text = ParallelText(path, source, target)
     total = sum(1 for _ in text)
     if count < 1 or total < 10 * count:

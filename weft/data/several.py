@@ -82,8 +82,6 @@ def parts_by_name(files: Sequence[Path]) -> tuple[list[Path], Path | None, Path 
     Example:
         >>> parts_by_name([Path("a.tmx"), Path("dev.tsv"), Path("b.xlsx")])
         ([PosixPath('a.tmx'), PosixPath('b.xlsx')], PosixPath('dev.tsv'), None)
-        >>> parts_by_name([Path("train.tsv"), Path("other.tsv")]) is None
-        True
     """
     found = [PART.search(file.name) for file in files]
     said = [_PARTS.get(one[0].lower(), "valid") if one else "" for one in found]
@@ -104,11 +102,7 @@ LINES = 10**9
 
 
 class JoinedTexts:
-    """Texts one after the other, whose numbers tell the file and the line.
-
-    Args:
-        texts: of files.
-    """
+    """Texts one after the other, whose numbers tell the file and the line."""
 
     def __init__(self, texts: Sequence[Any]) -> None:
         self.texts = texts
@@ -127,12 +121,7 @@ class JoinedTexts:
 
 
 def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
-    """How many examples of each file are in the files before it, too.
-
-    Example:
-        >>> repeats([("a.tsv", [("a", "x"), ("b", "y")]), ("b.tsv", [("b", "y"), ("b", "y"), ("c", "z")])])
-        ['b.tsv: 2 of 3 are in the files before it, too']
-    """
+    """How many examples of each file are in the files before it, too."""
     seen, found = set[int](), list[str]()
     for name, examples in parts:
         read = [hash(one) for one in examples]
@@ -143,10 +132,7 @@ def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
 
 
 def is_held_out(number: int, every: int) -> bool:
-    """Whether an example is the one of its block of `every` examples that is held out.
-
-    Its place in the block is a hash, the first of the first block; so it is always the same.
-    """
+    """Whether an example is the one held out of its block; a hash of the block tells its place there."""
     block, place = divmod(number, every)
     return place == (crc32(str(block).encode()) % every if block else 0)
 
@@ -167,13 +153,5 @@ def check_hold_out(hold_out: int, *, valid: str | None, own: str = "") -> None:
 
 
 def rank(number: int, seed: int) -> bytes:
-    """A sort key that shuffles examples.
-
-    It is a hash instead of a random number, so that the order is the same in all versions of Python and
-    NumPy.
-
-    Example:
-        >>> sorted(range(7), key=lambda number: rank(number, 1))
-        [0, 5, 1, 3, 2, 6, 4]
-    """
+    """A sort key that shuffles examples: a hash, the same in all versions of Python and NumPy."""
     return blake2b(f"{seed}:{number}".encode(), digest_size=8).digest()

@@ -20,16 +20,10 @@ MOST_PHASES = 4096
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Resample a sound, with a low-pass filter at the new Nyquist frequency.
+    """Samples [N] as [ceil(N wanted / rate)] float32, with a low-pass filter at the new Nyquist frequency.
 
     y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
     c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
-
-    Args:
-        samples: [N].
-
-    Returns:
-        [ceil(N wanted / rate)] float32.
 
     Source: Smith, Digital Audio Resampling (the windowed sinc).
     """
@@ -60,14 +54,8 @@ def cut_at_pauses(
 ) -> list[np.ndarray]:
     """The parts of frames [S, F] between pauses; all lengths are numbers of frames.
 
-    A part without a pause that is longer still is cut where its second half is quietest.
-
-    Args:
-        frames: of a recording.
-        longest: of a part, without its margins.
-        pause: the shortest at which frames are cut.
-        margin: what is kept of a pause on each side.
-        smooth: the mean loudness of how many counts.
+    A part without a pause that is longer than `longest` is cut where its second half is quietest. `margin` is
+    kept of a pause on each side; loudness is the mean of `smooth` frames.
 
     Example:
         >>> frames = np.ones((60, 2), np.float32)

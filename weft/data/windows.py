@@ -20,13 +20,7 @@ TransformName = Literal["log", "log1p", "box-cox"]
 
 
 class PowerTransform(NamedTuple):
-    """The transform of Box and Cox: ((y + shift)^power - 1) / power, or log(y + shift) for the power 0.
-
-    Example:
-        >>> log = PowerTransform(0.0)
-        >>> log.back(log.of(np.array([1.0, 20.0]), "y")).round(9).tolist()
-        [1.0, 20.0]
-    """
+    """The transform of Box and Cox: ((y + shift)^power - 1) / power, or log(y + shift) for the power 0."""
 
     power: float = 1.0  # 1 without a shift leaves values as they are
     shift: float = 0.0
@@ -109,29 +103,21 @@ class WindowedSeries(NamedTuple):
 
 
 class SeriesWindows:
-    """Values of all series, and their scaled windows.
+    """Values of all series, and their scaled windows; settings are those of a recipe's data and model.
 
     Args:
         split: three fractions or three numbers of rows; None if every window is a test.
-        calendar: add hour, weekday, day and month to the known covariates.
-        channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
-        gaps: add whether a value of the past is missing, and each extra input, to the known covariates.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
     Attributes:
         numbers: [N] by which a model knows them.
-        new: names of the series that are new since the training of the run.
         left_out: what is too short for a window or has no value, as text for the user; the others are read.
         scale: see Scale; of a new series, that of all its rows.
         known_size: G, number of known covariates, including the calendar.
-        known_scale: scale of the table's known covariates; the calendar is not scaled.
         fill: a missing value of the past is the last one before it (1), or that of the last season (its
             rows), whichever is closer to the training part.
-
-    Raises:
-        DataError: every series is too short or has no value in the training part.
     """
 
     def __init__(
@@ -378,12 +364,7 @@ def _pooled(
 
 
 def one_hot(columns: np.ndarray, names: Sequence[str], classes: Mapping[str, Sequence[str]]) -> np.ndarray:
-    """Columns [T, C] with a column of 0 and 1 for each class in place of those of classes.
-
-    Example:
-        >>> one_hot(np.array([[0.5, 1.0], [2.0, 0.0]]), ["x", "day"], {"day": ["mon", "tue"]}).tolist()
-        [[0.5, 0.0, 1.0], [2.0, 1.0, 0.0]]
-    """
+    """Columns [T, C] with a column of 0 and 1 for each class in place of those of classes."""
     parts = [
         column[:, None] == np.arange(len(classes[name])) if name in classes else column[:, None]
         for column, name in zip(columns.T, names, strict=True)

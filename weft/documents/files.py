@@ -85,13 +85,7 @@ ENDINGS = (*_KINDS, *_SAME)
 
 
 def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | None = None) -> Document:
-    r"""A file as a document.
-
-    Example:
-        >>> file = opened(b"One.\n", "a.txt", "en", "es")
-        >>> file.written([WrittenSentence("Uno."), WrittenSentence("")])
-        b'Uno.\n'
-    """
+    """A file as a document."""
     ending = PurePath(name).suffix.lower()
     kind = _SAME.get(ending, ending)
     if kind not in _KINDS:

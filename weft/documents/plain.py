@@ -18,15 +18,7 @@ _END = re.compile(r"(\r\n|\n|\r)")
 
 
 class Plain:
-    r"""A text; line ends are kept.
-
-    Example:
-        >>> text = Plain("one\r\n\ntwo")
-        >>> [one.text for one in text.segments]
-        ['one', '', 'two']
-        >>> text.written([WrittenSentence("uno"), WrittenSentence(""), WrittenSentence("dos")])
-        'uno\r\n\ndos'
-    """
+    """A text; line ends are kept."""
 
     def __init__(self, text: str) -> None:
         self._parts = _END.split(text)
@@ -56,16 +48,7 @@ _BETWEEN = regex.compile(rf"(?:[.!?\u2026]{_CLOSING}\s++|{_FULL}(?!{_FULL}){_CLO
 
 
 class Srt:
-    r"""A file of subtitles; numbers, times and empty lines stay as they are.
-
-    Example:
-        >>> file = Srt("1\n00:00:01,000 --> 00:00:02,000\nOpen the\n<i>file</i>.\n", "film.srt")
-        >>> [one.text for one in file.segments]
-        ['Open the file.']
-        >>> text = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Open it."
-        >>> [one.text for one in Srt(text, "film.vtt").segments]
-        ['Open it.']
-    """
+    """A file of subtitles; numbers, times and empty lines stay as they are."""
 
     def __init__(self, text: str, name: str) -> None:
         self.segments: list[Segment] = []

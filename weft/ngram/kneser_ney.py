@@ -34,15 +34,9 @@ class Level(NamedTuple):
 
 
 def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Level]:
-    """Count the n-grams of orders 1 to `order`; none crosses a <s>.
+    """Count the n-grams of orders 1 to `order` in tokens [N] < V; none crosses a <s>.
 
-    Args:
-        tokens: [N] int < V; each sentence (or the whole text, if read as one) begins with `start`.
-
-    Example:
-        >>> levels = count(np.array([0, 1, 2, 0, 1]), size=3, order=2, start=0)
-        >>> levels[1].keys.tolist(), levels[1].counts.tolist()
-        ([1, 5], [2, 1])
+    Each sentence (or the whole text, if read as one) begins with `start`.
     """
     tokens = np.asarray(tokens, np.int64)
     if not len(tokens) or tokens[0] != start or (tokens == start).all():

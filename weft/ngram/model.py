@@ -28,10 +28,8 @@ class OrderGrams(NamedTuple):
 class NGram:
     """Log-probabilities of tokens given the tokens before them.
 
-    Args:
-        orders: tables of orders 1 to n; the first has one row per token, in order.
-        start: the token <s>.
-        fallback: True if some discounts could not be estimated.
+    The first of the tables of orders 1 to n has one row per token, in order; `start` is the token <s>, and
+    `fallback` tells whether some discounts could not be estimated.
     """
 
     def __init__(
@@ -67,8 +65,7 @@ class NGram:
     def contexts(self, rows: np.ndarray) -> list[np.ndarray]:
         """For each context length, the number [R] of each row's context; ABSENT if unseen.
 
-        Args:
-            rows: [R, T] preceding tokens, the most recent last; -1 for none.
+        Rows [R, T] are the preceding tokens, the most recent last; -1 for none.
         """
         found = [np.zeros(len(rows), np.int64)]
         for length in range(1, min(self.order - 1, rows.shape[1]) + 1):
@@ -83,11 +80,7 @@ class NGram:
         return found
 
     def distribution(self, rows: np.ndarray) -> np.ndarray:
-        """log p of every token after each context, [R, V] nats.
-
-        Args:
-            rows: [R, T] preceding tokens, the most recent last; -1 for none.
-        """
+        """log p of every token after each context, [R, V] nats; rows as in `contexts`."""
         if rows.ndim != 2:
             raise ShapeError(f"contexts: expected [rows, tokens], got shape {list(rows.shape)}")
         out = np.repeat(self.orders[0].logp[None], len(rows), 0)

@@ -86,13 +86,7 @@ def is_dir(path: Path) -> bool:
 def claim(folder: Path, known: str, holds: str, remedy: str) -> bool:
     """Create a folder that `known` inside it describes, or find it; refuse one with other files.
 
-    Args:
-        known: the name of a file.
-        holds: what such a folder has, for the message.
-        remedy: what to do about another folder.
-
-    Returns:
-        Whether `known` is there.
+    Returns whether `known` is there; the refusal says what such a folder `holds`, and a remedy.
     """
     with refusals(folder, remedy, "used"):
         if folder.exists() and not folder.is_dir():

@@ -25,15 +25,10 @@ Cut = Callable[[str, random.Random], list[int]]
 
 
 class SampledPieces:
-    """Draws other segmentations of texts whose tokens are known.
+    """Draws other segmentations of texts whose tokens are known; of a vocabulary trained by Weft.
 
-    Args:
-        vocabulary: of kind bpe or unigram, trained by Weft.
-        alpha: exponent of a segmentation's probability (unigram): 0 draws all alike; the larger it is, the
-            more often the usual one. None for bpe.
-
-    Raises:
-        ConfigError: the vocabulary is of another kind, or the setting is out of range.
+    `alpha` is the exponent of a segmentation's probability (unigram): 0 draws all alike; the larger it is,
+    the more often the usual one. It is None for bpe.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, dropout: float = 0.0, alpha: float | None = None) -> None:
@@ -138,11 +133,9 @@ Group = list[int]
 class Noise:
     """Puts mistakes into the tokens of texts; unknown ones stay, and words between < and > (tags).
 
-    Args:
-        drop: probability of leaving a word out; one word always stays.
-        swap: probability of swapping a word with the next.
-        typos: probability of a typing error in a word of at least two letters: one is left out, doubled,
-            exchanged with the next, or replaced by another of the text.
+    A word is left out or swapped with the next with the probabilities `drop` and `swap`; one always stays. A
+    typing error (`typos`) in a word of at least two letters leaves one out, doubles it, exchanges it with the
+    next or replaces it by another of the text.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, drop: float, swap: float, typos: float) -> None:

@@ -15,12 +15,9 @@ FORMS = ("nfc", "nfkc", "none")
 
 
 def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
-    r"""The text in one Unicode form, with runs of white space replaced by one space and stripped at the ends.
+    """The text in one Unicode form, with runs of white space replaced by one space and stripped at the ends.
 
-    Normalising twice changes nothing.
-
-    Source:
-        Unicode Standard Annex 15.
+    Normalising twice changes nothing. Source: Unicode Standard Annex 15.
     """
     if form not in FORMS:
         raise ConfigError(f"normalisation {form!r} is unknown; choose one of {', '.join(FORMS)}")

@@ -32,15 +32,12 @@ class ImportedVocabulary(Vocabulary):
     """A Vocabulary on top of another program's tokenizer.
 
     Args:
-        content: the tokenizer.json without the key `weft`, kept as an attribute, like `order`.
+        content: the tokenizer.json without the key `weft`.
         order: the original number of each number; -1 if there is none.
         framed: encode with the special symbols that the tokenizer puts before and after a text.
         known: pieces with this number or a larger one are the tokenizer's alone and unknown to the model;
             None for an error there.
         opening: numbers read before a whole text, line ends included; None if texts are lines.
-
-    Raises:
-        ValueError: the content is damaged or could use unbounded time or memory (bounds.py).
     """
 
     def __init__(
@@ -255,8 +252,7 @@ def before_text(path: Path) -> list[int]:
 def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
     """The numbers before and after a text that is read after a prefix, such as "summarize: ".
 
-    Returns:
-        None if the prefix changes how the text is cut into pieces.
+    None if the prefix changes how the text is cut into pieces.
     """
     tokenizer = _tokenizer_of(path, content_of(path))
     found = tokenizer.encode(f"{prefix}a")
@@ -272,11 +268,10 @@ def after_prefix(path: Path, prefix: str) -> tuple[list[int], list[int]] | None:
 def renumbered(
     path: Path, size: int, *, pad: int | None, start: int, end: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """Read another program's tokenizer and renumber it so that Weft's special symbols come first.
+    """The content of another program's tokenizer, and the original number of each of Weft's numbers.
 
-    Returns:
-        The file's content, and the original number of each of Weft's numbers; -1 for a symbol that the
-        tokenizer lacks. A symbol with two roles, such as start and end, appears twice.
+    It is -1 for a symbol that the tokenizer lacks. A symbol with two roles, such as start and end, is there
+    twice.
     """
     content = content_of(path)
     tokenizer = _tokenizer_of(path, content)

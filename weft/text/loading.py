@@ -23,20 +23,7 @@ _FORMS = {"NFC": "nfc", "NFKC": "nfkc"}
 
 
 def load_vocabulary(path: str | Path) -> Vocabulary:
-    """Read what `save` of a vocabulary wrote; only pieces and settings are taken, nothing in the file is run.
-
-    Raises:
-        CheckpointError: the file is missing or damaged, or no tokenizer.json of Weft.
-        ConfigError: it needs a library that is not installed.
-
-    Example:
-        >>> from tempfile import TemporaryDirectory
-        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
-        >>> with TemporaryDirectory() as folder:
-        ...     words.save(Path(folder, "tokenizer.json"))
-        ...     load_vocabulary(Path(folder, "tokenizer.json")).decode(words.encode("a cat"))
-        'a cat'
-    """
+    """Read what `save` of a vocabulary wrote; only pieces and settings are taken, nothing in it is run."""
     path = Path(path)
     content = _content(path)
     if not isinstance(content, dict) or KEY not in content:
