@@ -24,7 +24,7 @@ from weft.data import corpus
 from weft.metrics import Bleu, compare_repeated
 from weft.run import open_run
 from weft.run.training import begin_run
-from weft.text.noise import Noise
+from weft.text.augmentation import Noise
 from weft.text.vocabulary import Vocabulary
 from weft.train.loop import train
 

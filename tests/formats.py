@@ -31,10 +31,9 @@ from weft import rooms
 from weft.commands.data import guessed_task
 from weft.data import audio, images, listed, pairs, tables, video
 from weft.data.audio import read_paths, read_sound, read_spoken
-from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
 from weft.data.files import COMPRESSED
-from weft.data.images import read_clip, read_folders, read_picture
+from weft.data.images import read_captions, read_clip, read_folders, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText

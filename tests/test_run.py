@@ -14,7 +14,7 @@ from weft.config import read_recipe
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.run import load, open_run
 from weft.run.training import begin_run, check_recipe
-from weft.store.run_format import FORMAT
+from weft.store.run_directory import FORMAT
 from weft.tasks import Translator, WordTagger
 from weft.train.loop import train
 

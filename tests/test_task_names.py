@@ -15,10 +15,10 @@ NAMES_A_TASK = {
     # Words of a file's format, a table's header, a legend, an option, a view or the server's JSON that also
     # name a task.
     "weft/commands/inspect.py",
-    "weft/data/captions.py",
+    "weft/data/images.py",
     "weft/data/guess.py",
     "weft/documents/html.py",
-    "weft/documents/xliff.py",
+    "weft/documents/memories.py",
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",
     "weft/importing/kits/joeynmt.py",

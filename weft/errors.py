@@ -42,11 +42,7 @@ class ConfigError(WeftError):
 
 
 class MissingSplitError(ConfigError):
-    """A recipe names no data for a split.
-
-    Attributes:
-        lack: the sentence without the advice to score the validation part.
-    """
+    """A recipe names no data for a split; `lack` is without the advice to score the validation part."""
 
     lack = ""
 
@@ -66,22 +62,15 @@ class ShapeError(WeftError):
 class DataError(WeftError):
     """A data file is missing, damaged or not what it should be.
 
-    Args:
-        why: what was expected, what was found and what to do.
-        path: the file at fault.
-        line: of the file; the first is 1.
-
     Attributes:
-        why: as given, without the place.
-        path: the file's name; None where the error concerns no file.
-        line: None where the error concerns no single line.
+        why: what was expected, what was found and what to do.
+        path: the file at fault; None where the error concerns no file.
+        line: of the file, from 1; None where the error concerns no single line.
 
     Example:
         >>> error = DataError("expected 2 columns, got 1", path="train.tsv", line=7)
-        >>> str(error), error.line
-        ('train.tsv:7: expected 2 columns, got 1', 7)
-        >>> str(error.at("all.tsv", 1007))
-        'all.tsv:1007: expected 2 columns, got 1'
+        >>> str(error), str(error.at("all.tsv", 1007))
+        ('train.tsv:7: expected 2 columns, got 1', 'all.tsv:1007: expected 2 columns, got 1')
     """
 
     def __init__(self, why: str, *, path: str | PathLike[str] | None = None, line: int | None = None) -> None:
@@ -148,14 +137,7 @@ def saying_what_to_install() -> Iterator[None]:
 
 
 def library(name: str, extra: str, place: str) -> Any:
-    """Import a library of an optional extra.
-
-    Example:
-        >>> library("weft_lacks_it", "serve", "x.csv")
-        Traceback (most recent call last):
-        ...
-        weft.errors.ConfigError: x.csv: weft_lacks_it is not installed; pip install 'weft-seq[serve]'
-    """
+    """Import a library of an optional extra; a ConfigError says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -165,14 +147,7 @@ def library(name: str, extra: str, place: str) -> Any:
 
 @contextmanager
 def within(section: str) -> Iterator[None]:
-    """Prefix errors raised in the block with the name of a recipe's section.
-
-    Example:
-        >>> with within("model"):
-        ...     raise ShapeError("3 heads do not divide the width 8; take a divisor of 8")
-        Traceback (most recent call last):
-        weft.errors.ConfigError: model: 3 heads do not divide the width 8; take a divisor of 8
-    """
+    """Prefix errors raised in the block with the name of a recipe's section."""
     try:
         yield
     except (ConfigError, ShapeError) as error:
@@ -208,11 +183,7 @@ def _clean(text: str) -> str:
 
 
 def given_path(name: str, value: object) -> Path:
-    """The path that Python's user gave.
-
-    Raises:
-        ConfigError: it is something else.
-    """
+    """The path that Python's user gave; a ConfigError if it is something else."""
     if isinstance(value, str | PathLike):
         return Path(value)
     raise ConfigError(f"{name}: expected a path, got {type(value).__name__}")

@@ -126,10 +126,10 @@ def plural(count: int, noun: str) -> str:
     """A count and its noun, in the plural unless the count is 1.
 
     Example:
-        >>> [plural(1, "line"), plural(1200, "unknown word"), plural(2, "class"), plural(3, "summary")]
-        ['1 line', '1,200 unknown words', '2 classes', '3 summaries']
-        >>> [plural(0, "line"), plural(2, "hypothesis"), plural(2, "series"), plural(2, "day")]
-        ['0 lines', '2 hypotheses', '2 series', '2 days']
+        >>> [plural(0, "line"), plural(1, "line"), plural(1200, "unknown word"), plural(2, "class")]
+        ['0 lines', '1 line', '1,200 unknown words', '2 classes']
+        >>> [plural(3, "summary"), plural(2, "hypothesis"), plural(2, "series"), plural(2, "day")]
+        ['3 summaries', '2 hypotheses', '2 series', '2 days']
     """
     return f"{count:,} {noun if count == 1 else _several(noun)}"
 
@@ -160,12 +160,7 @@ def kind_of(value: object) -> str:
 
 
 def numbered(path: Path) -> Path:
-    """A similar path with the next number, to suggest for what comes after it.
-
-    Example:
-        >>> str(numbered(Path("runs/en-es"))), str(numbered(Path("runs/en-es-2")))
-        ('runs/en-es-2', 'runs/en-es-3')
-    """
+    """A similar path with the next number, to suggest for what comes after it: en-es, en-es-2, en-es-3."""
     stem, dash, number = path.name.rpartition("-")
     if dash and number.isdecimal() and len(number) < 4:
         return path.with_name(f"{stem}-{int(number) + 1}")

@@ -10,7 +10,7 @@ from tests import toys
 from tests.commands.shell import content, refused, stops, untouched, weft
 from weft.commands import bulk
 from weft.config import read_recipe
-from weft.store.locks import lock
+from weft.store.run_directory import lock
 
 TEXTS = ["alpha beta", "gamma", "iota theta eta zeta", "delta delta", "beta"] * 3
 

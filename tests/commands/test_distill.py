@@ -12,7 +12,7 @@ from weft.config import read_recipe
 from weft.run.teacher import teacher_of
 from weft.run.training import begin_run
 from weft.store.digests import file_digest
-from weft.store.locks import lock
+from weft.store.run_directory import lock
 
 SHORT = ("training.max_updates=7", "training.validate_every=7", "training.precision=float32")
 

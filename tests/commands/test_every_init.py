@@ -13,8 +13,8 @@ from tests.tasks.every import KINDS
 from weft import rooms, tasks
 from weft.commands import program
 from weft.config import read_recipe
-from weft.data import recipes
 from weft.run.training import check_recipe
+from weft.store import files
 from weft.tasks.task import Task
 
 GIVEN = {
@@ -69,7 +69,7 @@ FAST = ("translate", "language", "tag", "forecast", "embeddings", "images", "mas
 
 def test_every_task_has_an_init_and_a_template() -> None:
     assert set(GIVEN) == set(rooms.parts(tasks, Task))
-    assert {one.stem for one in (recipes.folder() / "templates").iterdir()} == set(GIVEN)
+    assert {one.stem for one in (files.recipes_folder() / "templates").iterdir()} == set(GIVEN)
 
 
 @pytest.mark.parametrize("name", [*FAST, *slow(one for one in GIVEN if one not in FAST)])

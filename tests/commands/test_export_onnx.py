@@ -14,7 +14,7 @@ from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
 from weft.export.formats.tokenizer import TokenizerOnly
 from weft.export.shared import share
-from weft.store.locks import lock
+from weft.store.run_directory import lock
 
 
 @pytest.mark.parametrize(

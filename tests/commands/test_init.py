@@ -16,7 +16,6 @@ from tests.commands.shell import refused, untouched, weft
 from tests.slow import leading
 from weft import rooms
 from weft.config import read_recipe
-from weft.data import recipes
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
 from weft.tasks.init import Init, filled, only
@@ -291,7 +290,7 @@ def test_a_template_leaves_out_lines_without_a_value_and_quotes_paths(
     (tmp_path / "templates" / "my.yaml").write_text(
         "train: $train\nvalid: $valid\nwhole: 1$whole\nprice: $$5\n"
     )
-    monkeypatch.setattr(recipes, "folder", lambda: tmp_path)
+    monkeypatch.setattr("weft.tasks.init.recipes_folder", lambda: tmp_path)
     values = {"train": Path("a: #b"), "valid": None, "whole": only(True)}
     assert filled("my", values) == 'train: "a: #b"\nwhole: 1\nprice: $5\n'
     assert "whole" not in filled("my", {**values, "whole": only(0)})

@@ -8,8 +8,8 @@ import pytest
 from tests.commands.shell import weft
 from weft import config
 from weft.config import shipped
-from weft.data import recipes
 from weft.errors import ConfigError
+from weft.store import files
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -41,7 +41,7 @@ def test_the_recipes_of_an_installed_package_are_inside_it(
 ) -> None:
     (tmp_path / "recipes" / "tag").mkdir(parents=True)
     (tmp_path / "recipes" / "tag" / "mine.yaml").write_text("task: tag\n")
-    monkeypatch.setattr(recipes, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(files, "_PACKAGE", tmp_path)
     assert shipped.find_recipe("mine").path == tmp_path / "recipes" / "tag" / "mine.yaml"
 
 

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from weft.data.audio import read_paths, read_sound, read_spoken, seconds_of
-from weft.data.resampling import resample
+from weft.data.sound import resample
 from weft.errors import DataError, DataWarning
 
 

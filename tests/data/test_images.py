@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weft.data import archive, captions, images, shapes
+from weft.data import archive, images, shapes
 from weft.errors import DataError
 
 
@@ -82,7 +82,7 @@ def test_records_may_say_their_split_and_language(tmp_path):
         {"image": "not-here.png", "split": "test", "captions": {"en": "three", "hr": "tri"}},
     ]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    found = captions.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")
+    found = images.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")
     assert [one.captions for one in found] == [["dva"]]
 
 
@@ -108,7 +108,7 @@ def test_wrong_captions_are_named_by_file_and_line(tmp_path, name, text, said):
     save(tmp_path / "a.png")
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=said):
-        captions.read_captions(tmp_path / name)
+        images.read_captions(tmp_path / name)
 
 
 def test_generated_pictures_are_those_of_their_numbers_and_a_rule_recognises_them():
@@ -166,14 +166,14 @@ def test_pictures_are_read_from_within_a_zip(tmp_path, top, given):
     images_ = None if given is None else tmp_path / given
     if given == "images.zip/all" and not top:
         with pytest.raises(DataError, match=r"captions\.jsonl:1: .*images\.zip/all/a\.png"):
-            captions.read_captions(path, images_, split="train")
+            images.read_captions(path, images_, split="train")
         return
-    found = captions.read_captions(path, images_, split="valid")
+    found = images.read_captions(path, images_, split="valid")
     assert [one.captions for one in found] == [["picture 1"], ["picture 2"]]
     pixels = np.load(tmp_path / "pixels.npy")
     for one, want in zip(found, pixels[1:], strict=True):
         np.testing.assert_array_equal(images.read_picture(one.path), want)
-    (first,) = captions.read_captions(path, images_, split="train")
+    (first,) = images.read_captions(path, images_, split="train")
     assert first.path == tmp_path / "images.zip" / f"{top}a.png" and first.number == "a"
     assert [each.name for each in archive.files(tmp_path / "images.zip")] == ["a.png", "b.png", "c.png"]
 
@@ -181,7 +181,7 @@ def test_pictures_are_read_from_within_a_zip(tmp_path, top, given):
 def test_a_picture_on_the_disk_goes_before_the_one_in_the_zip(tmp_path):
     path = zipped(tmp_path, ["a.png", "b.png"])
     pixels = save(tmp_path / "a.png", seed=9)
-    (found,) = captions.read_captions(path, split="train")
+    (found,) = images.read_captions(path, split="train")
     assert found.path == tmp_path / "a.png"
     np.testing.assert_array_equal(images.read_picture(found.path), pixels)
 
@@ -202,7 +202,7 @@ def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
         images.read_picture(tmp_path / "images.zip" / "a.png")
     (tmp_path / "images.zip").write_bytes(kept[:40])
     with pytest.raises(DataError, match=r"images\.zip: .*damaged"):
-        captions.read_captions(path, split="train")
+        images.read_captions(path, split="train")
 
 
 @pytest.mark.parametrize(("frames", "chosen"), [(5, [0, 5, 10, 14, 19]), (None, [0, 4, 7, 10, 13, 16, 19])])

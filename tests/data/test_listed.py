@@ -14,8 +14,15 @@ from PIL import Image
 
 from tests.commands.shell import weft
 from weft.data.audio import SPOKEN, read_spoken
-from weft.data.captions import CAPTIONED, holds_classes, read_captions
-from weft.data.images import LabelledImage, labelled_images, parts_in, read_folders
+from weft.data.images import (
+    CAPTIONED,
+    LabelledImage,
+    holds_classes,
+    labelled_images,
+    parts_in,
+    read_captions,
+    read_folders,
+)
 from weft.data.listed import FileFinder, columns_note
 from weft.data.report import Finding
 from weft.errors import DataError, DataWarning

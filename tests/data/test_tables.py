@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -16,12 +17,17 @@ import pandas as pd
 import pytest
 
 from weft.data import tables
+from weft.data.conll import form_of, holds_tags
+from weft.data.conllu import read_sentences
 from weft.data.dialect import mark_of
+from weft.data.guess import holds_texts
 from weft.data.lines import LONGEST
 from weft.data.parallel import ParallelText
 from weft.data.quoting import enclosed
 from weft.data.report import Finding
+from weft.data.sides import AlignedText, texts
 from weft.data.spans import holds_spans
+from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import Row, TableFile
 from weft.errors import ConfigError, DataError
 
@@ -381,3 +387,82 @@ def test_a_json_may_have_a_record_on_each_line_and_says_where_it_is_cut(tmp_path
     path.write_text('[{"en": "a", "es": "b"},\n {"en": "c", "e')
     with pytest.raises(DataError, match=r"train\.json:2: expected whole JSON, got a fault in column 14"):
         TableFile(path)
+
+
+EXCEL = TableStyle(";", begin="\ufeff", end="\r\n", comma=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "style"),
+    [
+        ("a.csv", b"a,b\n1.5,2\n", TableStyle()),
+        ("a.csv", b"\xef\xbb\xbfa;b\r\nx;60,94\r\n", EXCEL),
+        ("a.csv", b'\xef\xbb\xbf"a\nb";c\r\nx;"1.234,5 \xe2\x82\xac"\r\ny;n/a\r\n', EXCEL),
+        ("a.csv", "\ufeffa;b\r\nx;60,94\r\n".encode("utf-16-le"), EXCEL),
+        ("a.csv", b"a;b;c\n60,94;21.06.2025;1.5\n", TableStyle(";", comma=True)),
+        ("a.csv", b"a;b;c\n60,94;2.5;1.5\n", TableStyle(";")),
+        ("a.csv", b'a,b\n"60,94",x\n', TableStyle(comma=True)),
+        ("a.csv", b'a,b\n"1,234",x\n"1,234,567",y\n', TableStyle()),
+        ("a.csv", b'a,b\n"x\r\ny",2\n', TableStyle()),
+        ("a.tsv", b'a\tb\r\n5" disk\t2,5\r\n', TableStyle("\t", quoted=False, end="\r\n", comma=True)),
+        ("a.jsonl", b'{"a": "1,5"}\n', TableStyle()),
+    ],
+)
+def test_a_table_tells_how_it_is_written(
+    name: str, content: bytes, style: TableStyle, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert style_of(TableFile(tmp_path / name)) == style
+
+
+DRAWN = {
+    "psql": " en  | de \n-----+----\n a b | c d\n e   | \n(2 rows)\n\n",
+    "mysql": "+-----+-----+\n| en  | de  |\n+-----+-----+\n| a b | c d |\n| e   |     |\n+-----+-----+\n",
+    "markdown": "| en | de |\n|:---|---:|\n| a b | c d |\n| e | |\n",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_drawn_table_is_converted_by_the_command(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "my pairs.csv"
+    path.write_text(DRAWN[name])
+    with pytest.raises(DataError, match="table with drawn lines") as found:
+        TableFile(path)
+    subprocess.run(str(found.value).partition("convert it: ")[2], shell=True, check=True)
+    rows = [row.cells for row in TableFile(path.with_suffix(".tsv"))]
+    assert rows == [["en", "de"], ["a b", "c d"], ["e", ""]]
+
+
+def test_bars_and_dashes_alone_are_no_drawn_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("en|de\n-|-\na|---\n")
+    assert [row.cells for row in TableFile(tmp_path / "a.csv")][1:] == [["-", "-"], ["a", "---"]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_table_of_words_is_converted_by_the_command(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "ner.csv"
+    text = 'Sentence #,Word,POS,Tag\nSentence: 1,Café,NNP,B-geo\n,",",",",O\nSentence: 2,It\'s,PRP,O\n'
+    path.write_bytes(text.encode(encoding))
+    assert holds_tags(path) and not holds_texts(path)
+    with pytest.raises(DataError, match="a table with a word in each row") as found:
+        form_of(path)
+    subprocess.run(str(found.value).partition("convert it: ")[2], shell=True, check=True)
+    read = [(one.forms, one.tags) for one in read_sentences(path.with_suffix(".conll")) if one.forms]
+    assert read == [(["Café", ","], ["B-geo", "O"]), (["It's"], ["O"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.txt", "en,de\na b,c d\n", "names columns (en, de); name it .csv"),
+        ("a.txt", "text;label\na;b\n", "names columns (text, label); name it .csv"),
+        ("a.md", DRAWN["markdown"], "table with drawn lines"),
+        ("a.txt", "First, we go\nthen, we stop\n", ""),
+    ],
+)
+def test_a_text_that_is_a_table_is_named(name: str, text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    (one,) = texts([tmp_path / name])
+    assert isinstance(one, AlignedText)
+    notes = "".join(one.notes)
+    assert (told in notes) if told else not notes

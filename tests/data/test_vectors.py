@@ -1,11 +1,11 @@
-"""Vectors in the text files of word2vec and GloVe."""
+"""Vectors in the text files of word2vec and GloVe, word pairs and analogies."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from weft.data.vectors import coverage, read_vectors, write_vectors
+from weft.data.vectors import Analogy, WordPair, coverage, read_questions, read_vectors, write_vectors
 from weft.errors import DataError, DataWarning
 
 LINES = "cat 1 2.5 -3\ndog 0 0 1e-3\n"
@@ -141,3 +141,36 @@ def test_a_word_with_white_space_is_refused_and_nothing_is_written(tmp_path: Pat
     with pytest.raises(DataError, match="white space"):
         write_vectors(tmp_path / "v.txt", ["a b"], MATRIX[:1])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pairs_with_tabs_or_spaces(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("# a comment\ntiger\tbig cat\t7.35\n\nsun moon 5\n")
+    found = read_questions(tmp_path / "p")
+    assert (
+        found.pairs == [WordPair("tiger", "big cat", 7.35), WordPair("sun", "moon", 5.0)]
+        and not found.analogies
+    )
+
+
+def test_analogies_have_sections(tmp_path: Path) -> None:
+    (tmp_path / "q").write_text("a b c d\n: capitals\nAthens Greece Oslo Norway\n")
+    found = read_questions(tmp_path / "q")
+    assert found.analogies == [
+        Analogy(("a", "b", "c", "d"), "q"),
+        Analogy(("Athens", "Greece", "Oslo", "Norway"), "capitals"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a b 1\na b\n", "q:2: .*2 columns"),
+        ("a b nan\n", "q:1: .*3 columns"),
+        ("a b c d\na b 1\n", "q:2: .*3 columns"),
+        (": head\n", "q: .*analogies"),
+    ],
+)
+def test_a_wrong_question_is_named(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "q").write_text(text)
+    with pytest.raises(DataError, match=sentence):
+        read_questions(tmp_path / "q")

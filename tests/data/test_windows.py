@@ -1,10 +1,17 @@
 """Windows: parts in time, scales of the training part alone, and nothing of the future in a past."""
 
+import json
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import weft.export
 from tests import toys
+from tests.export.pages import NODE, node
 from weft.data.series import SeriesTable, TimeSeries
+from weft.data.values import readable
 from weft.data.windows import Scale, SeriesWindows, TrainedScales, covariates
 from weft.errors import ConfigError, DataError
 
@@ -143,3 +150,33 @@ def test_a_series_shorter_than_a_split_in_rows_is_left_out_by_name() -> None:
     found = SeriesWindows(table, split=(20, 5, 5), lookback=4, horizon=2, calendar=False)
     assert found.names == ["long"]
     assert found.left_out == ["series 'short': expected 30 rows, as split has, got 25"]
+
+
+PAGE = Path(weft.export.__file__).parent / "page"
+
+SHOWN = [
+    (104872006.123456, 50.0, "104872006.1235"),  # a meter
+    (432.123456, 120.0, "432.123"),
+    (12345678.9, 3e6, "12345679"),
+    (-0.000012345678, 1e-5, "-1.23457e-05"),
+    (4.0, 1.0, "4"),
+    (0.0, 1.0, "0"),
+    (5e8, 0.0, "500000000"),
+]
+
+
+@pytest.mark.parametrize(("value", "deviation", "text"), SHOWN)
+def test_a_number_has_the_digits_that_show_the_deviation_of_its_series(
+    value: float, deviation: float, text: str
+) -> None:
+    assert readable(value, deviation) == text
+
+
+@node
+def test_the_exported_page_writes_the_same_digits() -> None:
+    source = (PAGE / "series.js").read_text()
+    function = source[source.index("const readable") : source.index("// Missing values")]
+    given = json.dumps([case[:2] for case in SHOWN])
+    run = f"{function}; console.log(JSON.stringify({given}.map(([a, b]) => readable(a, b))))"
+    found = subprocess.run([str(NODE), "-e", run], capture_output=True, check=True)
+    assert json.loads(found.stdout) == [text for *_, text in SHOWN]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from tests.documents.capitals import shouted, translated
-from weft.documents import archive
+from weft.documents import office
 from weft.documents.files import opened
-from weft.documents.srt import _broken
+from weft.documents.plain import _broken
 from weft.errors import ConfigError, DataError, WeftError
 
 for _name in ("lxml", "polib"):
@@ -445,11 +445,11 @@ def test_what_cannot_be_read_is_refused_with_its_place(name: str, data: bytes, s
 
 
 def test_a_zip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LARGEST", 100_000)
+    monkeypatch.setattr(office, "LARGEST", 100_000)
     bomb = zipped({"word/document.xml": b"0" * 60_000, "x": b"0" * 60_000})
     with pytest.raises(DataError, match=r"more than .* unpacked"):
         opened(bomb, "a.docx", "en", "es")
-    monkeypatch.setattr(archive, "MOST", 3)
+    monkeypatch.setattr(office, "MOST", 3)
     with pytest.raises(DataError, match="at most 3 files"):
         opened(zipped(dict.fromkeys("abcd", b"")), "a.odt", "en", "es")
 

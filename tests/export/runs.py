@@ -10,7 +10,7 @@ from weft.config import dump, read_recipe
 from weft.data.corpora import corpus
 from weft.run.training import check_recipe
 from weft.store import files, weights
-from weft.store.run_format import FORMAT
+from weft.store.run_directory import FORMAT
 from weft.text.vocabulary import EOS, Vocabulary
 from weft.version import __version__
 

@@ -18,16 +18,14 @@ from tests.fuzz import samples
 from tests.train.saved import save
 from weft.config import read_recipe
 from weft.data.audio import read_sound, read_spoken
-from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
 from weft.data.files import file_bytes
-from weft.data.images import read_array, read_clip, read_picture
+from weft.data.images import read_array, read_captions, read_clip, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText
-from weft.data.questions import read_questions
 from weft.data.series import read_series
-from weft.data.vectors import read_vectors
+from weft.data.vectors import read_questions, read_vectors
 from weft.importing.families import import_model
 from weft.inspect.views import curves
 from weft.ngram import arpa

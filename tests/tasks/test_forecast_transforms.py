@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.commands.shell import weft
-from weft.data.transforms import PowerTransform, power_of
+from weft.data.windows import PowerTransform, power_of
 from weft.errors import DataError
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData

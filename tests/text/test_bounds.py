@@ -12,8 +12,7 @@ from tests.slow import leading, slow
 from tests.text.forged import forged, replace, split
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
-from weft.text.foreign import renumbered
-from weft.text.imported import KEY, ImportedVocabulary
+from weft.text.imported import KEY, ImportedVocabulary, renumbered
 from weft.text.loading import load_vocabulary
 
 PUBLISHED = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from weft.errors import CheckpointError
-from weft.text import saved
+from weft.store import jsonfile
 from weft.text.loading import load_vocabulary
 from weft.text.pieces import SPECIALS
 from weft.text.vocabulary import Vocabulary
@@ -117,12 +117,10 @@ def test_what_is_not_json_is_refused_in_one_sentence(raw: bytes, tmp_path: Path)
     assert "\n" not in str(error.value)
 
 
-def test_an_oversized_file_is_refused_without_being_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(saved, "LARGEST", 2**20)
-    (tmp_path / "tokenizer.json").write_bytes(b" " * (2**20 + 1))
-    with pytest.raises(CheckpointError, match="larger than 1 MiB"):
+def test_an_oversized_file_is_refused_without_being_read(tmp_path: Path) -> None:
+    with (tmp_path / "tokenizer.json").open("wb") as file:
+        file.truncate(jsonfile.LARGEST + 1)
+    with pytest.raises(CheckpointError, match="larger than 64 MiB"):
         load_vocabulary(tmp_path / "tokenizer.json")
 
 

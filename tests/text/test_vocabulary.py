@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.slow import leading
 from weft.errors import ConfigError, DataError
-from weft.text.normalise import FORMS, normalise
+from weft.text import learn
+from weft.text.characters import FORMS, normalise
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 KINDS = ["word", "space", "character", "bpe", "unigram"]
@@ -249,10 +251,26 @@ def test_counting_words_forgets_the_rarest_before_memory_grows(monkeypatch: pyte
 
 
 def test_byte_pair_counts_of_a_large_corpus_are_divided_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    from weft.text import learn
-
     monkeypatch.setattr(learn, "MOST_WORDS", 10)
     repeated = Counter("".join(learn._repeated(Counter({" a": 60, " b": 30, " c": 1}))))
     assert repeated["a"] == 6
     assert repeated["b"] == 3
     assert repeated["c"] == 0
+
+
+@pytest.mark.parametrize("kind", leading(["bpe", "word", "character", "unigram"]))
+def test_a_word_of_a_million_letters_is_learnt_and_read(kind: str) -> None:
+    begun = time.process_time()
+    lines = ["the cat sat on a mat", "a cat", "the mat", "ab" * 500_000] * 2
+    vocabulary = Vocabulary.train(lines, kind=kind, size=None if kind in ("word", "character") else 20)
+    rows = vocabulary.encode_batch(lines)
+    assert vocabulary.decode(rows[0]) == lines[0]
+    assert time.process_time() - begun < 30  # took more than 400 s before
+
+
+def test_pieces_of_ordinary_words_do_not_depend_on_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Counter({" low": 5, " lower": 2, " newest": 6, " widest": 3})
+    sizes = {"kind": "bpe", "size": 19, "min_count": 1, "progress": False}
+    usual = learn.learn(words, 4, **sizes)
+    monkeypatch.setattr(learn, "LONGEST_WORD", 7)  # " newest" and " widest" have seven letters
+    assert learn.learn(words, 4, **sizes).token_to_id("est") == usual.token_to_id("est") is not None

@@ -12,7 +12,7 @@ from torch import nn
 from tests.train.saved import newest, save
 from tests.train.toy import Notes, Task, quiet, settings
 from weft.errors import CheckpointError
-from weft.store import files, locks
+from weft.store import files, run_directory
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 
@@ -115,7 +115,7 @@ def test_a_run_directory_holds_no_pickle(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_run(tmp_path: Path) -> None:
-    with locks.lock(tmp_path), pytest.raises(CheckpointError, match="another process is training"):
+    with run_directory.lock(tmp_path), pytest.raises(CheckpointError, match="another process is training"):
         train(Task(), tmp_path, settings(), quiet(tmp_path))
     assert train(Task(), tmp_path, settings(max_epochs=1), quiet(tmp_path)).reason == "max_epochs"
 

@@ -18,7 +18,7 @@ from weft.commands.program import typed
 from weft.config import read_recipe
 from weft.errors import ConfigError, DataError
 from weft.run.training import check_recipe
-from weft.store.locks import lock
+from weft.store.run_directory import lock
 from weft.train.finish import Outcome
 from weft.train.loop import train
 from weft.tune import trial as trials

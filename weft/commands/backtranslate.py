@@ -118,7 +118,7 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es --folder back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
     from weft.commands import asked, bulk, predict
-    from weft.store.locks import check_idle, lock
+    from weft.store.run_directory import check_idle, lock
 
     run, out = given["run"], given["out"]
     check_idle(run)

@@ -20,7 +20,7 @@ from weft.commands.options import (
     searching,
 )
 from weft.errors import ConfigError, DataError
-from weft.store.locks import check_idle, lock
+from weft.store.run_directory import check_idle, lock
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import RewriteJob

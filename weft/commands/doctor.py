@@ -26,7 +26,7 @@ def command() -> None:
     from weft import machine
     from weft.nn import devices
     from weft.nn.kernels.choice import processor
-    from weft.store.cache import cache_directory
+    from weft.store.files import cache_directory
     from weft.version import __version__
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")

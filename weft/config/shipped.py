@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.config.text import parse
-from weft.data import recipes
 from weft.errors import ConfigError
+from weft.store import files
 from weft.wording import close_name
 
 _GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than naive Bayes"}
@@ -51,12 +51,12 @@ class OldName(NamedTuple):
 
 def shipped() -> list[Path]:
     """All recipes included in Weft, sorted by task and name."""
-    return sorted(one for one in recipes.folder().glob("*/*.yaml") if one.parent.name != "templates")
+    return sorted(one for one in files.recipes_folder().glob("*/*.yaml") if one.parent.name != "templates")
 
 
 def variants() -> dict[str, OldName]:
     """Old names of recipes, as TASK/NAME."""
-    return _variants(recipes.folder())
+    return _variants(files.recipes_folder())
 
 
 def recommended(recipe: Path) -> bool:
@@ -104,7 +104,7 @@ def _renamed(name: str, old: OldName) -> ShippedRecipe:
     task, _, stem = name.partition("/")
     is_now = f"{old.gone} and is gone; use instead" if old.gone else "is now"
     note = f"{stem} {is_now}: weft train {old.words}"
-    return ShippedRecipe(recipes.folder() / task / f"{old.recipe}.yaml", old.overrides, note)
+    return ShippedRecipe(files.recipes_folder() / task / f"{old.recipe}.yaml", old.overrides, note)
 
 
 @cache

@@ -3,10 +3,10 @@
 from weft.data.audio import Sound as Sound
 from weft.data.audio import read_sound as read_sound
 from weft.data.batching import Batches as Batches
-from weft.data.captions import read_captions as read_captions
 from weft.data.conllu import ConlluSentence as ConlluSentence
 from weft.data.conllu import read_sentences as read_sentences
 from weft.data.corpora import corpus as corpus
+from weft.data.images import read_captions as read_captions
 from weft.data.images import read_picture as read_picture
 from weft.data.labelled import LabelledExample as LabelledExample
 from weft.data.labelled import LabelledText as LabelledText

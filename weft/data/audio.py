@@ -1,7 +1,7 @@
 """Recordings: read by soundfile, and listed with their transcripts.
 
 soundfile believes a header that states more samples than there are, or none.
-Read next: resampling.py; ../nn/embed/audio.py, which turns samples into frames.
+Read next: sound.py; ../nn/embed/audio.py, which turns samples into frames.
 """
 
 import io

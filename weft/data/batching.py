@@ -195,21 +195,7 @@ def _cut(lengths: np.ndarray, max_tokens: int, max_rows: int | None) -> list[int
 
 
 class ShuffledBatches:
-    """Batches of equal size in a new order each epoch; the last one may be smaller.
-
-    Args:
-        count: number of examples.
-        rows: examples per batch.
-        seed: of the orders.
-        most: maximum number of examples per epoch; 0 for all.
-
-    Example:
-        >>> batches = ShuffledBatches(5, 2, seed=1)
-        >>> [len(batch) for batch in batches.epoch(0)]
-        [2, 2, 1]
-        >>> sorted(int(number) for batch in batches.epoch(0) for number in batch)
-        [0, 1, 2, 3, 4]
-    """
+    """Batches of `rows` of `count` examples in a new order each epoch, of at most `most` of them (0: all)."""
 
     def __init__(self, count: int, rows: int, seed: int, *, most: int = 0) -> None:
         self._count, self._rows, self._most, self._seed = count, rows, most or count, seed
@@ -221,12 +207,7 @@ class ShuffledBatches:
 
 
 class NumberedEpochs:
-    """Batches whose numbers say in which epoch they are: example + epoch x examples.
-
-    Args:
-        batches: of the examples.
-        count: number of examples.
-    """
+    """Batches whose numbers say in which epoch they are: example + epoch x examples."""
 
     def __init__(self, batches: "Batches | ShuffledBatches", count: int) -> None:
         self.batches, self.count = batches, count

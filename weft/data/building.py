@@ -103,9 +103,8 @@ def cores() -> int:
 def write(directory: Path, pairs: Iterable[Line], key: str, settings: EncodingSettings) -> dict[str, int]:
     """Write the arrays, resuming an earlier build with the same key.
 
-    Returns:
-        Numbers of pairs read, kept, left out as too long, and left out because a side is empty; number of
-        sources that were truncated.
+    Returns the numbers of pairs read, kept, left out as too long, and left out because a side is empty, and
+    of sources that were truncated.
     """
     report = _resumed(directory, key)
     lines = iter(pairs)

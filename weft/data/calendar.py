@@ -109,25 +109,13 @@ def season_of(name: str) -> int:
 
 
 def week_of(name: str) -> int:
-    """Periods per week of a frequency below a day; otherwise 0.
-
-    Example:
-        >>> week_of("h"), week_of("15min"), week_of("D")
-        (168, 672, 0)
-    """
+    """Periods per week of a frequency below a day, such as 168 of "h"; otherwise 0."""
     seconds = about_seconds(name)
     return round(WEEK / seconds) if seconds < DAY and WEEK % seconds == 0 else 0
 
 
 def unmeasured(times: Any, values: np.ndarray) -> str:
-    """The times of day and the weekdays at which values [T] never have one; "" if there are none.
-
-    Example:
-        >>> import pandas as pd
-        >>> times = pd.date_range("2026-01-05", periods=72, freq="h")
-        >>> unmeasured(times, np.where((times.hour >= 6) & (times.hour < 23), 1.0, np.nan))
-        '23:00 to 05:00'
-    """
+    """The times of day, such as 23:00 to 05:00, and weekdays at which values [T] never have one; or ""."""
     import pandas as pd
 
     measured = np.isfinite(values)
@@ -169,12 +157,7 @@ def seconds_between(times: "pd.DatetimeIndex") -> float:
 
 
 def about_seconds(name: str) -> float:
-    """Approximate length of a period.
-
-    Example:
-        >>> about_seconds("2h"), about_seconds("B") / 86400, about_seconds("MS") / 86400
-        (7200.0, 1.0, 31.0)
-    """
+    """Approximate length of a period; a month is 31 days."""
     if months := months_of(name):
         return months * 31 * DAY
     first, second = after(name, "2001-01-01", 2)  # a Monday
@@ -182,13 +165,7 @@ def about_seconds(name: str) -> float:
 
 
 def alias_of(step: Any) -> str:
-    """The alias of a fixed step.
-
-    Example:
-        >>> import pandas as pd
-        >>> alias_of(pd.Timedelta("7 days")), alias_of(pd.Timedelta("5ms"))
-        ('7D', '5ms')
-    """
+    """The alias of a fixed step, such as 7D or 5ms."""
     from pandas.tseries.frequencies import to_offset
 
     days = step.total_seconds() / DAY
@@ -276,8 +253,7 @@ class Grid(NamedTuple):
 def aligned(place: str, times: Any, frequency: str | None = None, *, trained: bool = False) -> Grid:
     """Align the times of a series with its frequency.
 
-    Args:
-        trained: the frequency is that of a training table; rows that fit another one better are refused.
+    If it is that of a training table (`trained`), rows that fit another one better are refused.
     """
     most = (1 + FREE_HOLES) * len(times) + 100
     if times.dtype.kind != "M":
@@ -316,12 +292,9 @@ def aligned(place: str, times: Any, frequency: str | None = None, *, trained: bo
 def resampled(
     times: Any, columns: np.ndarray, frequency: str, how: Sequence[str], end: Any = None
 ) -> tuple[Any, np.ndarray]:
-    """Aggregate rows into periods: their times [P] and columns [P, F]; NaN for periods without values.
+    """Aggregate rows at times [T] into periods: their times [P] and columns [P, F]; NaN without values.
 
-    Args:
-        times: [T] in order; several rows may have the same time.
-        columns: [T, F].
-        end: a time; in periods without a row up to then, a sum is 0.
+    In periods without a row up to `end`, a sum is 0.
     """
     import pandas as pd
 
@@ -364,15 +337,6 @@ def incomplete(times: Any, frequency: str) -> tuple[Any, Any]:
     """The end of a first and the begin of a last period that lack rows; None if they do not.
 
     The rows of such a period begin later, or end earlier, than in nine of ten others.
-
-    Args:
-        times: [T] in any order.
-
-    Example:
-        >>> import pandas as pd
-        >>> days = pd.date_range("2024-01-05", "2024-06-12")
-        >>> [str(one.date()) for one in incomplete(days, "MS")], incomplete(days[27:-12], "MS")
-        (['2024-02-01', '2024-06-01'], (None, None))
     """
     import pandas as pd
 
@@ -395,12 +359,7 @@ def _period(times: Any, frequency: str) -> str:
 
 
 def step_of(steps: np.ndarray) -> int:
-    """The distance of whole numbers [T] that count periods.
-
-    Example:
-        >>> step_of(np.array([0, 10, 40]))
-        10
-    """
+    """The distance of whole numbers [T] that count periods."""
     return int(np.gcd.reduce(np.diff(steps))) if len(steps) > 1 else 1
 
 

@@ -17,7 +17,7 @@ from statistics import median
 
 import numpy as np
 
-from weft.data.language_guess import code_of, share
+from weft.data.languages import code_of, share
 from weft.data.lines import line_findings, raw_lines
 from weft.data.report import COMMON, Finding, FindingList, Report, other_form
 from weft.data.sides import AlignedText, SideLines, texts
@@ -131,10 +131,9 @@ def check_pairs(
 ) -> Report:
     """Check all files together; memory use is about 300 bytes per pair.
 
-    Args:
-        paths: files with language extensions, prefixes of such files, tables, or memories. Files that
-            differ only in the language are sides of one text, and so are two consecutive files with other
-            names. Each text is compared with those before it; texts with "train" in their name come first.
+    Paths are files with language extensions, prefixes of such files, tables, or memories. Files that differ
+    only in the language are sides of one text, and so are two consecutive files with other names. Each text
+    is compared with those before it; texts with "train" in their name come first.
     """
     if (source is None) != (target is None):
         raise ConfigError("--source and --target: expected both columns of a table, got one; name the other")

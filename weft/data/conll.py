@@ -141,12 +141,9 @@ def reading_of(
 ) -> InputReading:
     """How the lines of a file, a pipe or a terminal are read, by those at their beginning.
 
-    A line with a tab has columns. Other lines are columns only if all of them have those of the training
-    data, with its tags in one of them; they are words if each of them is one. Everything else is sentences.
-
-    Args:
-        trained: the form of the training data; None for CoNLL-U, word TAB tag, and runs that do not say it.
-        tags: of the run; column: that it predicts.
+    A line with a tab has columns. Other lines are columns only if all of them have those of the training data
+    (`trained`; None for CoNLL-U, word TAB tag, and runs that do not say it), with its tags in one of them;
+    they are words if each of them is one. Everything else is sentences.
     """
     name = name_of(source)
     rest = _no_table(source)

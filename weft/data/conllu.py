@@ -230,13 +230,7 @@ STARTS = "newdoc", "newpar"
 def grouped(
     sentences: Iterable[ConlluSentence], comment: str, name: str
 ) -> Iterator[tuple[str, ConlluSentence]]:
-    r"""Sentences that have words, each with its group.
-
-    Example:
-        >>> rows = ["# newdoc", "1\tHi\t_\t_\t_\t_\t0\troot\t_\t_", ""]
-        >>> [group for group, _ in grouped(_each([*rows, *rows[1:], *rows], "upos", "x"), "newdoc", "x")]
-        ['1', '1', '2']
-    """
+    """Sentences that have words, each with its group: the number of the last such comment, or its value."""
     number, first = 0, None
     for sentence in sentences:
         words = set(sentence.rows)

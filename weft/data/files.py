@@ -64,12 +64,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
 
 
 def bare(path: Path) -> Path:
-    """A path without the ending of a compressed file; of a .zip, with the name of the one file in it.
-
-    Example:
-        >>> str(bare(Path("a.csv.gz"))), str(bare(Path("a.csv")))
-        ('a.csv', 'a.csv')
-    """
+    """A path without the ending of a compressed file; of a .zip, with the name of the one file in it."""
     if path.suffix.lower() == ".zip" and path.is_file() and not path.with_suffix("").suffix:
         inside = archive.files(path) if zipfile.is_zipfile(path) else []
         return path.with_name(inside[0].name) if len(inside) == 1 else path

@@ -30,17 +30,7 @@ def _of_pandas(data: Any) -> Any:
 def as_csv(data: Any) -> str:
     """A table as CSV; an index of times, or one with names, is a column of it.
 
-    Args:
-        data: a DataFrame or Series of pandas, or a table with `to_pandas` (polars, Arrow, Hugging Face).
-
-    Example:
-        >>> import pandas as pd
-        >>> times = pd.date_range("2024-03-31", periods=2, freq="h", tz="Europe/Zagreb")
-        >>> print(as_csv(pd.Series([1.5, 2.5], index=times)))
-        ds,y
-        2024-03-31 00:00:00+01:00,1.5
-        2024-03-31 01:00:00+01:00,2.5
-        <BLANKLINE>
+    The table is of pandas, or has `to_pandas` (polars, Arrow, Hugging Face).
     """
     data = _of_pandas(data)
     table = data if hasattr(data, "columns") else data.to_frame("y" if data.name is None else data.name)
@@ -53,13 +43,7 @@ def as_csv(data: Any) -> str:
 
 
 def zone_of(data: Any) -> str | None:
-    """The time zone of a table's index or of one of its columns; None if its times have none.
-
-    Example:
-        >>> import pandas as pd
-        >>> zone_of(pd.DataFrame({"ds": pd.date_range("2024-03-31", periods=2, tz="Europe/Zagreb")}))
-        'Europe/Zagreb'
-    """
+    """The time zone of a table's index or of one of its columns; None if its times have none."""
     data = _of_pandas(data)
     if not is_frame(data):
         return None
@@ -176,12 +160,10 @@ def named(given: Sequence[GivenData] = ()) -> Iterator[None]:
 
 
 def as_file(data: Any, path: Path, columns: Sequence[str] = ()) -> tuple[Path, bytes]:
-    """The path with the extension of a format, and the content to write there.
+    """The path, given without an extension, with that of a format, and the content to write there.
 
-    Args:
-        data: a table, see `as_csv`; numbers [T] or [T, N]; or a list of texts, of tuples with a cell for each
-            of `columns`, of sentences as lists of (word, tag) or as tuples (words, tags).
-        path: without an extension.
+    The data are a table, see `as_csv`; numbers [T] or [T, N]; or a list of texts, of tuples with a cell for
+    each of `columns`, of sentences as lists of (word, tag) or as tuples (words, tags).
     """
     if is_frame(data):
         if not len(data):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weft.data.conll import columns_of_words
 from weft.data.dialect import MISSING, plain_numbers
 from weft.data.labelled import MARKED, folders_of
-from weft.data.language_guess import SIDES, code_of
+from weft.data.languages import SIDES, code_of
 from weft.data.lines import raw_lines
 from weft.data.spans import holds_spans
 from weft.data.tables import Row, TableFile, is_number, is_table, kind_of

@@ -70,8 +70,7 @@ def table_as_file(
 ) -> Iterator[Path | BinaryIO]:
     """A source as it is; of a stream that begins like a table, all of it in a temporary file.
 
-    Args:
-        is_header: whether these cells of the first line, or keys of a record, name what the model reads.
+    `is_header` says whether the cells of the first line, or keys of a record, name what the model reads.
     """
     if isinstance(source, Path) or source.isatty():
         yield source

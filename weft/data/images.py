@@ -1,8 +1,9 @@
-"""Read images and video clips from files, with or without classes.
+"""Read images and video clips from files, with or without classes or captions.
 
 Pillow reads them. Every image becomes upright, [height, width, 3] uint8, on white where it is transparent.
-With classes, a folder has one subfolder per class, or a list names them.
-Read next: pixels.py; captions.py; shapes.py, generated images.
+With classes, a folder has one subfolder per class, or a list names them. Captions are in a table with an
+image name and a caption per row, a .jsonl with a record per image, or a .json of COCO, Karpathy or BLIP.
+Read next: listed.py, which reads lists; pixels.py; shapes.py, generated images.
 """
 
 import base64
@@ -20,10 +21,21 @@ from PIL import Image, UnidentifiedImageError
 from weft.data import archive
 from weft.data.files import unreadable
 from weft.data.guess import LABELS
-from weft.data.listed import SPLITS, ListedText, ListForm, files_below, list_of, listed_pictures
+from weft.data.listed import (
+    SPLITS,
+    ListedText,
+    ListForm,
+    column_of,
+    files_below,
+    first_texts,
+    folders_for,
+    list_of,
+    listed_pictures,
+)
 from weft.data.magic import START, misread
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, clip_of, frames_of, pixels
 from weft.data.report import Finding
+from weft.data.tables import header_of, is_table
 from weft.data.video import VIDEOS, read_video
 from weft.errors import DataError, DataWarning
 from weft.store.digests import note
@@ -103,8 +115,7 @@ def measured(path: Path) -> int:
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
     """Read a clip as [frames, height, width, 3] uint8.
 
-    Args:
-        path: a .gif, a video (by PyAV), a folder of pictures, or a .npy of [T, H, W] or [T, H, W, 3].
+    It is a .gif, a video (by PyAV), a folder of pictures, or a .npy of [T, H, W] or [T, H, W, 3].
     """
     if path.suffix.lower() == ".npy":
         clip = clip_of(read_array(path), path)
@@ -182,8 +193,7 @@ def parts_in(path: Path) -> dict[str, Path]:
 def labelled_images(path: Path, part: str | None = None) -> Iterator[LabelledImage | Finding]:
     """The images or clips of a folder with one subfolder per class, or of a list; and what is wrong.
 
-    Args:
-        part: of a list whose rows tell it, train, valid or test; None for all rows.
+    Of a list whose rows tell it, those of a part (train, valid or test).
     """
     if list_of(path).is_file():
         for row in listed_pictures(path, LABELLED, split=part):
@@ -252,9 +262,7 @@ def _folders(path: Path) -> list[Path]:
 def read_folders(path: Path, part: str = "train") -> list[LabelledImage]:
     """The images or clips of a folder with one subfolder per class, sorted by name, or of a list.
 
-    Args:
-        part: which folder, or rows of a list, to read of one that holds train, valid or test; all of it
-            where it has none of that part.
+    Of one that holds train, valid and test only those of the part, if it has some.
     """
     parts, found, left = parts_in(path), list[LabelledImage](), list[str]()
     for one in labelled_images(parts.get(part, path), part if part in parts else None):
@@ -318,3 +326,68 @@ def data_uri(picture: np.ndarray) -> str:
     out = io.BytesIO()
     Image.fromarray(picture).save(out, "png")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+
+
+CAPTIONED = ListForm("image", "caption", (*PICTURES, ".npy"))
+"""A list of pictures with captions."""
+
+
+def holds_classes(path: Path) -> bool:
+    """Whether a list of pictures or clips has classes, by its columns or as they are one word or repeat."""
+    file, column = column_of(path)
+    names = [column] if column else header_of(file) if is_table(file) else []
+    texts = first_texts(path, LABELLED)
+    if not texts or CAPTIONED.names_text(names):
+        return False
+    if not any(texts):  # read as classes
+        return not any(first_texts(path, CAPTIONED))
+    alike = 2 * len(set(texts)) <= len(texts) or all(len(text.split()) < 2 for text in texts)
+    return alike or bool(column) or LABELLED.names_text(names)
+
+
+class ImageCaptions(NamedTuple):
+    """The file of an image, and its captions in order."""
+
+    path: Path
+    captions: list[str]
+    number: int | str  # COCO's image_id; otherwise the file name without its extension
+
+
+def read_captions(
+    path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
+) -> list[ImageCaptions]:
+    r"""Read images with their captions.
+
+    Args:
+        path: a table such as .tsv, .jsonl, or a .json of COCO, Karpathy or BLIP.
+        images: folder or .zip of the images; by default the file's folder, or images.zip in it.
+        split: keep only this split of records that name one.
+        language: which captions to take from a record with captions in several languages.
+
+    Raises:
+        DataError: a record is malformed, or its image is missing; names file and line.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "a.png").write_bytes(b"")
+        ...     _ = Path(folder, "captions.tsv").write_text("image\tcaption\na.png\ta red circle\n")
+        ...     [image] = read_captions(Path(folder, "captions.tsv"))
+        >>> image.captions, image.number
+        (['a red circle'], 'a')
+    """
+    found: dict[Path, ImageCaptions] = {}
+    for row in listed_pictures(path, CAPTIONED, folders(path, images), split=split, language=language):
+        if isinstance(row, Finding):
+            raise row.error()
+        if row.path is not None:
+            one = ImageCaptions(row.path, [], Path(row.file).stem if row.id == "" else row.id)
+            found.setdefault(row.path, one).captions.append(row.text)
+    if not found:
+        raise DataError(f"expected captions{f' for {split}' if split else ''}, got none", path=path)
+    return list(found.values())
+
+
+def folders(path: Path, images: Path | None = None) -> list[Path]:
+    """Folders to search for the images that a file names; see `read_captions`."""
+    return folders_for(path) if images is None else archive.folders(images) or [images]

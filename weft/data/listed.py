@@ -1,7 +1,7 @@
 """Lists of files with a text each: recordings with transcripts, pictures with captions or labels.
 
 One reader knows the lists of many toolkits: what they call their columns, and their files that are no table.
-Read next: tables.py, which reads tables; captions.py, audio.py and images.py, which use this.
+Read next: tables.py, which reads tables; audio.py and images.py, which use this.
 """
 
 import csv
@@ -214,12 +214,8 @@ def listed(
 
     A table has two columns, or a header with names of `form`, FILES or TEXTS; x.csv#COLUMN names that of the
     texts. Any other file has a file name and a text in each line, with a tab between, or is of Kaldi,
-    LibriSpeech, LJSpeech or wav2letter; a .json may be COCO's or Karpathy's.
-
-    Args:
-        where: folders of the files; by default that of the list.
-        language: which text to take of records with texts in several languages.
-        textless: whether rows may have a file alone.
+    LibriSpeech, LJSpeech or wav2letter; a .json may be COCO's or Karpathy's. Files are in the folders
+    `where`, by default that of the list; with `textless`, rows may have a file alone.
     """
     path, asked = column_of(path)
     where = [path, *(where or folders_for(path))] if path.is_dir() else where or folders_for(path)

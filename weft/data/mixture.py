@@ -17,13 +17,8 @@ from weft.errors import ConfigError
 class Mixture:
     """Batches over several corpora with consecutive example numbers.
 
-    Args:
-        lengths: for each corpus [N_i, 2] tokens of source and target, without eos; may be memory-mapped.
-        temperature: T, at least 1.
-        weights: w_i, factors of the sizes; 1 by default.
-
-    Raises:
-        ConfigError: the temperature is below 1, a weight is not above 0, or there is no corpus.
+    Of each corpus, `lengths` [N_i, 2] are the tokens of source and target, without eos, and may be
+    memory-mapped; T = `temperature` is at least 1, and `weights` w_i, 1 by default, are factors of the sizes.
     """
 
     def __init__(
@@ -83,10 +78,6 @@ class MixedExamples:
     A corpus of n examples with a share of c gives each example c // n times, and c mod n of them once more.
     These are drawn one by one or, above a million, in runs of neighbours as in batching.py, so that 100
     million examples take less than a megabyte.
-
-    Args:
-        lengths: of each corpus.
-        counts: c of each corpus.
     """
 
     def __init__(
@@ -144,11 +135,7 @@ class MixedExamples:
 
 
 class MixedEpoch(Sequence[np.ndarray]):
-    """The batches of one epoch, each an array [B] of example numbers over all corpora.
-
-    Args:
-        drawn: the examples at these positions.
-    """
+    """The batches of one epoch, each an array [B] of example numbers over all corpora."""
 
     def __init__(self, batches: EpochBatches, drawn: MixedExamples) -> None:
         self._batches = batches

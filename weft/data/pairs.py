@@ -1,7 +1,7 @@
 """Pairs of texts in translation memories (.tmx), catalogues (.po) and XLIFF, for training data.
 
 A memory is read unit by unit, so that it may be larger than the computer's memory.
-Read next: parallel.py, which uses it; ../documents/tmx.py, which translates such files.
+Read next: parallel.py, which uses it; ../documents/memories.py, which translates such files.
 """
 
 import re

@@ -8,21 +8,25 @@ two files with any names. `ParallelText("memory.tmx", "en", "de")` reads a trans
 Read next: tables.py; corpora.py, the corpus included in Weft; store.py.
 """
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.files import COMPRESSED, bare, file_bytes, unreadable
-from weft.data.held_out import is_held_out
-from weft.data.language_guess import CODE, SIDES, code_of
+from weft.data.languages import CODE, SIDES, code_of
 from weft.data.lines import read_lines
 from weft.data.magic import not_text
 from weft.data.pairs import ENDINGS, pairs
 from weft.data.report import Finding
-from weft.data.several import JoinedTexts, each_file, is_folder, repeats
+from weft.data.several import JoinedTexts, each_file, is_folder, is_held_out, rank, repeats
 from weft.data.tables import TableFile, is_table
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
+from weft.store import files
 from weft.store.files import status
 from weft.wording import plural
 
@@ -263,12 +267,7 @@ def _without(table: TableFile, name: str, advice: str) -> DataError:
 
 
 def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
-    """The numbers of the pairs with text on both sides; training and scoring skip the others.
-
-    Example:
-        >>> complete(["a", "b", ""], ["x", " ", "z"])
-        [0]
-    """
+    """The numbers of the pairs with text on both sides; training and scoring skip the others."""
     sides = zip(sources, targets, strict=True)
     return [number for number, (source, target) in enumerate(sides) if source.strip() and target.strip()]
 
@@ -279,12 +278,7 @@ def is_memory(path: str | Path) -> bool:
 
 
 def both(path: str | Path) -> tuple[Path, Path] | None:
-    """The two files named by a path with a comma; None if it names one file or a prefix.
-
-    Example:
-        >>> both("data/train.tsv") is None
-        True
-    """
+    """The two files named by a path with a comma; None if it names one file or a prefix."""
     first, comma, second = str(path).partition(",")
     if not comma or Path(path).exists():
         return None
@@ -314,3 +308,56 @@ def find_side(prefix: str | Path, language: str) -> Path:
             path=forms[0],
         )
     return found[0]
+
+
+_SPLIT_SEED = 1
+_ENDING = re.compile(r"[\w-]+")
+
+
+def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
+    """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs; returns their names."""
+    text = ParallelText(path, source, target)
+    total = sum(1 for _ in text)
+    if count < 1 or total < 10 * count:
+        raise ConfigError(f"{path}: cannot hold out {count:,} of {total:,} pairs; hold out at most a tenth")
+    stem = path.with_suffix("") if is_table(path) or is_memory(path) else path
+    if (two := both(path)) is not None:
+        stem = two[0].with_name(f"{source}-{target}")
+    table = not (_ENDING.fullmatch(source) and _ENDING.fullmatch(target))
+    rest, held = (stem.with_name(f"{stem.name}.{part}{'.tsv' * table}") for part in ("rest", "held"))
+    places = {
+        (part, language): part if table else Path(f"{part}.{language}")
+        for part in (rest, held)
+        for language in (source, target)
+    }
+    for file in places.values():
+        if file.exists():
+            raise ConfigError(
+                f"{file}: already exists; remove it, or train on the split: --train {rest} --valid {held}"
+            )
+    chosen = set(sorted(range(total), key=lambda number: rank(number, _SPLIT_SEED))[:count])
+    try:
+        with ExitStack() as stack:
+            opened = {
+                file: stack.enter_context(files.replacing(file)) for file in dict.fromkeys(places.values())
+            }
+            if table:
+                for opened_file in opened.values():
+                    opened_file.write(_tsv_row(source, target))
+            for place, pair in enumerate(text):
+                part = held if place in chosen else rest
+                if table:
+                    opened[part].write(_tsv_row(pair.source, pair.target))
+                else:
+                    opened[places[part, source]].write(f"{pair.source}\n".encode())
+                    opened[places[part, target]].write(f"{pair.target}\n".encode())
+    except OSError as error:
+        raise DataError(f"cannot be split ({error.strerror})", path=path) from error
+    return rest, held
+
+
+def _tsv_row(*cells: str) -> bytes:
+    """A row of a .tsv, with quotes where a cell needs them."""
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerow(cells)
+    return text.getvalue().encode()

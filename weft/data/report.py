@@ -84,12 +84,7 @@ class SeenContent:
 
 
 class FindingList:
-    """Findings as they are made: all are counted, and MOST of each kind are kept.
-
-    Attributes:
-        kept: in the order in which they were added.
-        counts: of each kind.
-    """
+    """Findings in the order in which they are made: all are counted, and MOST of each kind are kept."""
 
     def __init__(self) -> None:
         self.kept: list[Finding] = []

@@ -1,4 +1,4 @@
-"""Several files as one: a recipe's `train` may be a list of files and folders.
+"""Several files as one, which a recipe's `train` may list, and which examples of it are held out.
 
 Read next: parallel.py, which reads pairs from them; labelled.py.
 """
@@ -6,11 +6,13 @@ Read next: parallel.py, which reads pairs from them; labelled.py.
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 
 Files = str | list[str]
 """A recipe's training files: one, or a list of files and folders."""
@@ -80,8 +82,6 @@ def parts_by_name(files: Sequence[Path]) -> tuple[list[Path], Path | None, Path 
     Example:
         >>> parts_by_name([Path("a.tmx"), Path("dev.tsv"), Path("b.xlsx")])
         ([PosixPath('a.tmx'), PosixPath('b.xlsx')], PosixPath('dev.tsv'), None)
-        >>> parts_by_name([Path("train.tsv"), Path("other.tsv")]) is None
-        True
     """
     found = [PART.search(file.name) for file in files]
     said = [_PARTS.get(one[0].lower(), "valid") if one else "" for one in found]
@@ -102,11 +102,7 @@ LINES = 10**9
 
 
 class JoinedTexts:
-    """Texts one after the other, whose numbers tell the file and the line.
-
-    Args:
-        texts: of files.
-    """
+    """Texts one after the other, whose numbers tell the file and the line."""
 
     def __init__(self, texts: Sequence[Any]) -> None:
         self.texts = texts
@@ -125,12 +121,7 @@ class JoinedTexts:
 
 
 def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
-    """How many examples of each file are in the files before it, too.
-
-    Example:
-        >>> repeats([("a.tsv", [("a", "x"), ("b", "y")]), ("b.tsv", [("b", "y"), ("b", "y"), ("c", "z")])])
-        ['b.tsv: 2 of 3 are in the files before it, too']
-    """
+    """How many examples of each file are in the files before it, too."""
     seen, found = set[int](), list[str]()
     for name, examples in parts:
         read = [hash(one) for one in examples]
@@ -138,3 +129,29 @@ def repeats(parts: Iterable[tuple[str, Iterable[Any]]]) -> list[str]:
             found.append(f"{name}: {again:,} of {len(read):,} are in the files before it, too")
         seen |= {*read}
     return found
+
+
+def is_held_out(number: int, every: int) -> bool:
+    """Whether an example is the one held out of its block; a hash of the block tells its place there."""
+    block, place = divmod(number, every)
+    return place == (crc32(str(block).encode()) % every if block else 0)
+
+
+def check_hold_out(hold_out: int, *, valid: str | None, own: str = "") -> None:
+    """Check that a section `data` has validation data, and from one place."""
+    if hold_out < 0 or hold_out == 1:
+        raise ConfigError(
+            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 20 holds out one example of 20"
+        )
+    if hold_out and (own or valid):
+        raise ConfigError(f"hold_out: cannot be combined with {own or 'validation files'}; leave one out")
+    if not (hold_out or own or valid):
+        raise ConfigError(
+            "valid: expected validation files in addition to train; or set hold_out: 20 to hold out one "
+            "example of 20"
+        )
+
+
+def rank(number: int, seed: int) -> bytes:
+    """A sort key that shuffles examples: a hash, the same in all versions of Python and NumPy."""
+    return blake2b(f"{seed}:{number}".encode(), digest_size=8).digest()

@@ -38,12 +38,7 @@ class Scene(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """The scene in words.
-
-        Example:
-            >>> Scene("red", "circle", "top left").caption
-            'a red circle at the top left'
-        """
+        """The scene in words, such as "a red circle at the top left"."""
         return f"a {self.colour} {self.shape} {'in' if self.place == 'middle' else 'at'} the {self.place}"
 
 
@@ -105,14 +100,7 @@ def shapes(seed: Sequence[int], numbers: Sequence[int], size: int) -> tuple[np.n
 
 
 def recognise(picture: np.ndarray) -> Scene | None:
-    """Recognise an image of one shape on white by the template whose pixels differ least.
-
-    Args:
-        picture: [size, size, 3] uint8.
-
-    Returns:
-        The scene; None if nearly everything is white.
-    """
+    """The scene of an image [size, size, 3] of one shape on white, by the nearest template; None if empty."""
     size = len(picture)
     far = np.abs(picture.astype(np.int64) - WHITE).sum(-1)
     covered = far > 120
@@ -138,7 +126,7 @@ def recognise(picture: np.ndarray) -> Scene | None:
 def moving(
     seed: Sequence[int], numbers: Sequence[int], size: int, frames: int
 ) -> tuple[np.ndarray, list[str]]:
-    """Clips in which two shapes of different colours move and a third is still, far from each other.
+    """Clips [N, T, size, size, 3] uint8 in which two shapes of different colours move and a third is still.
 
     The class is the direction of the moving shape with the still shape's colour. A model that cannot compare
     distant places sees two directions but not which one is meant. A model that sums scores of single places
@@ -146,12 +134,6 @@ def moving(
     shape is red or blue. Its preference for left over right is the still shape's score plus the moving
     shapes' score. One arrangement of the moving shapes requires a red still shape to score higher than a blue
     one, and the other requires it to score lower.
-
-    Args:
-        numbers: [N] example numbers.
-
-    Returns:
-        Clips [N, T, size, size, 3] uint8 and their classes.
     """
     clips = np.full((len(numbers), frames, size, size, 3), WHITE, np.uint8)
     labels = []

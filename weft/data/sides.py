@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weft.data.dialect import mark_of
 from weft.data.files import bare, file_bytes
 from weft.data.guess import LABELS, TIMES, columns_of, sides_of
-from weft.data.language_guess import CODE, SIDES, code_of
+from weft.data.languages import CODE, SIDES, code_of
 from weft.data.lines import folding, raw_lines
 from weft.data.pairs import languages
 from weft.data.parallel import ParallelText, headless, is_memory, names_side, one_line, pair_columns

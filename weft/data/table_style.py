@@ -23,13 +23,7 @@ _FIRST_ROW = re.compile(rb'(?:"[^"]*"|[^"\n])*\n')
 
 
 class TableStyle(NamedTuple):
-    r"""How the rows of a text table are written.
-
-    Example:
-        >>> style = TableStyle(mark=";", end="\r\n", comma=True)
-        >>> style.line(["a;b", style.number("0.25")])
-        '"a;b";0,25\r'
-    """
+    """How the rows of a text table are written."""
 
     mark: str = ","
     quoted: bool = True  # whether quotes enclose cells; else they are part of the text

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 from weft.data.dialect import mark_of
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
-from weft.data.language_guess import CODE
+from weft.data.languages import CODE
 from weft.data.lines import LONGEST, numbered_lines, raw_lines, text_bytes, wrong_bytes
 from weft.data.magic import kind_of_bytes, kind_of_file
 from weft.data.parquet import parquet_rows

@@ -293,13 +293,7 @@ def zone_of(name: str) -> str:
 
 
 def shown_times(times: "pd.DatetimeIndex | np.ndarray") -> list[str]:
-    """Times as text, with their offsets from UTC if they have a zone; only dates if all are at midnight.
-
-    Example:
-        >>> import pandas as pd
-        >>> shown_times(pd.DatetimeIndex(["2024-01-31", "2024-02-29"]))
-        ['2024-01-31', '2024-02-29']
-    """
+    """Times as text, with their offsets from UTC if they have a zone; only dates if all are at midnight."""
     texts = [str(time).replace("T", " ") for time in times]
     days = all(text.endswith(" 00:00:00") for text in texts)
     return [text.removesuffix(" 00:00:00") for text in texts] if days else texts

@@ -16,8 +16,6 @@ def filled(values: np.ndarray, first: float = 0.0, season: int = 1) -> np.ndarra
     Example:
         >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
         [0.0, 2.0, 2.0, 3.0]
-        >>> filled(np.array([1.0, 2.0, np.nan, 3.0]), season=2).tolist()
-        [1.0, 2.0, 1.0, 3.0]
     """
     if season > 1 and not np.isfinite(values).all():
         padded = np.concatenate([values, np.full(-len(values) % season, np.nan)]).reshape(-1, season)
@@ -28,12 +26,7 @@ def filled(values: np.ndarray, first: float = 0.0, season: int = 1) -> np.ndarra
 
 
 def readable(value: float, deviation: float) -> str:
-    """A number with six digits, or as many as show six of its series' deviation.
-
-    Example:
-        >>> readable(1.23456789, 2.0), readable(104872006.123456, 50.0), readable(12345678.9, 1e7)
-        ('1.23457', '104872006.1235', '12345679')
-    """
+    """A number with six digits, or as many as show six of its series' deviation."""
     if not math.isfinite(value) or value == 0:
         return f"{value:g}"
     size = math.floor(math.log10(abs(value)))

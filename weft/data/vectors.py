@@ -1,7 +1,9 @@
-"""Read and write word vectors in the formats of word2vec (text, binary) and GloVe (text).
+"""Word vectors in the formats of word2vec (text, binary) and GloVe (text), and the questions that test them.
 
 text     a word and its numbers on each line, separated by spaces; word2vec begins with a line "words size"
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
+pairs    tiger TAB cat TAB 7.35, also with spaces: WordSim-353, MEN, SimLex-999
+analogy  : capital-common-countries, a heading, then four words per line: a is to b as c is to d
 
 NumPy reads tables of numbers only; here words may contain spaces, and a file may be larger than the memory.
 """
@@ -13,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -248,3 +251,54 @@ def _bytes(path: Path, words: Sequence[str], vectors: np.ndarray) -> Iterator[by
             yield word.encode() + b" " + vector.tobytes() + b"\n"
         else:
             yield f"{word} {' '.join(f'{number:.9g}' for number in vector.tolist())}\n".encode()
+
+
+class WordPair(NamedTuple):
+    """Two words and their similarity as judged by people."""
+
+    first: str
+    second: str
+    score: float
+
+
+class Analogy(NamedTuple):
+    """a is to b as c is to d."""
+
+    words: tuple[str, str, str, str]
+    section: str
+
+
+class Questions(NamedTuple):
+    """The contents of a file; one of the lists is empty."""
+
+    pairs: list[WordPair]
+    analogies: list[Analogy]
+
+
+def read_questions(path: Path) -> Questions:
+    """Read pairs or analogies; empty lines and lines that begin with # are skipped."""
+    found = Questions([], [])
+    section = path.name
+    for number, line in enumerate(read_lines(path), 1):
+        cells = [cell.strip() for cell in line.split("\t" if "\t" in line else None)]
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(":"):
+            section = line[1:].strip()
+        elif len(cells) == 3 and is_number(cells[2]) and isfinite(float(cells[2])) and not found.analogies:
+            found.pairs.append(WordPair(cells[0], cells[1], float(cells[2])))
+        elif len(cells) == 4 and not found.pairs:
+            found.analogies.append(Analogy((cells[0], cells[1], cells[2], cells[3]), section))
+        else:
+            need = "two words and a finite number" if found.pairs else "four words"
+            if not found.pairs and not found.analogies:
+                need = "two words and a finite number, or four words"
+            raise DataError(
+                f"expected {need}, got {plural(len(cells), 'column')} "
+                f"({line[:40]!r}); correct or remove the line",
+                path=path,
+                line=number,
+            )
+    if not found.pairs and not found.analogies:
+        raise DataError("expected word pairs or analogies, got none", path=path)
+    return found

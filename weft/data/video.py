@@ -42,11 +42,7 @@ def _opened(path: Path, command: str) -> Iterator[Any]:
 
 
 def sound_blocks(path: Path, command: str) -> Iterator[tuple[np.ndarray, int]]:
-    """Blocks [N, channels] float32 of a sound, and their rate.
-
-    Args:
-        command: what makes a file that libsndfile reads, where PyAV is not installed.
-    """
+    """Blocks [N, channels] float32 of a sound, and their rate; `command` is typed where PyAV is missing."""
     with _opened(path, command) as file:
         if not file.streams.audio:
             raise DataError("expected a recording, got a file without sound; remove it", path=path)

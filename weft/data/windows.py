@@ -5,16 +5,64 @@ parts are consecutive in time. Validation and test windows may look back into th
 is dropped, not even in an incomplete last batch. Read next: series.py.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from weft.data.calendar import unmeasured
 from weft.data.series import SeriesTable, TimeSeries
-from weft.data.transforms import PowerTransform, TransformName, power_of
 from weft.data.values import filled
 from weft.errors import ConfigError, DataError
+
+TransformName = Literal["log", "log1p", "box-cox"]
+
+
+class PowerTransform(NamedTuple):
+    """The transform of Box and Cox: ((y + shift)^power - 1) / power, or log(y + shift) for the power 0."""
+
+    power: float = 1.0  # 1 without a shift leaves values as they are
+    shift: float = 0.0
+
+    def of(self, values: np.ndarray, called: str) -> np.ndarray:
+        """Values transformed."""
+        if self == PowerTransform():
+            return values
+        if (values <= -self.shift).any():
+            least = "from 0 on" if self.shift else "above 0"
+            what = f"transform: expected values {least} in {called}, got {np.nanmin(values):g}"
+            raise DataError(f"{what}; leave data.transform out{'' if self.shift else ', or write log1p'}")
+        return np.log(values + self.shift) if not self.power else (values**self.power - 1) / self.power
+
+    def lowest(self) -> float:
+        """What 0 becomes."""
+        if self == PowerTransform() or self.shift:
+            return 0.0
+        return -1 / self.power if self.power else -math.inf
+
+    def back(self, values: np.ndarray) -> np.ndarray:
+        """Transformed values in their units."""
+        if self == PowerTransform():
+            return values
+        if not self.power:
+            return np.exp(values) - self.shift
+        return np.maximum(values * self.power + 1, 0) ** (1 / self.power)
+
+
+def power_of(name: TransformName | None, parts: Sequence[np.ndarray]) -> PowerTransform:
+    """The transform of a name; box-cox has the power from 0 to 1 that is most likely on parts [T, F]."""
+    if name != "box-cox":
+        return PowerTransform() if name is None else PowerTransform(0.0, float(name == "log1p"))
+    columns = [column[np.isfinite(column)] for part in parts for column in part.T]
+
+    def likelihood(power: float) -> float:
+        spread = [math.log(float(PowerTransform(power).of(y, "").var()) or 1.0) for y in columns]
+        parts = zip(columns, spread, strict=True)
+        return sum((power - 1) * float(np.log(y).sum()) - len(y) / 2 * one for y, one in parts)
+
+    PowerTransform(0.0).of(np.concatenate(columns), "the series")
+    return PowerTransform(max((n / 20 for n in range(20)), key=likelihood))
 
 
 class Scale(NamedTuple):
@@ -55,29 +103,21 @@ class WindowedSeries(NamedTuple):
 
 
 class SeriesWindows:
-    """Values of all series, and their scaled windows.
+    """Values of all series, and their scaled windows; settings are those of a recipe's data and model.
 
     Args:
         split: three fractions or three numbers of rows; None if every window is a test.
-        calendar: add hour, weekday, day and month to the known covariates.
-        channels: give the model all columns of the table as extra inputs, not only the past covariates.
         season: rows per season, for missing values of the past.
-        gaps: add whether a value of the past is missing, and each extra input, to the known covariates.
         trained: of a run. A series that is new since its training has the number 0, and each of its windows
             the scale of all rows before its future.
 
     Attributes:
         numbers: [N] by which a model knows them.
-        new: names of the series that are new since the training of the run.
         left_out: what is too short for a window or has no value, as text for the user; the others are read.
         scale: see Scale; of a new series, that of all its rows.
         known_size: G, number of known covariates, including the calendar.
-        known_scale: scale of the table's known covariates; the calendar is not scaled.
         fill: a missing value of the past is the last one before it (1), or that of the last season (its
             rows), whichever is closer to the training part.
-
-    Raises:
-        DataError: every series is too short or has no value in the training part.
     """
 
     def __init__(
@@ -324,12 +364,7 @@ def _pooled(
 
 
 def one_hot(columns: np.ndarray, names: Sequence[str], classes: Mapping[str, Sequence[str]]) -> np.ndarray:
-    """Columns [T, C] with a column of 0 and 1 for each class in place of those of classes.
-
-    Example:
-        >>> one_hot(np.array([[0.5, 1.0], [2.0, 0.0]]), ["x", "day"], {"day": ["mon", "tue"]}).tolist()
-        [[0.5, 0.0, 1.0], [2.0, 1.0, 0.0]]
-    """
+    """Columns [T, C] with a column of 0 and 1 for each class in place of those of classes."""
     parts = [
         column[:, None] == np.arange(len(classes[name])) if name in classes else column[:, None]
         for column, name in zip(columns.T, names, strict=True)

@@ -1,6 +1,6 @@
 """Files as documents, by the ending of their name.
 
-Read next: html.py, a short one; archive.py and ../data/xml.py, what is refused.
+Read next: html.py, a short one; office.py and ../data/xml.py, what is refused.
 """
 
 import codecs
@@ -11,15 +11,11 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from weft.data.pairs import decoded
-from weft.documents.docx import Docx
 from weft.documents.html import Html
 from weft.documents.markdown import Markdown
-from weft.documents.odt import Odt
-from weft.documents.plain import Plain
-from weft.documents.po import Po
-from weft.documents.srt import Srt
-from weft.documents.tmx import Tmx
-from weft.documents.xliff import Xliff
+from weft.documents.memories import Po, Tmx, Xliff
+from weft.documents.office import Docx, Odt
+from weft.documents.plain import Plain, Srt
 from weft.errors import ConfigError
 from weft.text.segments import Segment, WrittenSentence
 
@@ -89,13 +85,7 @@ ENDINGS = (*_KINDS, *_SAME)
 
 
 def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | None = None) -> Document:
-    r"""A file as a document.
-
-    Example:
-        >>> file = opened(b"One.\n", "a.txt", "en", "es")
-        >>> file.written([WrittenSentence("Uno."), WrittenSentence("")])
-        b'Uno.\n'
-    """
+    """A file as a document."""
     ending = PurePath(name).suffix.lower()
     kind = _SAME.get(ending, ending)
     if kind not in _KINDS:

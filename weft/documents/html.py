@@ -83,17 +83,7 @@ class Event(NamedTuple):
 
 
 class Html:
-    r"""A page or a part of one.
-
-    Example:
-        >>> from weft.text.links import proportional
-        >>> page = Html("<p>Click the <b>Insert</b> tab.</p><!-- c -->")
-        >>> [one.text for one in page.segments]
-        ['Click the Insert tab.']
-        >>> there = "Pulse la ficha Insertar."
-        >>> page.written([WrittenSentence(there, proportional("Click the Insert tab.", there))])
-        '<p>Pulse la <b>ficha</b> Insertar.</p><!-- c -->'
-    """
+    """A page or a part of one."""
 
     def __init__(self, text: str) -> None:
         self.segments: list[Segment] = []
@@ -227,12 +217,7 @@ def _ends(events: Sequence[Event]) -> list[int]:
 
 
 def read_html_events(text: str) -> list[Event]:
-    """All parts of a source.
-
-    Example:
-        >>> [(one.kind, one.raw) for one in read_html_events("a &lt; <B id=x>b</B><!-- c -->")]
-        [('text', 'a &lt; '), ('open', '<B id=x>'), ('text', 'b'), ('close', '</B>'), ('other', '<!-- c -->')]
-    """
+    """All parts of a source."""
     cut = _whole(text)
     reader = _Reader(text[:cut])
     ends = [*(begin for begin, _ in reader.found[1:]), cut]

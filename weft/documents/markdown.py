@@ -52,16 +52,9 @@ class _Part(NamedTuple):
 
 
 class Markdown:
-    r"""A text in Markdown (CommonMark, tables and ~~deletions~~).
+    """A text in Markdown (CommonMark, tables and ~~deletions~~).
 
     Each paragraph, heading and cell is a segment, or each part of it up to a hard line break.
-
-    Example:
-        >>> text = Markdown("# The *first*\n\n- Run `weft`\n  now.\n")
-        >>> [one.text for one in text.segments]
-        ['The first', 'Run  now.']
-        >>> text.written([WrittenSentence("X"), WrittenSentence("Y")])
-        '# X\n\n- Y\n'
     """
 
     def __init__(self, text: str) -> None:

@@ -1,6 +1,6 @@
 """The texts of elements of an XML tree as segments, and their translations in the same elements.
 
-Read next: odt.py, xliff.py and tmx.py, which say what their elements are.
+Read next: office.py and memories.py, which say what their elements are.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -14,7 +14,7 @@ from weft.errors import ConfigError
 from weft.export import formats
 from weft.run import LoadedRun, open_run
 from weft.store.files import flush_directory
-from weft.store.locks import check_idle
+from weft.store.run_directory import check_idle
 
 
 class Format(ABC):

@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Checkpoint
-from weft.text.foreign import after_prefix, before_text, content_of, numbers_of, renumbered
-from weft.text.imported import ImportedVocabulary
+from weft.text.imported import (
+    ImportedVocabulary,
+    after_prefix,
+    before_text,
+    content_of,
+    numbers_of,
+    renumbered,
+)
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
 

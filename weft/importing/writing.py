@@ -17,7 +17,7 @@ from weft.config import dump, read_recipe
 from weft.errors import ConfigError, WeftError
 from weft.run.training import check_recipe
 from weft.store import digests, files, jsonfile, weights
-from weft.store.run_format import FORMAT
+from weft.store.run_directory import FORMAT
 from weft.text.vocabulary import Vocabulary
 from weft.version import __version__
 

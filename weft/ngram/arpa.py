@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import DataError
-from weft.ngram.counts import find_rows
-from weft.ngram.model import NGram, OrderGrams
+from weft.ngram.model import NGram, OrderGrams, find_rows
 
 TEN = math.log(10)
 NOTHING = -99.0  # SRILM's log10 of zero

@@ -1,4 +1,4 @@
-"""Interpolated modified Kneser-Ney smoothing of n-gram probabilities.
+"""N-gram counts, and probabilities from them by interpolated modified Kneser-Ney smoothing.
 
     p(w | u) = (c(u w) - D(c(u w))) / c(u .) + γ(u) p(w | u without its first token)
     γ(u)     = (D_1 N_1(u .) + D_2 N_2(u .) + D_3 N_3+(u .)) / c(u .)
@@ -8,7 +8,7 @@ At the highest order c counts occurrences. Below it, c counts the distinct token
 n-grams that begin with <s> have no predecessor and keep their occurrences. Each order has its own
 discounts. The recursion ends in a uniform 1/V over all tokens that can be predicted, including <unk>.
 Source: Chen and Goodman 1998, section 3; details follow KenLM's lmplz (Heafield 2013).
-Read next: model.py, which answers queries; arpa.py, which writes and reads models.
+Read next: model.py, which numbers n-grams and answers queries; arpa.py, which writes and reads models.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.errors import ConfigError
-from weft.ngram.counts import Level, count
-from weft.ngram.model import NGram, OrderGrams
+from weft.errors import ConfigError, DataError
+from weft.ngram.model import ABSENT, NGram, OrderGrams
 
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts of an order whose counts of counts give no estimate (lmplz --discount_fallback)."""
+
+
+class Level(NamedTuple):
+    """The M distinct n-grams of one order."""
+
+    keys: np.ndarray  # [M] int64, sorted: context * V + token
+    suffix: np.ndarray  # [M] number of the (n-1)-gram without the first token
+    counts: np.ndarray  # [M] occurrences
+    begins: np.ndarray  # [M] bool, True if the first token is <s>
+
+
+def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Level]:
+    """Count the n-grams of orders 1 to `order` in tokens [N] < V; none crosses a <s>.
+
+    Each sentence (or the whole text, if read as one) begins with `start`.
+    """
+    tokens = np.asarray(tokens, np.int64)
+    if not len(tokens) or tokens[0] != start or (tokens == start).all():
+        raise DataError("expected texts that begin with <s> and have at least one more token")
+    places = np.arange(len(tokens))
+    since = places - np.maximum.accumulate(np.where(tokens == start, places, 0))  # tokens since <s>
+    own = np.bincount(tokens, minlength=size)
+    own[start] = 0  # <s> is never predicted
+    numbers = tokens.copy()
+    first = np.arange(size) == start
+    levels = [Level(np.arange(size), np.zeros(size, np.int64), own, first)]
+    for length in range(2, order + 1):
+        ends = np.flatnonzero(since >= length - 1)
+        keys, at, inverse, counts = np.unique(
+            numbers[ends - 1] * size + tokens[ends],
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
+        )
+        begins = since[ends[at]] == length - 1
+        levels.append(Level(keys, numbers[ends[at]], counts, begins))
+        longer = np.full(len(tokens), ABSENT)
+        longer[ends] = inverse
+        numbers = longer
+    return levels
 
 
 class Discounts(NamedTuple):

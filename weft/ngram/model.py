@@ -2,6 +2,8 @@
 
     p(w | u) = the table's value, if it contains u w;  else backoff(u) p(w | u without its first token)
 
+An n-gram's number is its row in the table of its order. Its key is (number of its first n-1 tokens) * V +
+last token, so every table is one sorted array of int64, and all n-grams with the same context are adjacent.
 Read next: kneser_ney.py, which estimates a model from text; arpa.py, which reads one.
 """
 
@@ -11,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ngram.counts import ABSENT, find_rows
 
-ROWS = 256  # distributions computed at a time
+ABSENT = -1
 
 
 class OrderGrams(NamedTuple):
-    """The M n-grams of one order; see counts.py for keys."""
+    """The M n-grams of one order."""
 
     keys: np.ndarray  # [M] int64
     logp: np.ndarray  # [M] nats
@@ -27,10 +28,8 @@ class OrderGrams(NamedTuple):
 class NGram:
     """Log-probabilities of tokens given the tokens before them.
 
-    Args:
-        orders: tables of orders 1 to n; the first has one row per token, in order.
-        start: the token <s>.
-        fallback: True if some discounts could not be estimated.
+    The first of the tables of orders 1 to n has one row per token, in order; `start` is the token <s>, and
+    `fallback` tells whether some discounts could not be estimated.
     """
 
     def __init__(
@@ -66,8 +65,7 @@ class NGram:
     def contexts(self, rows: np.ndarray) -> list[np.ndarray]:
         """For each context length, the number [R] of each row's context; ABSENT if unseen.
 
-        Args:
-            rows: [R, T] preceding tokens, the most recent last; -1 for none.
+        Rows [R, T] are the preceding tokens, the most recent last; -1 for none.
         """
         found = [np.zeros(len(rows), np.int64)]
         for length in range(1, min(self.order - 1, rows.shape[1]) + 1):
@@ -82,11 +80,7 @@ class NGram:
         return found
 
     def distribution(self, rows: np.ndarray) -> np.ndarray:
-        """log p of every token after each context, [R, V] nats.
-
-        Args:
-            rows: [R, T] preceding tokens, the most recent last; -1 for none.
-        """
+        """log p of every token after each context, [R, V] nats; rows as in `contexts`."""
         if rows.ndim != 2:
             raise ShapeError(f"contexts: expected [rows, tokens], got shape {list(rows.shape)}")
         out = np.repeat(self.orders[0].logp[None], len(rows), 0)
@@ -100,3 +94,11 @@ class NGram:
                 part = slice(begin[row], end[row])
                 out[row, grams.keys[part] % self.size] = grams.logp[part]
         return out
+
+
+def find_rows(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The rows of keys in a sorted table; ABSENT for missing keys."""
+    if not len(keys):
+        return np.full(wanted.shape, ABSENT)
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, places, ABSENT)

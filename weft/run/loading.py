@@ -14,7 +14,7 @@ from weft.config.recipe import at
 from weft.errors import CheckpointError, ConfigError, MissingSplitError, given_path
 from weft.nn import devices
 from weft.rooms import wrong_result
-from weft.store import blueprint, digests, locks, run_format, weights
+from weft.store import digests, run_directory, weights
 from weft.store.files import is_file
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.predictor import Predictor
@@ -79,11 +79,11 @@ class Runs(NamedTuple):
         """A run of which only the recipe and the vocabularies are there, with a new model."""
         if not is_file(folder / "recipe.yaml"):
             raise CheckpointError(f"{folder}: is missing or damaged; train the run again")
-        run_format.check_format(folder)
+        run_directory.check_format(folder)
         recipe = read_recipe(folder / "recipe.yaml")
         task, _ = make_task(recipe, plugins=self.plugins)
         pipeline = task.open(folder)
-        return LoadedRun(task, pipeline, blueprint.build(pipeline.model).eval(), folder, recipe)
+        return LoadedRun(task, pipeline, weights.build(pipeline.model).eval(), folder, recipe)
 
 
 def make_task(recipe: Table, *, plugins: Collection[str] = ()) -> tuple[Task, dict[str, Any]]:
@@ -141,8 +141,8 @@ def open_run(
         raise CheckpointError(
             f"{path}: not a run directory (it has no recipe.yaml); make one with weft train RECIPE --run DIR"
         )
-    locks.check_links(path)
-    run_format.check_format(path)
+    run_directory.check_links(path)
+    run_directory.check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
     task, _ = make_task(recipe, plugins=plugins)
     if not is_trained:
@@ -157,7 +157,7 @@ def open_run(
     stored, fits = weights.read(model_path)
     place = str(model_path)
     digests.check_kept(path, digests.kept_files(path, task.keeps), fits.kept, place)
-    model = blueprint.build_for(pipeline.model, stored, place)
+    model = weights.build_for(pipeline.model, stored, place)
     weights.restore(model, stored, place)
     check_described(recipe.plain(), fits.recipe, place, path)
     model = model.to(devices.with_settings(devices.choose(device))).eval().requires_grad_(False)

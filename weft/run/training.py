@@ -17,7 +17,7 @@ from weft.nn import devices
 from weft.run.loading import make_task, model_description, open_run
 from weft.run.scale import SIZES, gpu_overrides
 from weft.run.starting import with_start
-from weft.store import digests, files, locks, run_format, weights
+from weft.store import digests, files, run_directory, weights
 from weft.tasks.reused import VOCABULARIES
 from weft.tasks.task import Task
 from weft.train import transfer
@@ -140,16 +140,16 @@ def begin_run(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Ch
         unknown = files.is_dir(path) and not files.is_file(path / "recipe.yaml")
         if unknown and any(map(foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and not a run directory; choose another one with --run")
-        locks.check_links(path)
-        with locks.lock(path):
+        run_directory.check_links(path)
+        with run_directory.lock(path):
             resumed = _has_checkpoints(path)
             if (path / "recipe.yaml").exists():
-                run_format.check_format(path)
+                run_directory.check_format(path)
                 old = with_defaults(read_recipe(path / "recipe.yaml"), plugins)
                 _check_same(path, checked, old, resumed=resumed)
                 checked = as_begun(path, checked, recipe)
             else:
-                run_format.write_format(path)
+                run_directory.write_format(path)
             for name, content in taken.items() if not resumed else ():
                 files.replace(path / name, content)
             files.replace(path / "recipe.yaml", dump(checked.plain).encode())
@@ -180,7 +180,7 @@ def _start_of(checked: CheckedRecipe, plugins: Collection[str]) -> dict[str, byt
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
         )
-    locks.check_links(old)
+    run_directory.check_links(old)
     try:
         if checked.settings.start_parts:
             return _parts_of(old, checked, plugins)

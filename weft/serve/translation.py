@@ -18,6 +18,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
+from weft.data.languages import NAMES
 from weft.documents.files import ENDINGS
 from weft.documents.html import Html
 from weft.documents.plain import Plain
@@ -33,7 +34,6 @@ from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
 from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.translator import BestTexts, Translator
-from weft.text.language_names import NAMES
 from weft.text.segments import Sentence, WrittenSentence
 from weft.text.sentences import DocumentPlan, splitter
 

@@ -1,7 +1,8 @@
 """Write files and directories atomically, even if the program is killed or the machine loses power.
 
 New content is written under a temporary name, flushed to disk and renamed; then the rename is flushed too.
-Names that begin with a dot are leftovers. Read next: jsonfile.py.
+Names that begin with a dot are leftovers. Also here: the cache, for data that can be computed again (token
+stores, compiled blocks), and the recipes that come with Weft. Read next: jsonfile.py.
 """
 
 import errno
@@ -17,12 +18,27 @@ from typing import Any, BinaryIO
 
 from weft.errors import ConfigError, DataError
 
+_PACKAGE = Path(__file__).parents[1]
 WRITING = ".writing-"
 REMOVING = ".removing-"
 
 ELSEWHERE = "free some space or choose another place"
 AGAIN = "free some space and run the same command again"
 """What to do where a file cannot be written."""
+
+
+def cache_directory() -> Path:
+    """$WEFT_CACHE, or the folder weft in the user's cache directory."""
+    own = os.environ.get("WEFT_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft"
+
+
+def recipes_folder() -> Path:
+    """The recipes that come with Weft: in the package if installed, next to it in a checkout."""
+    inside = _PACKAGE / "recipes"
+    return inside if inside.is_dir() else _PACKAGE.parent / "recipes"
 
 
 @contextmanager
@@ -70,13 +86,7 @@ def is_dir(path: Path) -> bool:
 def claim(folder: Path, known: str, holds: str, remedy: str) -> bool:
     """Create a folder that `known` inside it describes, or find it; refuse one with other files.
 
-    Args:
-        known: the name of a file.
-        holds: what such a folder has, for the message.
-        remedy: what to do about another folder.
-
-    Returns:
-        Whether `known` is there.
+    Returns whether `known` is there; the refusal says what such a folder `holds`, and a remedy.
     """
     with refusals(folder, remedy, "used"):
         if folder.exists() and not folder.is_dir():

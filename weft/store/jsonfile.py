@@ -8,7 +8,7 @@ The code that owns a file declares its contents as a `Schema`, next to the code 
 
 and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
 default may be missing, so that runs of older versions do too.
-Read next: run_format.py.
+Read next: run_directory.py.
 """
 
 import json
@@ -65,22 +65,12 @@ def plain(form: Schema) -> dict[str, Any]:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether a value is a number in the range of float: not bool, NaN, infinity or a larger integer.
-
-    Example:
-        >>> [is_number(one) for one in (3, 0.5, True, 10**400, float("nan"))]
-        [True, True, False, False, False]
-    """
+    """Whether a value is a number in the range of float: not bool, NaN, infinity or a larger integer."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def parse(text: str | bytes) -> Any:
-    """Parse JSON of any form.
-
-    Example:
-        >>> parse('{"a": [1]}')
-        {'a': [1]}
-    """
+    """Parse JSON of any form."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -141,12 +131,9 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
 
 
 def events(path: Path, last_bytes: int = LOG) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a log with one per line; other lines, such as a truncated last one, are skipped.
+    """The JSON objects of a log with one per line, in its last bytes; other lines are skipped.
 
     A log that is missing, too large or not a regular file has none.
-
-    Args:
-        last_bytes: bytes at its end that are read.
     """
     try:
         with open(path, "rb", opener=_at_once) as file:

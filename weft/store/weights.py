@@ -1,11 +1,13 @@
-"""Read and write weights as safetensors files; tied weights are stored once.
+"""Read and write weights as safetensors files, and build the model for them; tied weights are stored once.
 
+A downloaded run may pair a recipe for a model of terabytes with weights of a few bytes; it is refused.
 Read next: ../train/checkpoints.py, ../train/finish.py.
 """
 
 import json
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +15,9 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.store import jsonfile
 from weft.store.digests import Fits
 
@@ -23,6 +26,16 @@ CYCLES = "cycles"
 
 START = "start.safetensors"
 """File in a run with weights to start training from, such as those of an imported model."""
+
+SPARE = 2**26
+"""Numbers that building may allocate besides the weights: position tables, copies."""
+
+TIMES = 4
+"""Numbers that building may allocate per number in the weights."""
+
+_MAKERS = {
+    getattr(torch, name) for name in ("empty", "zeros", "ones", "rand", "randn", "full", "eye", "arange")
+} | {getattr(Tensor, name) for name in ("new_empty", "new_zeros", "new_ones", "new_full")}
 
 
 class _Header(jsonfile.Schema, rename={"about": "__metadata__"}):
@@ -233,3 +246,56 @@ def check_fits_model(
         raise CheckpointError(
             f"{place}: contains a different model from the recipe ({', '.join(wrong[:3])}{more}); {hint}"
         )
+
+
+def build(make: Callable[[], nn.Module]) -> nn.Module:
+    """Build a model."""
+    try:
+        return make()
+    except WeftError:
+        raise
+    except (RuntimeError, ArithmeticError, LookupError, ValueError) as error:
+        if isinstance(error, NotImplementedError) or "can't allocate memory" in str(error):
+            raise
+        why = str(error).partition("\n")[0][:200]
+        raise ConfigError(f"model: cannot be built with these sizes ({why}); change them") from error
+
+
+def build_for(make: Callable[[], nn.Module], weights: Mapping[str, Tensor], place: str) -> nn.Module:
+    """Build a model for stored weights."""
+    stored = sum(tensor.numel() for tensor in weights.values())
+    try:
+        with _Counted(TIMES * stored + SPARE):
+            return build(make)
+    except _TooMuch:
+        raise CheckpointError(
+            f"{place}: contains a different model from the recipe ({stored:,} numbers, the recipe describes "
+            "a far larger one); use the recipe it was trained with"
+        ) from None
+
+
+class _TooMuch(Exception):
+    """The model allocates more numbers than allowed."""
+
+
+class _Counted(TorchFunctionMode):
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        given = kwargs or {}
+        if func in _MAKERS:
+            self._left -= math.prod(_sizes(given.get("size", args)))
+            if self._left < 0:
+                raise _TooMuch
+        return func(*args, **given)
+
+
+def _sizes(args: Any) -> list[int]:
+    """The sizes in the arguments of a tensor constructor: the integers, or the first list of them."""
+    whole = [one for one in args if not isinstance(one, Tensor)]
+    sizes = whole[0] if whole and isinstance(whole[0], tuple | list) else whole
+    return [one for one in sizes if isinstance(one, int)]

@@ -18,13 +18,13 @@ from pathlib import Path
 from string import Template
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from weft.data import recipes
 from weft.data.parallel import ParallelText, both, is_memory
 from weft.data.plain import PlainText, no_words
 from weft.data.several import each_file, parts_by_name
 from weft.data.tables import is_table
 from weft.errors import ConfigError, DataError
-from weft.text.normalise import normalise
+from weft.store.files import recipes_folder
+from weft.text.characters import normalise
 from weft.text.pieces import SPECIALS, count_parts, count_words
 from weft.wording import plural
 from weft.words import unit_of, units
@@ -113,7 +113,7 @@ def filled(name: str, values: Mapping[str, object]) -> str:
     """
     lines = []
     texts = {name: quoted(value) if isinstance(value, Path) else value for name, value in values.items()}
-    for line in (recipes.folder() / "templates" / f"{name}.yaml").read_text("utf-8").splitlines():
+    for line in (recipes_folder() / "templates" / f"{name}.yaml").read_text("utf-8").splitlines():
         if all(texts[name] is not None for name in Template(line).get_identifiers()):
             lines.append(Template(line).substitute(texts))
     return "\n".join(lines) + "\n"

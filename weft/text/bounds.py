@@ -57,13 +57,9 @@ def check_tokenizer_json(content: Mapping[str, Any]) -> None:
 
 
 class Growth:
-    """Rejects texts that a normaliser would make far longer.
+    """Rejects texts that a normaliser, that part of a tokenizer.json, would make far longer.
 
-    Args:
-        normaliser: that part of a tokenizer.json; None for none.
-
-    Raises:
-        ValueError: a rule of its table writes too much.
+    A rule of its table that writes too much is a ValueError.
     """
 
     def __init__(self, normaliser: Any) -> None:

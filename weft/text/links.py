@@ -57,11 +57,7 @@ def proportional(source: str, target: str) -> Links:
 def attended(
     source: str, target: str, pieces: tuple[Sequence[str], Sequence[str]], weights: np.ndarray
 ) -> Links:
-    """Links from attention between pieces.
-
-    Args:
-        weights: [T, S] attention of each target piece over the source pieces.
-    """
+    """Links from the attention [T, S] of each target piece over the source pieces."""
     plain = proportional(source, target)
     members = [
         _members(text, spans, shown)

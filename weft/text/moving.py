@@ -129,12 +129,7 @@ def _mass(mark: Mark, links: Links, room: _Room) -> np.ndarray | None:
 
 
 def _best_run(gains: np.ndarray) -> tuple[int, int] | None:
-    """The neighbours with the largest sum: at least one, and none of -inf.
-
-    Example:
-        >>> _best_run(np.array([-0.5, 0.4, -0.1, 0.3, -np.inf, 0.5]))
-        (1, 4)
-    """
+    """The neighbours with the largest sum: at least one, and none of -inf."""
     sums = np.concatenate([[0.0], np.where(gains == -np.inf, -_NEVER, gains).cumsum()])
     lowest = np.minimum.accumulate(sums[:-1])
     total = sums[1:] - lowest

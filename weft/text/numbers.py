@@ -80,11 +80,7 @@ class Number(NamedTuple):
 
 
 def numbers(text: str, language: str = "") -> list[Number]:
-    """The numbers of a text, beside those in placeholders.
-
-    Args:
-        language: its code; "" leaves open whether it has a decimal comma.
-    """
+    """The numbers of a text, beside those in placeholders; "" leaves open whether it has a decimal comma."""
     fixed = spans(text)
     return [
         Number(found.start(), found.end(), found.group(), _value(found, language))
@@ -226,8 +222,7 @@ def expressions(text: str, language: str = "") -> list[Number]:
 def stand_ins(text: str, language: str, reads: Callable[[str], bool] = bool) -> StandIns | None:
     """Numbers of one digit in place of those of a text; None if it has none, or more than there are.
 
-    Args:
-        reads: whether a model reads a character.
+    `reads` tells whether a model reads a character.
     """
     found = expressions(text, language)
     free = iter(sorted({*filter(reads, DIGITS)} - {one.text for one in found}))

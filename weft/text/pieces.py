@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from weft.text.normalise import normalise
+from weft.text.characters import normalise
 
 KINDS = ("word", "space", "character", "bpe", "unigram")
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")

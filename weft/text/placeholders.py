@@ -99,10 +99,8 @@ def missing(source: str, target: str, others: Sequence[Span] = ()) -> list[Span]
 def restored(source: str, found: WrittenSentence, lost: Sequence[Span], kept: Sequence[Span] = ()) -> str:
     """A translation with parts of its source in place of the words that they became.
 
-    A part that no word of the translation stands for is put before the word that follows it.
-
-    Args:
-        kept: places of the translation that stay as they are, beside its placeholders.
+    A part that no word of the translation stands for is put before the word that follows it. Its placeholders
+    and the places `kept` stay as they are.
     """
     links = found.links
     if links is None or not lost:

@@ -20,7 +20,6 @@ from weft.text.bounds import LONGEST_RULE, longest_rule
 from weft.text.characters import Alphabet
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS
-from weft.text.saved import LARGEST
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, half_pair, listed
 
 SPACE = "▁"
@@ -32,14 +31,8 @@ _MARK = re.compile(r">>[^<]*<<")
 class SentencePieces(Vocabulary):
     """A Vocabulary on top of another program's .spm.
 
-    Args:
-        names: the piece of each number; the first four are Weft's special symbols.
-        framed: append the end symbol to a text, as the encoder expects.
-        restricted: cut into these names only, as after SetVocabulary of the library.
-
-    Raises:
-        ValueError: the model is damaged or of an unsupported kind.
-        ConfigError: the library is not installed.
+    `names` are the pieces by number, Weft's special symbols first. A text gets the end symbol that the
+    encoder expects (`framed`), and is cut into these names only (`restricted`), as after SetVocabulary.
     """
 
     def __init__(
@@ -139,8 +132,7 @@ def restored(about: dict[str, Any]) -> SentencePieces:
 def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
     """The pieces of a vocab.json, renumbered so that Weft's special symbols come first.
 
-    Returns:
-        For each of Weft's numbers its piece and its original number; -1 for a symbol it lacks.
+    Returns for each of Weft's numbers its piece and its original number; -1 for a symbol it lacks.
     """
     numbers = jsonfile.load(path, dict[str, jsonfile.Count], "fetch it again")
     names = {number: piece for piece, number in numbers.items()}
@@ -159,7 +151,7 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
 def read_model(path: Path) -> bytes:
     """The content of a .spm file, checked."""
     try:
-        raw = jsonfile.read_bytes(path, LARGEST)
+        raw = jsonfile.read_bytes(path, jsonfile.LARGEST)
         SentencePieces(raw, SPECIALS, framed=False)
     except ConfigError:
         raise

@@ -24,13 +24,7 @@ QUOTE = 1000
 
 
 class SplitText(NamedTuple):
-    r"""The sentences of a text without the white space around them.
-
-    Example:
-        >>> found = SplitText(["A cat.", "It ran."], ["", "  ", "\n"])
-        >>> found.joined(["Un gato.", "Corría."], "es")
-        'Un gato.  Corría.\n'
-    """
+    """The sentences of a text without the white space around them."""
 
     texts: list[str]
     between: list[str]

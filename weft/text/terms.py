@@ -37,12 +37,7 @@ def key(text: str) -> str:
 
 
 def occurrences(target: str, text: str) -> list[Span]:
-    """Where a term's translation is in a text, as whole words in any letter case.
-
-    Example:
-        >>> occurrences("hoja de datos", "Hoja de datos, hoja de datos")
-        [(0, 13), (15, 28)]
-    """
+    """Where a term's translation is in a text, as whole words in any letter case."""
     found, wanted = spans(text), key(target).split(" ")
     read, size = [folded(text[begin:end]) for begin, end in found], len(wanted)
     places = [at for at in range(len(read) - size + 1) if read[at : at + size] == wanted]
@@ -121,11 +116,6 @@ def with_terms(source: str, terms: Sequence[Term], found: WrittenSentence) -> st
 
 
 def begun(source: str, terms: Sequence[Term], text: str) -> str:
-    """A translation that begins with a term, with a capital letter if its source begins with one.
-
-    Example:
-        >>> begun("Chart types", [Term(0, 5, "gráfica")], "gráfica de tipos")
-        'Gráfica de tipos'
-    """
+    """A translation that begins with a term, with a capital letter if its source begins with one."""
     first = any(term.target.islower() and text.startswith(term.target) for term in terms)
     return text[0].upper() + text[1:] if first and source.lstrip()[:1].isupper() else text

@@ -21,9 +21,8 @@ from tokenizers import Tokenizer, models
 
 from weft.errors import DataError
 from weft.store import jsonfile
-from weft.text.characters import Alphabet
+from weft.text.characters import Alphabet, in_form, normalise, words_of
 from weft.text.learn import learn
-from weft.text.normalise import in_form, normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))

@@ -13,7 +13,7 @@ import shutil
 import torch
 
 from weft.errors import ConfigError
-from weft.store.cache import cache_directory
+from weft.store.files import cache_directory
 from weft.wording import plural
 
 

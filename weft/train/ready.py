@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.nn import devices
 from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
-from weft.store import blueprint, digests, weights
+from weft.store import digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import compiling, lora, seeds, sharding, transfer
 from weft.train.checkpoints import About
@@ -172,7 +172,7 @@ def _prepare(session: Session, task: Task) -> Pipeline:
 def _model(session: Session, pipeline: Pipeline) -> nn.Module:
     devices.select(session.device)
     seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
-    model = blueprint.build(pipeline.model).to(session.device).train()
+    model = weights.build(pipeline.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START
     if start.exists():

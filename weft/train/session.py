@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from weft.store import locks
+from weft.store import run_directory
 from weft.train import seeds
 from weft.train.checkpoints import Checkpoints, CheckpointWriter
 from weft.train.interrupts import Interrupts
@@ -83,7 +83,7 @@ def session(
         enter(seeds.deterministic(settings.deterministic))
         processes = enter(Processes(device))
         if processes.first:
-            enter(locks.lock(run))
+            enter(run_directory.lock(run))
             reporting = enter(report or open_report(run, settings.trackers, recipe))
         else:
             reporting = enter(Reporter())

@@ -15,7 +15,7 @@ from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run.train import train_run
 from weft.run.training import CheckedRecipe, check_recipe, with_defaults
 from weft.store import files, jsonfile
-from weft.store.locks import LockedError, lock
+from weft.store.run_directory import LockedError, lock
 from weft.train.reporting import MetricsFile
 from weft.tune import plan as plans
 from weft.tune import space as spaces

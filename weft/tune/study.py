@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from weft.errors import ConfigError, DataError
-from weft.store.locks import LockedError, lock
+from weft.store.run_directory import LockedError, lock
 from weft.tune import space as spaces
 from weft.tune.plan import SearchPlan
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from weft.data.languages import NAMES
 from weft.errors import ConfigError, ExportError
 from weft.export.agreement import sources
 from weft.export.ctranslate2_model import check_parts
@@ -22,7 +23,6 @@ from weft.models import Generator
 from weft.run import LoadedRun
 from weft.search.offered import SearchSettings
 from weft.tasks.abilities import Rewrites
-from weft.text.language_names import NAMES
 from weft.text.pieces import SPECIALS
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 

@@ -42,7 +42,7 @@ function scale({ data, count, bands }) {
   }
 }
 
-// The frames, or of a recording longer than those of training, the parts between its pauses; see weft/data/pauses.py.
+// The frames, or of a recording longer than those of training, the parts between its pauses; see weft/data/sound.py.
 export function parts({ data, count, bands }, { cuts: how, normalise }) {
   if (how === null || count <= how.longest) return [{ data, count, bands }];
   const { longest, pause, margin, smooth } = how, shift = Math.floor((smooth - 1) / 2);

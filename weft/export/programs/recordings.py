@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.data.pauses import cut_at_pauses
-from weft.data.resampling import resample
+from weft.data.sound import cut_at_pauses, resample
 from weft.export.programs.common import KINDS
 from weft.export.programs.writers import SourceWriter
 

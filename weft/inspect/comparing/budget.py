@@ -14,7 +14,7 @@ from weft.inspect.comparing.measured import RunFacts
 from weft.inspect.comparing.variants import QUANTITIES
 from weft.run.loading import make_task
 from weft.run.training import begin_run
-from weft.store import blueprint, files, jsonfile
+from weft.store import files, jsonfile, weights
 from weft.tasks.space import flat
 from weft.tasks.task import silent
 
@@ -131,7 +131,7 @@ def _widest(
         """Number of parameters; infinite if the parts do not fit together at this width."""
         try:
             table: Table = read_recipe(recipe, [*changes, *_scaled(widths, factor, step)])
-            model = blueprint.build(make_task(table, plugins=plugins)[0].open(folder).model)
+            model = weights.build(make_task(table, plugins=plugins)[0].open(folder).model)
         except (ConfigError, ShapeError):
             return float("inf")
         return sum(one.numel() for one in model.parameters())

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from weft.data.captions import CAPTIONED, folders
 from weft.data.held import STREAM, name_of
+from weft.data.images import CAPTIONED, folders
 from weft.errors import DataError
 from weft.figures.records import Figure
 from weft.metrics.bleu import bleu_n

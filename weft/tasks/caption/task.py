@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from weft.data.batching import ShuffledBatches
-from weft.data.captions import CAPTIONED, holds_classes
+from weft.data.images import CAPTIONED, holds_classes
 from weft.data.listed import first_texts
 from weft.errors import DataError
 from weft.metrics.bleu import bleu_n

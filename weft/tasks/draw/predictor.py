@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from weft.data.captions import CAPTIONED
-from weft.data.images import data_uri
+from weft.data.images import CAPTIONED, data_uri
 from weft.data.shapes import Scene, read_caption, recognise
 from weft.errors import ConfigError
 from weft.figures.records import Figure

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 
 from weft.data.plain import PlainText, side
-from weft.data.questions import read_questions
+from weft.data.vectors import read_questions
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
 from weft.setting_types import AtLeastOne, Bounds, Share, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import Split
-from weft.text.normalise import normalise
+from weft.text.characters import normalise
 from weft.text.pieces import cut_words
 
 POWER = 0.75

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.data.plain import no_words
-from weft.data.questions import read_questions
+from weft.data.vectors import read_questions
 from weft.tasks.init import TEST, TRAIN, TemplateInit, splits, survey
 from weft.wording import plural
 

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 
-from weft.data.questions import Analogy, Questions, WordPair
-from weft.data.vectors import write_vectors
+from weft.data.vectors import Analogy, Questions, WordPair, write_vectors
 from weft.errors import DataError, ShapeError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy

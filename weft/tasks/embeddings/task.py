@@ -13,8 +13,8 @@ import torch
 
 from weft.data.batching import NumberedEpochs, ShuffledBatches
 from weft.data.check import check_pairs
-from weft.data.questions import Questions, read_questions
 from weft.data.report import Report
+from weft.data.vectors import Questions, read_questions
 from weft.errors import ConfigError, DataError
 from weft.metrics.metric import ItemKind
 from weft.native.library import keep_freed

@@ -30,8 +30,7 @@ from weft.data.series import (
 from weft.data.table_style import TableStyle, style_of
 from weft.data.tables import TableFile, kind_of
 from weft.data.times import UNKNOWN
-from weft.data.transforms import PowerTransform, TransformName
-from weft.data.windows import Scale, SeriesWindows, TrainedScales
+from weft.data.windows import PowerTransform, Scale, SeriesWindows, TrainedScales, TransformName
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.setting_types import AtLeastOne, check_fields
 from weft.store import jsonfile

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.data.transforms import PowerTransform
-from weft.data.windows import SeriesWindows
+from weft.data.windows import PowerTransform, SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure, ForecastRecord
 from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, seasonal

@@ -11,7 +11,7 @@ import numpy as np
 from weft.data.calendar import week_of
 from weft.data.periods import horizon_of
 from weft.data.series import Columns, SeriesTable, read_series
-from weft.data.transforms import TransformName
+from weft.data.windows import TransformName
 from weft.errors import ConfigError, DataError
 from weft.tasks.init import TRAIN, Init, ModelCandidate, NewRecipe, Option, Trial, filled, only, planned
 from weft.wording import plural

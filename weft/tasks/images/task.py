@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from weft.data.batching import ShuffledBatches
-from weft.data.captions import holds_classes
-from weft.data.images import read_folders
+from weft.data.images import holds_classes, read_folders
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.f1 import F1

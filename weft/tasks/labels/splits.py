@@ -3,7 +3,7 @@
 With a seed, the examples are shuffled and every class is distributed evenly over the parts. Without one,
 the line number decides, as in older recipes, and a sorted file gives unequal parts.
 The parts depend only on the labels and the seed, not on model or processor. Groups of examples may stay
-together, and the parts may follow time. Read next: ../../data/split.py.
+together, and the parts may follow time. Read next: ../../data/several.py.
 """
 
 import math
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft.data.labelled import LabelledExample
-from weft.data.split import rank
+from weft.data.several import rank
 from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 from weft.wording import plural

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from weft.data.languages import NAMES
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.seq2seq.encoding import SourceVocabulary
 from weft.tasks.task import Split
-from weft.text.language_names import NAMES
 from weft.text.vocabulary import Vocabulary, Word
 
 

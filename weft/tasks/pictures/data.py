@@ -11,21 +11,24 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from weft.data.captions import CAPTIONED, ImageCaptions, folders, read_captions
-from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.images import (
+    CAPTIONED,
     LABELLED,
+    ImageCaptions,
     LabelledImage,
+    folders,
     is_clip,
     labelled_images,
     parts_in,
     read_array,
+    read_captions,
     read_clip,
     read_picture,
     stack,
 )
 from weft.data.listed import ListedText, columns_note, list_of, listed_pictures
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
+from weft.data.several import check_hold_out, is_held_out
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields

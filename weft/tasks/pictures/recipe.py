@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.captions import CAPTIONED, ImageCaptions, folders, read_captions
+from weft.data.images import CAPTIONED, ImageCaptions, folders, read_captions
 from weft.data.listed import ListedText, listed
 from weft.tasks.init import (
     TEST,

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from weft.data.corpora import corpus
-from weft.data.held_out import check_hold_out
 from weft.data.parallel import ParallelText, both, complete
-from weft.data.several import Files, JoinedTexts, called, each_file
+from weft.data.several import Files, JoinedTexts, called, check_hold_out, each_file
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Section, Share, Size, Whole, check_fields
 from weft.tasks.seq2seq.domains import DomainText
 from weft.tasks.seq2seq.glossary import AnnotatedText
 from weft.tasks.task import Split
 from weft.tasks.vocabulary import TextVocabulary
-from weft.text import sampling
+from weft.text import augmentation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class VocabularySettings(TextVocabulary):
     alpha: float | None = None
 
     def __post_init__(self) -> None:
-        sampling.check_can_sample(self.kind, dropout=self.dropout, alpha=self.alpha)
+        augmentation.check_can_sample(self.kind, dropout=self.dropout, alpha=self.alpha)
 
     @property
     def sampled(self) -> bool:

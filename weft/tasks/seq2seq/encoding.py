@@ -8,7 +8,7 @@ extended vocabulary of See et al. The numbers are valid for that text only.
 In training, pairs may be joined, sources get mistakes, texts get other segmentations. These random changes
 depend only on the seed, the epoch and the batch, so a resumed training repeats them; validation and use
 change nothing.
-Read next: translator.py; ../../data/store.py; ../../text/vocabulary.py, ../../text/noise.py.
+Read next: translator.py; ../../data/store.py; ../../text/vocabulary.py, ../../text/augmentation.py.
 
 Source: Kondo et al. 2021, "Sentence Concatenation Approach to Data Augmentation for Neural Machine
 Translation"; Nguyen, Murray and Chiang 2021, "Data Augmentation by Concatenation for Low-Resource
@@ -33,16 +33,15 @@ from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
-from weft.store.cache import cache_directory
+from weft.store.files import cache_directory
 from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.domains import DomainText, in_domain
 from weft.tasks.seq2seq.glossary import read_glossary
 from weft.tasks.task import Progress
-from weft.text import noise
+from weft.text import augmentation
+from weft.text.augmentation import Noise, SampledPieces
 from weft.text.loading import load_vocabulary
-from weft.text.noise import Noise
-from weft.text.sampling import SampledPieces
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 from weft.wording import plural
 
@@ -417,8 +416,8 @@ class AugmentedPairs:
             drop, swap, typos = augment.drop_words, augment.swap_words, augment.typos
             self._noise = Noise(source, drop=drop, swap=swap, typos=typos)
         if augment.concatenate:
-            noise.check_splittable(source)
-            self._between = noise.space(source), noise.space(target)
+            augmentation.check_splittable(source)
+            self._between = augmentation.space(source), augmentation.space(target)
         if vocabulary.sampled:
             make = partial(SampledPieces, dropout=vocabulary.dropout, alpha=vocabulary.alpha)
             one = make(source)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from weft.data.language_guess import code_of
+from weft.data.languages import code_of
 from weft.data.lines import read_lines
 from weft.data.parallel import one_line
 from weft.data.report import Finding
@@ -25,7 +25,7 @@ from weft.words import folded, spans, words
 
 MOST_TERMS = 100_000
 MARKS = "<term>", "</term>"
-"""Around an annotation; no spaces inside, so that mistakes (text/noise.py) leave them alone."""
+"""Around an annotation; no spaces inside, so that mistakes (text/augmentation.py) leave them alone."""
 
 
 class Glossary:

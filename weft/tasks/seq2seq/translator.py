@@ -20,7 +20,7 @@ import numpy as np
 import regex
 import torch
 
-from weft.data.language_guess import CODE, SIDES, code_of
+from weft.data.languages import CODE, SIDES, code_of
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from weft.data.audio import SOUNDS, SPOKEN, ListedRecording, Sound, read_sound, read_spoken
-from weft.data.held_out import check_hold_out, is_held_out
 from weft.data.listed import ListedText, columns_note, listed
-from weft.data.pauses import cut_at_pauses
 from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, placed
-from weft.data.resampling import resample
+from weft.data.several import check_hold_out, is_held_out
+from weft.data.sound import cut_at_pauses, resample
 from weft.errors import ConfigError, DataError, MissingSplitError
 from weft.nn.embed.audio import log_mel, mel_filters, normalised
 from weft.setting_types import AtLeastOne, Bounds, Positive, Whole, check_fields

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.files import bare, file_bytes
 from weft.data.guess import columns_of, sides_of
-from weft.data.language_guess import SIDES, code_of
+from weft.data.languages import SIDES, code_of
 from weft.data.pairs import languages
-from weft.data.parallel import ParallelText, both, is_memory, names_side, pair_columns
+from weft.data.parallel import ParallelText, both, hold_out, is_memory, names_side, pair_columns
 from weft.data.several import inside, is_folder
 from weft.data.sides import side_name
-from weft.data.split import hold_out
 from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError
 from weft.metrics.baseline import nearest

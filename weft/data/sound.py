@@ -1,4 +1,4 @@
-"""Sounds at another sample rate, which soundfile does not offer.
+"""Sounds at another sample rate, which soundfile does not offer, and long ones cut at their pauses.
 
 The program of an exported model contains this file: ../export/programs/__init__.py.
 """
@@ -20,16 +20,10 @@ MOST_PHASES = 4096
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Resample a sound, with a low-pass filter at the new Nyquist frequency.
+    """Samples [N] as [ceil(N wanted / rate)] float32, with a low-pass filter at the new Nyquist frequency.
 
     y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
     c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
-
-    Args:
-        samples: [N].
-
-    Returns:
-        [ceil(N wanted / rate)] float32.
 
     Source: Smith, Digital Audio Resampling (the windowed sinc).
     """
@@ -52,4 +46,34 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     for begin in range(0, len(found), outputs):
         n = np.arange(begin, min(begin + outputs, len(found)))
         found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
+    return found
+
+
+def cut_at_pauses(
+    frames: np.ndarray, longest: int, *, pause: int, margin: int, smooth: int
+) -> list[np.ndarray]:
+    """The parts of frames [S, F] between pauses; all lengths are numbers of frames.
+
+    A part without a pause that is longer than `longest` is cut where its second half is quietest. `margin` is
+    kept of a pause on each side; loudness is the mean of `smooth` frames.
+
+    Example:
+        >>> frames = np.ones((60, 2), np.float32)
+        >>> frames[30:40] = -1.0  # a pause
+        >>> [len(one) for one in cut_at_pauses(frames, 40, pause=4, margin=2, smooth=1)]
+        [32, 22]
+    """
+    loud = np.convolve(frames.mean(1), np.ones(smooth) / smooth, "same")
+    low, high = np.quantile(loud, (0.1, 0.9))
+    heard = np.flatnonzero(loud >= low + 0.3 * (high - low))
+    ends = np.flatnonzero(np.diff(heard, append=len(frames) + pause) >= pause)
+    begins = [0, *(ends[:-1] + 1)]
+    found = []
+    for begin, end in zip(heard[begins].tolist(), (heard[ends] + 1).tolist(), strict=True):
+        while end - begin > longest:
+            middle = begin + longest // 2
+            cut = middle + int(loud[middle : begin + longest].argmin())
+            found.append(frames[begin:cut])
+            begin = cut
+        found.append(frames[max(0, begin - margin) : end + margin])
     return found

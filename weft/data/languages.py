@@ -1,11 +1,20 @@
-"""Tell which of two languages a text is in by its most frequent words.
+"""Names of languages, and which of two a text is in by its most frequent words.
 
-This is enough to notice that two files were swapped, but it is not language identification.
+That is enough to notice that two files were swapped, but it is not language identification.
 Read next: check.py.
 """
 
 import re
 from collections.abc import Mapping
+
+NAMES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese",
+    "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian", "sv": "Swedish",
+    "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+"""English names of languages by their codes."""
 
 WORDS = {
     "cs": "a je se na to že v s do o jsem ale jako by za pro který jsou byl tak není jeho když",
@@ -25,14 +34,13 @@ WORDS = {
     "sv": "och i att det som en på är av för med den till inte har de ett om var jag men han",
     "uk": "в і на не що з до як це у за та від для його але був він вона бути або",
 }
-_NAMES = {
-    "czech": "cs", "danish": "da", "german": "de", "english": "en", "spanish": "es", "french": "fr",
-    "croatian": "hr", "italian": "it", "dutch": "nl", "polish": "pl", "portuguese": "pt", "russian": "ru",
-    "slovene": "sl", "slovenian": "sl", "serbian": "sr", "swedish": "sv", "ukrainian": "uk",
+_CODES = {
+    **{name.lower(): code for code, name in NAMES.items()}, "slovenian": "sl",
     "čeština": "cs", "dansk": "da", "deutsch": "de", "español": "es", "français": "fr", "hrvatski": "hr",
     "italiano": "it", "nederlands": "nl", "polski": "pl", "português": "pt", "русский": "ru",
     "slovenščina": "sl", "srpski": "sr", "svenska": "sv", "українська": "uk",
 }  # fmt: skip
+"""Codes by the names of languages in English and in themselves."""
 
 CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 """A language code, such as en or pt-BR."""
@@ -49,16 +57,11 @@ def code_of(name: str) -> str | None:
         ('en', 'de', 'de', None)
     """
     lower = name.lower()
-    code = _NAMES.get(lower, lower.replace("_", "-").partition("-")[0])
+    code = _CODES.get(lower, lower.replace("_", "-").partition("-")[0])
     return code if code in WORDS else None
 
 
 def share(counts: Mapping[str, int], code: str) -> float:
-    """The share of a text's words that are frequent words of a language.
-
-    Example:
-        >>> share({"the": 2, "cat": 1, "in": 1}, "en")
-        0.75
-    """
+    """The share of a text's words that are frequent words of a language."""
     frequent = set(WORDS[code].split())
     return sum(count for word, count in counts.items() if word in frequent) / max(1, sum(counts.values()))

@@ -1,16 +1,26 @@
-"""Lock a run directory for one process, and check that no link in it leads outside.
+"""A run directory: its lock, its links, none of which may lead outside, and its format, in run.json.
 
-Read next: ../train/session.py, which locks the run that it trains.
+Read next: ../run/training.py, which writes it; ../train/session.py, which locks the run that it trains.
 """
 
 import errno
 import os
+import platform
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import CheckpointError
+from weft.store import files, jsonfile
+from weft.version import __version__
+
+FORMAT = 1
+
+
+class _Written(jsonfile.Schema):
+    format: int
+    weft: str = "of unknown version"
 
 
 def check_links(path: Path) -> None:
@@ -91,3 +101,23 @@ def lock(run: Path, doing: str = "training this run", option: str = "--run") -> 
         yield
     finally:
         os.close(handle)
+
+
+def write_format(path: Path) -> None:
+    """Write format and versions into a new run directory."""
+    import torch  # late: commands lock a directory before they need it
+
+    versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
+    about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
+    files.replace(path / "run.json", files.to_json(about))
+
+
+def check_format(path: Path) -> None:
+    """See that this version of Weft reads a run."""
+    remedy = "restore it from a copy, or train again with another --run"
+    about = jsonfile.load(path / "run.json", _Written, remedy)
+    if about.format != FORMAT:
+        raise CheckpointError(
+            f"{path}: was written in format {about.format} by weft {about.weft}, and weft {__version__} "
+            f"reads format {FORMAT}; use that version, or train again with another --run"
+        )

@@ -1,21 +1,66 @@
-"""Word documents (.docx): paragraphs as segments, runs of another format than the paragraph's as marks.
+"""Word documents (.docx) and OpenDocument texts (.odt), zip archives of XML: paragraphs as segments.
 
-Until the document is written, runs are text and elements. Read next: markup.py.
+Runs of a Word document with another format than the paragraph's are marks; until it is written, runs are text
+and elements. Read next: markup.py.
 """
 
 import copy
+import io
 import re
+import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.data.xml import parsed, written
-from weft.documents.archive import packed, unpacked
 from weft.documents.markup import MarkupTexts, Role, fill_element
 from weft.errors import DataError, library
 from weft.text.segments import WrittenSentence
 
-_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+LARGEST = 200 * 2**20
+"""Maximum bytes of all files of an archive, unpacked."""
+
+MOST = 5000
+"""Maximum number of files in an archive."""
+
+
+def unpacked(data: bytes, name: str) -> dict[str, bytes]:
+    """The files of an archive by name, in its order."""
+    found: dict[str, bytes] = {}
+    left = LARGEST
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            if len(members) > MOST:
+                raise DataError(
+                    f"expected at most {MOST:,} files in the archive, got {len(members):,}", path=name
+                )
+            for member in members:
+                with archive.open(member) as file:  # the size that it declares may be wrong
+                    found[member.filename] = file.read(left + 1)
+                left -= len(found[member.filename])
+                if left < 0:
+                    raise DataError(
+                        f"the archive has more than {LARGEST // 2**20} MiB unpacked; give a smaller file",
+                        path=name,
+                    )
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise DataError(f"not a readable archive ({error}); save the file again", path=name) from None
+    return found
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """An archive; a file called mimetype is first and not compressed, as OpenDocument requires."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files, key=lambda one: one != "mimetype"):
+            how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
+            archive.writestr(zipfile.ZipInfo(name), files[name], how)
+    return out.getvalue()
+
+
+_DOCX_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 
 
 class Docx:
@@ -25,7 +70,7 @@ class Docx:
         self._files = unpacked(data, name)
         if "word/document.xml" not in self._files:
             raise DataError("expected a Word document with word/document.xml, got another archive", path=name)
-        parts = [part for part in self._files if _PARTS.fullmatch(part)]
+        parts = [part for part in self._files if _DOCX_PARTS.fullmatch(part)]
         self._roots = {part: parsed(self._files[part], name, part) for part in parts}
         self._paragraphs = [
             Paragraph(one) for root in self._roots.values() for one in list(root.iter(PARAGRAPH))
@@ -36,7 +81,7 @@ class Docx:
                 f"{name}: the text of fields stays as it is: {shown}; in Word, F9 updates a table of "
                 "contents, and Ctrl+Shift+F9 makes a link plain text"
             )
-        self._texts = MarkupTexts([one.element for one in self._paragraphs], role)
+        self._texts = MarkupTexts([one.element for one in self._paragraphs], _docx_role)
         self.segments = self._texts.segments
 
     def written(self, found: Sequence[WrittenSentence]) -> bytes:
@@ -166,7 +211,7 @@ class Paragraph:
         return [run]
 
 
-def role(element: Any) -> Role:
+def _docx_role(element: Any) -> Role:
     """What an element of a paragraph is, see markup.py."""
     if element.tag == RUN or element.tag in _AROUND:
         return "inline"
@@ -196,3 +241,33 @@ def _merge(element: Any, usual: str) -> None:
         else:
             parts.append(child)
     fill_element(element, parts)
+
+
+_ODT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_ODT_PARTS = ("content.xml", "styles.xml")  # headers and footers are in the second
+
+
+class Odt:
+    """A text document; each line of a paragraph is a segment."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self._files = unpacked(data, name)
+        if "content.xml" not in self._files:
+            raise DataError("expected an OpenDocument text with content.xml, got another archive", path=name)
+        self._roots = {
+            part: parsed(self._files[part], name, part) for part in _ODT_PARTS if part in self._files
+        }
+        elements = [one for root in self._roots.values() for one in root.iter(f"{_ODT}p", f"{_ODT}h")]
+        self._texts = MarkupTexts(elements, _odt_role)
+        self.segments = self._texts.segments
+
+    def written(self, found: Sequence[WrittenSentence]) -> bytes:
+        """The document with the translations of its segments."""
+        self._texts.fill(found)
+        return packed({**self._files, **{part: written(root) for part, root in self._roots.items()}})
+
+
+def _odt_role(element: Any) -> Role:
+    if element.tag in (f"{_ODT}span", f"{_ODT}a", f"{_ODT}ruby-base"):
+        return "inline"
+    return "break" if element.tag in (f"{_ODT}line-break", f"{_ODT}tab") else "point"
