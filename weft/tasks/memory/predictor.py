@@ -29,8 +29,7 @@ from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
-from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
-from weft.tasks.memory.problems import SYMBOLS
+from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, SYMBOLS, MemoryData
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 
 
@@ -91,8 +90,6 @@ class Rememberer(predictor.Predictor[Tensor]):
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
         """A line as the model's input: [1, T, 2] or [1, T]."""
-        if self.data.problem == "adding":
-            return _numbers(as_text(raw, place).split(), place)
         line = as_text(raw, place).strip()
         try:
             signs = PROBLEMS[self.data.problem].read(line, (self.data.length_of("test"), self.data.symbols))
@@ -134,20 +131,6 @@ class Rememberer(predictor.Predictor[Tensor]):
     def _read(self, text: str) -> Tensor:
         """A line as the model's input; see parse."""
         return self.parse(text, Place("input"))
-
-
-def _numbers(words: Sequence[str], place: Place) -> Tensor:
-    marks = [word.endswith("*") for word in words]
-    try:
-        values = [float(word.removesuffix("*")) for word in words]
-    except ValueError:
-        values = [np.nan]
-    if sum(marks) != 2 or not all(0 <= value <= 1 for value in values):
-        raise place.refuse(
-            "expected numbers from 0 to 1, two of them marked with a star, such as 0.3 0.7* 0.1 0.9*, "
-            f"got {' '.join(words)[:60]!r}"
-        )
-    return torch.tensor([list(zip(values, map(float, marks), strict=True))])
 
 
 def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:

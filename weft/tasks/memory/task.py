@@ -1,7 +1,7 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../tasks/memory/problems.py, which makes the examples; data.py, predictor.py.
+Read next: data.py, which draws the examples; predictor.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,8 @@ from weft.setting_types import Section, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
-from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
+from weft.tasks.memory.data import NUM_SIGNS, PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
-from weft.tasks.memory.problems import NUM_SIGNS
 from weft.tasks.task import (
     InspectionSettings,
     Pipeline,
