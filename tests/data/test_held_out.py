@@ -12,7 +12,7 @@ from weft.errors import ConfigError
 from weft.tasks.images.data import ClassData
 from weft.tasks.pictures.data import CaptionData
 from weft.tasks.running_text.data import ProseData
-from weft.tasks.seq2seq.data import PairData
+from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.speech.data import SpeechData
 
 

@@ -10,7 +10,7 @@ from weft.data.parallel import ParallelText
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.tasks.classify.data import LabelData
-from weft.tasks.seq2seq.data import PairData
+from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.tag.data import TagData
 
 UNIT = '<tu><tuv xml:lang="en-US"><seg>{}</seg></tuv><tuv xml:lang="es-ES"><seg>{}</seg></tuv></tu>'

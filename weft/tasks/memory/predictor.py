@@ -45,7 +45,6 @@ class MemoryAnswer(Answer):
         return f"{sum(self.logp):.4f}\t{self.written}" if self.scores else self.written
 
     def figure(self) -> "Figure | None":
-        """The letters; the likelier one, the darker."""
         from weft.figures.coloured import coloured_text  # imports matplotlib
 
         note = "probability of each letter; white 0, dark 1"
@@ -179,21 +178,14 @@ WITHOUT, GUESS = "without remembering", "a guess"
 
 
 class MemoryScores(NamedTuple):
-    """Answers of a model, and their errors.
-
-    Fields:
-        outputs, references: as text.
-        answers, truth: [N] sums, or [N, M] symbols.
-        errors: [N] squared error of a sum, or nats per position.
-        places: [N, M] steps since the first number of a sum, or the number of the symbol, from 1.
-    """
+    """Answers of a model, and their errors."""
 
     outputs: list[str]
     references: list[str]
-    answers: np.ndarray
-    truth: np.ndarray
-    errors: np.ndarray
-    places: np.ndarray
+    answers: np.ndarray  # [N] sums, or [N, M] symbols
+    truth: np.ndarray  # in the same form
+    errors: np.ndarray  # [N] squared error of a sum, or nats per position
+    places: np.ndarray  # [N, M] steps since the first number of a sum, or the number of the symbol, from 1
 
     @property
     def guess(self) -> np.ndarray:
@@ -229,7 +221,6 @@ class MemoryEvaluation(Evaluation):
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
     def figure(self, name: str) -> "Figure":
-        """The score of sums by the distance of their first number, or of symbols by their place."""
         from weft.figures.by_place import by_place  # imports matplotlib
 
         adding = self.scores[0].score.name == "MSE"
