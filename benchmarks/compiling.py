@@ -93,7 +93,7 @@ def _model(width: int, layers: int, dropout: float) -> Any:
     import torch
 
     from weft.nn import TransformerDecoder, TransformerEncoder
-    from weft.tasks.seq2seq.model import Embedding, PairModel
+    from weft.tasks.seq2seq.sections import Embedding, PairModel
 
     torch.manual_seed(1)
     how: dict[str, Any] = {"size": width, "num_layers": layers, "num_heads": width // 64, "dropout": dropout}

@@ -15,7 +15,7 @@ from weft.models import Generator
 from weft.nn import Categorical, Decoder, RecurrentDecoder, RecurrentEncoder, ScaledScore, Tokens
 from weft.nn.cells import GRU
 from weft.nn.decoders.recurrent import Enters
-from weft.tasks.memory.problems import adding, drawn
+from weft.tasks.memory.data import Adding, drawn
 
 SOS, EOS, FIRST, WORDS = 0, 1, 2, 12
 """The invented language's two signs, its first word, and the number of its words without synonyms."""
@@ -77,7 +77,7 @@ def translator(size: int, *, attention: bool = True) -> Generator:
 def sums(chance: np.random.Generator, rows: int, length: int) -> Labels:
     """The adding problem: numbers and marks [B, T, 2], the sum of the two that are marked [B]."""
     first = int(chance.integers(1 << 40))
-    x, y = drawn(adding, [1, 0], np.arange(first, first + rows), length)
+    x, y = drawn(Adding().draw, [1, 0], np.arange(first, first + rows), length, 0)
     return Labels(torch.from_numpy(x), _all(rows, length), torch.from_numpy(y))
 
 

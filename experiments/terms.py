@@ -17,8 +17,8 @@ from weft.data.corpora import corpus
 from weft.metrics import Chrf
 from weft.metrics.scored import scored
 from weft.run.loading import open_run
-from weft.tasks.seq2seq.decoding import TranslationSettings
 from weft.tasks.seq2seq.glossary import Glossary
+from weft.tasks.seq2seq.sections import TranslationSettings
 from weft.words import words
 
 LINES, LETTERS, SURE = 300, 4, 0.3

@@ -17,7 +17,7 @@ from weft.tasks.classify.data import LabelData
 from weft.tasks.images.data import ClassData
 from weft.tasks.pictures.data import CaptionData
 from weft.tasks.running_text.base import ProseData
-from weft.tasks.seq2seq.data import PairData
+from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.speech.data import SpeechData
 from weft.tasks.tag.data import TagData
 from weft.train.reporting import Reporter

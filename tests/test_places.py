@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from tests.formats import FORMATS, Written
+from weft.search.offered import Decoding
 from weft.tasks.caption.task import CaptionPipeline, CaptionTask
 from weft.tasks.images.data import ClassData
 from weft.tasks.images.task import ImagesPipeline, ImagesTask
-from weft.tasks.pictures.data import CaptionData
-from weft.tasks.pictures.model import CaptionModel, ImageModel
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.tasks.pictures.data import CaptionData, CaptionModel, ImageModel
 from weft.tasks.speech.data import FrameSettings, SpeechData
 from weft.tasks.speech.predictor import SpeechDecoding
 from weft.tasks.speech.task import SpeechModel, SpeechPipeline, SpeechTask

@@ -7,9 +7,9 @@ import pytest
 
 from weft.config import build, parse
 from weft.errors import ConfigError
+from weft.search.offered import Decoding
 from weft.setting_types import Bounds, Count, DropoutRate, Positive, Probability, Sizes, check_fields
 from weft.tasks.language.decoding import LanguageDecoding
-from weft.tasks.seq2seq.decoding import Decoding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder
 from weft.tasks.embeddings.data import WordsData
-from weft.tasks.pictures.model import CaptionModel, DrawModel
+from weft.tasks.pictures.data import CaptionModel, DrawModel
 from weft.tasks.running_text.base import ProseData
 from weft.train.settings import TrainingSettings
 

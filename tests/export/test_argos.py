@@ -13,7 +13,7 @@ from tests.export import runs
 from tests.export.report import report
 from weft.export.formats.argos import sentence_splitter, sentencepiece_model
 from weft.run import open_run
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.search.offered import Decoding
 from weft.text.vocabulary import UNK, Vocabulary
 
 HINT = "is not installed: pip install --group export-tests"

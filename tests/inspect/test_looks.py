@@ -7,8 +7,8 @@ import pytest
 
 from weft.commands.answer_pictures import AnswerPictures
 from weft.errors import ConfigError, DataError
+from weft.search.offered import Decoding
 from weft.tasks.predictor import NoAnswer
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.translator import Alignment, SearchResult, TranslationAnswer
 from weft.text.vocabulary import EOS, Vocabulary
 

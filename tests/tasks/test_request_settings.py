@@ -8,10 +8,11 @@ import pytest
 from weft import rooms, tasks
 from weft.commands import evaluate, inspect, predict
 from weft.errors import ConfigError
+from weft.search.offered import Decoding
 from weft.tasks.classify.task import ClassifierSettings
 from weft.tasks.language.decoding import ProseSettings
 from weft.tasks.masked.task import GapSettings
-from weft.tasks.seq2seq.decoding import Decoding, GenerationSettings, TranslationSettings
+from weft.tasks.seq2seq.sections import GenerationSettings, TranslationSettings
 from weft.tasks.task import PredictionSettings, RequestSettings, Task
 
 KINDS = rooms.parts(tasks, Task)

@@ -23,7 +23,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
-from weft.tasks.seq2seq.model import Embedding, PairModel
+from weft.tasks.seq2seq.sections import Embedding, PairModel
 from weft.train.loop import train
 
 

@@ -55,7 +55,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.config import read_recipe
     from weft.run import open_run
     from weft.run.train import train_run
-    from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
+    from weft.tasks.seq2seq.sections import TranslationEvaluationSettings
     from weft.tasks.seq2seq.translator import Translator
 
     if minutes is not None and not minutes > 0:

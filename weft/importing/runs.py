@@ -15,7 +15,7 @@ from weft.importing.kits.kit import CheckpointHints
 from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, ImportPlan, summarise
 from weft.importing.vocabularies import LANGUAGES
 from weft.importing.writing import RunParts, write_run
-from weft.tasks.seq2seq.decoding import Decoding
+from weft.search.offered import Decoding
 
 
 def import_run(

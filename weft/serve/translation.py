@@ -24,15 +24,15 @@ from weft.documents.html import Html
 from weft.documents.plain import Plain
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
+from weft.search.offered import Decoding
 from weft.serve.batcher import BatchJob, Stopped, Work
 from weft.serve.forms import Json, answered, fields_of, is_form
 from weft.serve.limits import Refusal
 from weft.serve.schemas import Detect, Detected, Language, Settings, Spoken, Suggest, Translate, Translated
 from weft.serve.served import Backend, ServedRun, stoppable
 from weft.tasks.predictor import Remarks
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.documents import written
-from weft.tasks.seq2seq.domains import check_domain
+from weft.tasks.seq2seq.glossary import check_domain
 from weft.tasks.seq2seq.translator import BestTexts, Translator
 from weft.text.segments import Sentence, WrittenSentence
 from weft.text.sentences import DocumentPlan, splitter

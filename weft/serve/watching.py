@@ -22,6 +22,7 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.search.offered import Decoding
 from weft.search.trace import Candidate, Trace
 from weft.serve.batcher import ClientLeft, Emit, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
@@ -32,7 +33,6 @@ from weft.serve.translation import translator
 from weft.tasks.abilities import Weighs
 from weft.tasks.predictor import Remarks
 from weft.tasks.seq2seq.batch_search import looked
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.segments import WrittenSentence

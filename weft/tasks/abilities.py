@@ -15,8 +15,8 @@ from weft.text.vocabulary import SOS
 
 if TYPE_CHECKING:
     from weft.models import Generator
-    from weft.tasks.seq2seq.data import PairData
-    from weft.tasks.seq2seq.decoding import Decoding
+    from weft.search.offered import Decoding
+    from weft.tasks.seq2seq.sections import PairData
     from weft.tasks.seq2seq.translator import Translator
     from weft.text.vocabulary import Vocabulary
 

@@ -15,9 +15,8 @@ from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools import Queries
-from weft.tasks.memory.data import EndlessBatches, MemoryData, ProblemName
+from weft.tasks.memory.data import EndlessBatches, MemoryData, ProblemName, swaps
 from weft.tasks.memory.predictor import Rememberer, evaluate
-from weft.tasks.memory.problems import swaps
 from weft.tasks.memory.task import MemoryModel, MemoryPipeline, MemoryTask, MemoryTraining
 from weft.tasks.predictor import answered
 from weft.tasks.task import InspectionSettings

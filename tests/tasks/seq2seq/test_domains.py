@@ -13,8 +13,8 @@ from tests.shared import shared_run
 from weft.config.recipe import read_recipe
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
-from weft.tasks.seq2seq.data import PairData
-from weft.tasks.seq2seq.domains import in_domain
+from weft.tasks.seq2seq.glossary import in_domain
+from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.seq2seq.translator import Translator
 
 NO_DOMAINS = "domain: the model was trained without data.domains; leave it out"

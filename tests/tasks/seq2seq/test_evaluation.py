@@ -17,8 +17,8 @@ from weft.run import LoadedRun, open_run
 from weft.tasks.evaluation import Validation, perplexity
 from weft.tasks.multilingual.predictor import together
 from weft.tasks.seq2seq import evaluation
-from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
+from weft.tasks.seq2seq.sections import TranslationEvaluationSettings
 from weft.tasks.summarise.task import lead_sentence, lead_words
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from weft.models import Generator
 from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
+from weft.search.offered import Decoding
 from weft.tasks.predictor import Place
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import SourceReader
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.links import Links, proportional

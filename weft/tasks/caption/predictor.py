@@ -31,6 +31,7 @@ from weft.metrics.rouge_n import rouge_l
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint
 from weft.models import Generator
 from weft.nn.pictures.front import Front
+from weft.search.offered import Decoding
 from weft.search.trace import Trace
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
@@ -51,7 +52,6 @@ from weft.tasks.pictures.pictures import (
 )
 from weft.tasks.predictor import Answer, Failure, NoAnswer, ParsedInput, Place, Raw, Reads, predicted
 from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
@@ -86,7 +86,6 @@ class CaptionAnswer(BestTexts):
         self.record = coco(picture.number, found[0].text)
 
     def figure(self) -> "Figure":
-        """The picture, once for each word, light where the word attended."""
         from weft.figures.sheets import attended_picture  # imports matplotlib
 
         captioner, best = self._captioner, self.found[0]
@@ -118,8 +117,8 @@ class Captioner(predictor.Predictor[Picture]):
 
     Example:
         >>> from weft.tasks.pictures.data import CaptionData
-        >>> from weft.tasks.pictures.model import CaptionModel
-        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.tasks.pictures.data import CaptionModel
+        >>> from weft.search.offered import Decoding
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> model = CaptionModel().build((8, 12, 3), len(words)).eval()
@@ -212,7 +211,6 @@ class Captioner(predictor.Predictor[Picture]):
             yield before, line + "]"
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
         self.look(np.zeros(self._shape, np.float32), [1])
@@ -345,17 +343,11 @@ class CaptionEvaluation(WrittenEvaluation):
         return [speed(len(self.outputs), "pictures", self.seconds)]
 
     def facts(self) -> dict[str, Any]:
-        """Also `results` as COCO's evaluation server reads them."""
         return {"results": self.results, **super().facts()}
 
 
 def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> ScoreWithBaselines:
-    """Share of captions that match one of the references word for word.
-
-    Example:
-        >>> exact(["A dog."], [["a cat", "a dog"]]).value
-        1.0
-    """
+    """Share of captions that match one of the references word for word."""
     words = words_of(hypotheses, references)
     right = [
         words.cut(hypothesis) in [words.cut(answer) for answer in answers]

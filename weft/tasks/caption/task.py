@@ -1,6 +1,6 @@
 """Captioning: describes a picture in a sentence; each word attends to the picture.
 
-Read next: ../pictures/data.py, ../pictures/model.py; predictor.py, evaluation.py; ../seq2seq/base.py.
+Read next: ../pictures/data.py; predictor.py; ../seq2seq/base.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from weft.metrics.bleu import bleu_n
 from weft.metrics.cider import cider_d
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
+from weft.search.offered import Decoding
 from weft.tasks.caption.predictor import (
     Captioner,
     CaptionEvaluation,
@@ -35,22 +36,18 @@ from weft.tasks.pictures.data import (
     CHECK_OPTIONS,
     SIDE,
     CaptionData,
+    CaptionModel,
     Captions,
     Pictures,
     check_captions,
+    places_of,
     read_pictures,
 )
-from weft.tasks.pictures.model import CaptionModel, places_of
 from weft.tasks.pictures.pictures import parts, read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.decoding import (
-    Decoding,
-    DecodingSettings,
-    GenerationEvaluationSettings,
-    GenerationSettings,
-)
 from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import GivenScores, score_file
+from weft.tasks.seq2seq.sections import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.task import (
     InspectionSettings,
     PredictExample,
@@ -76,11 +73,7 @@ class CaptionSettings(GenerationSettings):
 
 
 class CaptionTraining(Training):
-    """The training pictures with their captions.
-
-    Attributes:
-        cut: how many of them are cut to data.max_length.
-    """
+    """The training pictures with their captions, of which some are cut to data.max_length."""
 
     def __init__(self, task: "CaptionTask", vocabulary: Vocabulary, train: Captions, valid: Captions) -> None:
         self._data = task.data
@@ -108,7 +101,6 @@ class CaptionTraining(Training):
         return captioned(pixels, [row for _, row in chosen], self._places)
 
     def validate(self, model: Generator) -> Validation:
-        """Loss, and scores of greedy captions."""
         texts, references = self._valid, self._valid.captions
         rows = [self._vocabulary.encode(captions[0]) for captions in references]
         every = parts(len(references), self._data.batch_rows)
@@ -153,7 +145,6 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         return self.task.data.pictures_of(split, data, self.shape)
 
     def scores(self, model: Generator, examples: Captions, asked: Scoring) -> CaptionEvaluation:
-        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions."""
         own = self.task.data
         train: list[list[str]] = []
         with suppress(DataError):

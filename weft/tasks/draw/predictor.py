@@ -1,19 +1,24 @@
-"""A trained model that draws: captions in, pictures out; and its scores, next to baselines."""
+"""A trained model that draws: captions in, pictures out; and its scores, next to baselines.
+
+A picture is a sequence of tiles from a palette, which a decoder writes instead of words: a palette of tiles
+of one pixel holds colours, one of larger tiles small patterns.
+"""
 
 import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from PIL import Image
 
-from weft.data.images import CAPTIONED, data_uri
+from weft.data.images import CAPTIONED, data_uri, read_array
 from weft.data.shapes import Scene, read_caption, recognise
-from weft.errors import ConfigError
+from weft.errors import CheckpointError, ConfigError, DataError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.means import mean_of, ratio
@@ -22,21 +27,113 @@ from weft.metrics.numbers import Mse
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.search.hypotheses import to_lists
+from weft.search.offered import Decoding
 from weft.search.trace import Trace
 from weft.tasks import predictor
-from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.evaluation import Evaluation, unanswered
 from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, places, table_of
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text, predicted
 from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
 from weft.tasks.seq2seq.evaluation import scores_of
 from weft.tasks.seq2seq.inspection import decoded
+from weft.text.pieces import SPECIALS
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
+
+FIRST = len(SPECIALS)
+"""The number of the first tile, after padding, unknown, start and end."""
+
+ROUNDS = 8
+CHUNK = 4096  # tiles compared at once
+
+
+class Tiles:
+    """A palette [K, P, P, 3] uint8."""
+
+    def __init__(self, patterns: np.ndarray) -> None:
+        self.patterns = patterns
+
+    def __len__(self) -> int:
+        """Number of symbols, with the special ones."""
+        return FIRST + len(self.patterns)
+
+    @classmethod
+    def learn(cls, pictures: np.ndarray, tile: int, count: int) -> "Tiles":
+        """All tiles of pictures [N, height, width, 3] if at most `count` differ, else the means of groups.
+
+        k-means finds the groups; it starts from the most frequent tiles and weights them by frequency.
+        """
+        height, width = pictures.shape[1:3]
+        if pictures.ndim != 4 or height % tile or width % tile:
+            raise DataError(
+                f"expected sides that are multiples of {tile} pixels, "
+                f"got {' x '.join(map(str, pictures.shape[1:]))}; set data.size to a multiple of data.tile"
+            )
+        cut = _cut(pictures, tile).reshape(-1, tile * tile * 3)
+        found, times = np.unique(cut, axis=0, return_counts=True)
+        order = np.argsort(-times, kind="stable")
+        found, times = found[order], times[order]
+        centres = found[:count].astype(np.float64)
+        if len(found) > count:
+            for _ in range(ROUNDS):
+                nearest = _nearest(found, centres)
+                weight = np.bincount(nearest, times, count)
+                for feature in range(found.shape[1]):
+                    total = np.bincount(nearest, times * found[:, feature].astype(np.float64), count)
+                    centres[:, feature] = np.where(
+                        weight > 0, total / np.maximum(weight, 1), centres[:, feature]
+                    )
+        return cls(np.round(centres).astype(np.uint8).reshape(-1, tile, tile, 3))
+
+    def encode(self, pictures: np.ndarray) -> np.ndarray:
+        """[N, height, width, 3] to the numbers [N, S] of the nearest tiles, in reading order."""
+        cut = _cut(pictures, self.patterns.shape[1])
+        flat = cut.reshape(-1, self.patterns[0].size)
+        known = self.patterns.reshape(len(self.patterns), -1).astype(np.float64)
+        return FIRST + _nearest(flat, known).reshape(cut.shape[:2])
+
+    def decode(self, numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """[N, S] numbers to pictures [N, *shape]."""
+        tile = self.patterns.shape[1]
+        height, width = shape[0] // tile, shape[1] // tile
+        placed = self.patterns[numbers - FIRST].reshape(-1, height, width, tile, tile, 3)
+        return placed.swapaxes(2, 3).reshape(-1, height * tile, width * tile, 3)
+
+    def save(self, run: Path) -> None:
+        """Save the palette in a run."""
+        np.save(run / "tiles.npy", self.patterns)
+
+    @classmethod
+    def load(cls, run: Path) -> "Tiles":
+        """The palette of a run."""
+        try:
+            patterns = read_array(run / "tiles.npy")
+            if patterns.ndim != 4 or patterns.dtype != np.uint8 or patterns.shape[3] != 3:
+                raise ValueError("no palette")
+        except ValueError:  # a DataError is one
+            raise CheckpointError(f"{run / 'tiles.npy'}: missing or damaged; train the run again") from None
+        return cls(patterns)
+
+
+def _cut(pictures: np.ndarray, tile: int) -> np.ndarray:
+    """[N, height, width, 3] to [N, S, tile, tile, 3]."""
+    rows, height, width = pictures.shape[:3]
+    placed = pictures.reshape(rows, height // tile, tile, width // tile, tile, 3)
+    return placed.swapaxes(2, 3).reshape(rows, -1, tile, tile, 3)
+
+
+def _nearest(flat: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """For each row of [M, F], the number of the nearest row of [K, F]."""
+    square = np.square(centres).sum(1)
+    found = np.empty(len(flat), np.int64)
+    for at in range(0, len(flat), CHUNK):
+        part = flat[at : at + CHUNK].astype(np.float64)
+        found[at : at + CHUNK] = (square - 2 * part @ centres.T).argmin(1)
+    return found
+
 
 BEYOND = "(not drawn)"
 """Name of a step after the last place of the picture."""
@@ -54,11 +151,9 @@ class DrawnPicture(Answer):
     lost: str = ""  # what was not read of the caption, as text
 
     def text(self) -> str:
-        """A data URI."""
         return data_uri(self.picture)
 
     def json(self) -> Json:
-        """A data URI."""
         return self.text()
 
     def pictures(self) -> Mapping[str, bytes]:
@@ -81,9 +176,9 @@ class Painter(predictor.Predictor[str]):
         max_length: tokens of a caption that are read, as in training; 0 for all.
 
     Example:
-        >>> from weft.tasks.draw.tiles import Tiles
-        >>> from weft.tasks.pictures.model import DrawModel
-        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.tasks.draw.predictor import Tiles
+        >>> from weft.tasks.pictures.data import DrawModel
+        >>> from weft.search.offered import Decoding
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> tiles = Tiles(np.full((1, 2, 2, 3), 255, np.uint8))  # one white tile
@@ -121,7 +216,6 @@ class Painter(predictor.Predictor[str]):
         self._random: torch.Generator = self._search.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
-        """A caption."""
         text = as_text(raw, place)
         if not text.strip():
             raise place.refuse("the caption is empty; write one")
@@ -141,7 +235,6 @@ class Painter(predictor.Predictor[str]):
         return [row[: self._max_length or None] for row in self.vocabulary.encode_batch(list(captions))]
 
     def overview(self, answers: Sequence[Any]) -> "Figure | None":
-        """A sheet of all pictures with their captions."""
         from weft.figures.sheets import picture_sheet  # imports matplotlib
 
         return picture_sheet([(answer.caption, answer.picture) for answer in answers])
@@ -163,10 +256,7 @@ class Painter(predictor.Predictor[str]):
 
 
 def inspect_painting(painter: Painter, text: str) -> Inspection:
-    """What `weft inspect` shows of a caption and the picture drawn for it.
-
-    The picture is drawn as `weft predict` draws it; a beam search shows its tree.
-    """
+    """What `weft inspect` shows of a caption: the picture as `weft predict` draws it; of a beam its tree."""
     device = next(painter.model.parameters()).device
     words = painter._read([text])[0] or [UNK]
     tokens, mask = pad([words])
@@ -250,7 +340,6 @@ class DrawEvaluation(Evaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """The same values and the number of pictures."""
         return {"ceiling": self.ceiling, "seconds": self.seconds}
 
     def figure(self, name: str) -> "Figure":
@@ -319,11 +408,9 @@ def pixels_of(drawn: np.ndarray, truth: np.ndarray, known: np.ndarray | None = N
 def labels_of(
     drawn: np.ndarray, texts: Sequence[str], known: Sequence[str] = ()
 ) -> dict[str, ComparedOutputs]:
-    """The colour, shape and place of drawn shapes by the nearest template, and all of them, as labels.
+    """The colour, shape and place of drawn shapes [N, height, width, 3] by the nearest template, and all.
 
-    Args:
-        drawn: [N, height, width, 3] uint8.
-        texts: [N] captions; those of generated shapes, otherwise nothing is returned.
+    Nothing of captions that are not those of generated shapes.
     """
     asked, often = ([read_caption(text) for text in each] for each in (texts, known))
     if not texts or any(one is None for one in asked):

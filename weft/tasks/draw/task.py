@@ -2,7 +2,7 @@
 
 The reverse of captioning: the source is words, the target is the numbers of tiles from a palette that is
 learnt from the training pictures.
-Read next: tiles.py, predictor.py, ../pictures/model.py; ../seq2seq/base.py.
+Read next: predictor.py, ../pictures/data.py; ../seq2seq/base.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,30 +20,29 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
 from weft.models import Generator
-from weft.search.offered import Narrowing, Offer, SearchSettings, offers, options
+from weft.search.offered import Decoding, Narrowing, Offer, SearchSettings, offers, options
 from weft.tasks.draw.predictor import (
     DrawEvaluation,
     Painter,
+    Tiles,
     evaluate,
     inspect_painting,
     labels_of,
     pixels_of,
 )
-from weft.tasks.draw.tiles import Tiles
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.pictures.data import (
     CHECK_OPTIONS,
     Captions,
     DrawData,
+    DrawModel,
     Pictures,
     check_captions,
     read_pictures,
 )
-from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.pictures import read_shape, write_shape
 from weft.tasks.seq2seq.base import Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.evaluation import loss_of_pairs
 from weft.tasks.task import (
@@ -87,11 +86,7 @@ class PaintingEvaluationSettings(EvaluationSettings):
 
 
 class DrawTraining(Training):
-    """The training pictures with their captions.
-
-    Attributes:
-        numbers: [N, S] tile numbers of the training pictures.
-    """
+    """The training pictures as numbers [N, S] of tiles, with their captions."""
 
     def __init__(
         self, task: "DrawTask", vocabulary: Vocabulary, tiles: Tiles, train: Captions, valid: Captions
@@ -109,7 +104,6 @@ class DrawTraining(Training):
         ]
 
     def plan(self, seed: int) -> ShuffledBatches:
-        """Batches of pairs in a new order each epoch."""
         return ShuffledBatches(len(self.pairs), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
@@ -117,7 +111,6 @@ class DrawTraining(Training):
         return collate_pairs([source for source, _ in chosen], [target for _, target in chosen])
 
     def validate(self, model: Generator) -> Validation:
-        """Loss over all pictures; error and share right over the first ones."""
         texts = [captions[0] for captions in self._valid.captions]
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
         how, most = self._task.decoding, self._data.max_length
@@ -174,7 +167,6 @@ class DrawPipeline(Seq2SeqPipeline[Captions]):
         return drawable(self.task.data.pictures_of(split, data, self.shape))
 
     def scores(self, model: Generator, examples: Captions, asked: Scoring) -> DrawEvaluation:
-        """Likelihood, error and share right."""
         own, train = self.task.data, None
         with suppress(DataError):
             train = drawable(own.load("train"))
@@ -234,7 +226,6 @@ class DrawTask(Seq2SeqTask):
         return self.model_config.build(11, 13)
 
     def small_batch(self) -> PairBatch:
-        """Two captions, of three words and one word, with pictures of four tiles."""
         return collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]])
 
     def read(self, progress: Progress) -> Pictures:
@@ -242,7 +233,6 @@ class DrawTask(Seq2SeqTask):
         return Pictures(drawable(found.train), drawable(found.valid))
 
     def learn(self, corpus: Pictures, run: Path, progress: Progress) -> None:
-        """Learn the palette and the vocabulary."""
         train = corpus.train
         progress("learning the palette", 0, None)
         write_shape(run, train.pixels.shape[1:])

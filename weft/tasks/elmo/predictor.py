@@ -56,7 +56,6 @@ class CosineAnswer(Answer):
     cosines: list[float]  # [L + 1] of its two vectors in each layer, the lowest layer first
 
     def text(self) -> str:
-        """The word and the cosines, tabs between them."""
         return "\t".join([self.word, *(f"{cosine:.4f}" for cosine in self.cosines)])
 
     def json(self) -> Json:
@@ -70,7 +69,6 @@ class SentenceVectors(Answer):
     found: WordsInSentence
 
     def text(self) -> str:
-        """The words and their vectors, as JSON."""
         return json.dumps(self.json(), ensure_ascii=False)
 
     def json(self) -> Json:

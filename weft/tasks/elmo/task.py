@@ -106,14 +106,12 @@ class ElmoTraining(Training):
     valid: list[list[str]]
 
     def plan(self, seed: int) -> Batches:
-        """Lines of similar length."""
         return line_batches(self.data, self.train, seed)
 
     def collate(self, numbers: np.ndarray) -> Sentences:
         return collate(self.lexicon, [self.train[int(number)] for number in numbers])
 
     def validate(self, model: BothWays) -> Validation:
-        """Both perplexities on the validation text, and what the forward model expected word by word."""
         both = nats_by_word(model, self.lexicon, self.valid)
         ahead, back = (float(np.concatenate(words).mean()) for words in both)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
@@ -144,7 +142,6 @@ class ElmoPipeline(RunningTextPipeline):
         return ContextComparer(model, self.lexicon, self.task.data)
 
     def scores(self, model: BothWays, text: PlainText, title: str, asked: Scoring) -> ContextEvaluation:
-        """Both perplexities, beside that of word frequencies."""
         source = self.task.data
         some = split_sentences(source, text)
         if not some.parts:
@@ -193,7 +190,6 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         return self.model_config.build(4, 4)  # the words and letters of a, b and ab
 
     def rehearse(self) -> Loss:
-        """Two sentences of three words and one."""
         some = [["a", "b", "ab"], ["b"]]
         lexicon = learn_lexicon(some, min_count=1)
         return self.model_config.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
@@ -211,7 +207,6 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         return run / LEXICON
 
     def learn(self, corpus: TextSentences, run: Path, progress: Progress) -> None:
-        """Learn words and letters."""
         learn_lexicon(corpus.train, min_count=self.data.vocabulary.min_count).save(run / LEXICON)
 
     def training(
@@ -223,5 +218,4 @@ class ElmoTask(RunningTextTask[ElmoModel]):
         return ElmoTraining(self.data, pipeline.lexicon, *corpus)
 
     def open(self, run: Path) -> ElmoPipeline:
-        """Read words and letters of the run."""
         return ElmoPipeline(self, Lexicon.load(run / LEXICON, "the task elmo"))

@@ -36,12 +36,7 @@ class SavedWords(jsonfile.Schema):
 
 
 class WordList:
-    """The words that have vectors, the most frequent one first.
-
-    Args:
-        words: in the order of their numbers, from 0.
-        counts: of each in the training text.
-    """
+    """The words that have vectors, the most frequent one first, and their counts in the training text."""
 
     def __init__(self, words: Sequence[str], counts: Sequence[int]) -> None:
         self.words, self.counts = list(words), list(counts)
@@ -77,15 +72,9 @@ class WordList:
 
 
 class Corpus:
-    """A text as one row of numbers; words without a vector are left out.
+    """A text as one row of numbers [N] int32 and the line of each; words without a vector are left out.
 
-    Args:
-        lines: the words of each line.
-
-    Attributes:
-        words: [N] int32.
-        lines: [N] int32, the line of each.
-        total: number of words of the text, including those left out.
+    `total` also counts those.
     """
 
     def __init__(self, lines: Iterable[list[str]], known: WordList) -> None:
@@ -106,8 +95,7 @@ class Corpus:
 class WordWindows:
     """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
 
-    Args:
-        seed: of all random choices; equal numbers of pieces give equal batches.
+    Equal seeds and numbers of pieces give equal batches.
     """
 
     def __init__(
@@ -152,11 +140,7 @@ class WordWindows:
 
 
 class CooccurrenceTable:
-    """Co-occurrence counts of two words in a line, each weighted by 1 / distance (GloVe).
-
-    Args:
-        window: words to each side.
-    """
+    """Counts of two words in a line, at most `window` apart, each weighted by 1 / distance (GloVe)."""
 
     def __init__(self, corpus: Corpus, num_words: int, *, window: int) -> None:
         words, lines = corpus.words.astype(np.int64), corpus.lines

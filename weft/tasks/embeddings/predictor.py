@@ -51,16 +51,13 @@ class NearestWords(Answer):
     scores: bool
 
     def text(self) -> str:
-        """The words of the input, a tab, and the words near them."""
         near = [f"{one.word}={one.similarity:.4f}" if self.scores else one.word for one in self.near]
         return "\t".join([" ".join(self.words), " ".join(near)])
 
     def json(self) -> Json:
-        """The near words with their cosines."""
         return [{"word": one.word, "cosine": one.similarity} for one in self.near]
 
     def figure(self) -> "Figure":
-        """A map of all these words."""
         from weft.figures.wordmap import word_map  # imports matplotlib
 
         words = [*self.words, *(one.word for one in self.near)]
@@ -281,11 +278,9 @@ class WordsEvaluation(Evaluation):
         return "\n".join([*lines, self.scores[0].verdict()])
 
     def facts(self) -> dict[str, Any]:
-        """The number of questions, and how many are covered."""
         return {"asked": self.asked, "covered": self.covered, "sections": self.sections}
 
     def figure(self, name: str) -> "Figure":
-        """A map of at most 80 words of the questions."""
         from weft.figures.wordmap import word_map
 
         score = self.scores[0].score
@@ -296,8 +291,7 @@ class WordsEvaluation(Evaluation):
 def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
     """Spearman's correlation x 100 for pairs, percent right for analogies, over covered questions.
 
-    A question is covered if each of its words has a vector. For pairs, the vector may come from n-grams if
-    the model has them; for analogies, each word must be in the list, since the answer is searched there.
+    In pairs n-grams may give a word its vector; in analogies each word must be in the list that is searched.
     """
     if questions.pairs:
         return _pairs(vectors, questions.pairs, title)

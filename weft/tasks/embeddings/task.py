@@ -23,13 +23,7 @@ from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.embed.subwords import Subwords, WordTable
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne, Bounds, Features, NonNegative, Positive, check_fields
-from weft.tasks.embeddings.data import (
-    CooccurrenceTable,
-    Corpus,
-    WordList,
-    WordsData,
-    WordWindows,
-)
+from weft.tasks.embeddings.data import CooccurrenceTable, Corpus, WordList, WordsData, WordWindows
 from weft.tasks.embeddings.predictor import NEAREST, WordsEvaluation, WordVectors, evaluate, inspect_words
 from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.inspection import Inspection
@@ -133,7 +127,6 @@ class EmbeddingsTraining(Training):
         return NumberedEpochs(ShuffledBatches(count, rows, seed), count)
 
     def collate(self, numbers: np.ndarray) -> Neighbourhood | Cells:
-        """Pieces of text, or cells, by number."""
         return self._source.batch(numbers)
 
     def validate(self, model: Neighbours | Glove) -> Validation:
@@ -178,7 +171,6 @@ class EmbeddingsPipeline(Pipeline):
     words: WordList
 
     def model(self) -> Neighbours | Glove:
-        """A new model for these words."""
         return self.task.model_config.build(self.words.words)
 
     def predictor(self, model: Neighbours | Glove, settings: PredictionSettings | None = None) -> WordVectors:
@@ -187,7 +179,6 @@ class EmbeddingsPipeline(Pipeline):
         return WordVectors(model, self.words, self.task.data, count=asked.nbest, scores=asked.scores)
 
     def score(self, model: Neighbours | Glove, asked: Scoring) -> WordsEvaluation:
-        """Similarity of word pairs or analogies, with coverage and baselines."""
         path, questions = self.task.asked(asked.split, asked.data)
         try:
             return evaluate(self.predictor(model), questions, title=path.name)
@@ -231,11 +222,9 @@ class EmbeddingsTask(Task):
 
     @property
     def loss_unit(self) -> str:
-        """The objective's unit."""
         return "weighted squared error" if self.model_config.objective == "glove" else "nats"
 
     def about(self) -> str:
-        """Objective and text."""
         return f"word vectors by {self.model_config.objective}, on {self.data.describe()}"
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
@@ -245,7 +234,6 @@ class EmbeddingsTask(Task):
         return self.model_config.build(["a", "b", "ab", "ba"])
 
     def rehearse(self) -> Loss:
-        """Two pieces of five words."""
         model = self.small_model()
         if isinstance(model, Glove):
             return model.loss(Cells(torch.tensor([0, 1]), torch.tensor([1, 2]), torch.tensor([0.5, 3.0]), 2))
@@ -262,7 +250,6 @@ class EmbeddingsTask(Task):
         return run / "tokenizer.words.json"
 
     def learn(self, corpus: list[list[str]], run: Path, progress: Progress) -> None:
-        """Count the words."""
         WordList.learn(corpus, min_count=self.data.min_count).save(self.saved(run))
 
     def training(
@@ -283,5 +270,4 @@ class EmbeddingsTask(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check plain text; see weft/data/check.py."""
         return check_pairs(*files, pairs=False)

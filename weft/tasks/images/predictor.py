@@ -102,7 +102,7 @@ class ImageClassifier(predictor.Predictor[np.ndarray]):
         scores: whether the text contains the probabilities of all classes.
 
     Example:
-        >>> from weft.tasks.pictures.model import ImageModel
+        >>> from weft.tasks.pictures.data import ImageModel
         >>> model = ImageModel().build((8, 12, 3), classes=2).eval()
         >>> model.head.bias.data[1] = 9.0  # an untrained model that says dog
         >>> classifier = ImageClassifier(model, ["cat", "dog"], (8, 12, 3), np.load)

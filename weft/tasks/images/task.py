@@ -1,6 +1,6 @@
 """Images and video: predicts the class of a picture or a clip.
 
-Read next: data.py, ../pictures/model.py, predictor.py; ../../nn/pictures/convolution.py.
+Read next: data.py, ../pictures/data.py, predictor.py; ../../nn/pictures/convolution.py.
 """
 
 from collections import Counter
@@ -34,8 +34,7 @@ from weft.tasks.images.predictor import (
 )
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask, probabilities_of
-from weft.tasks.pictures.data import check_classes
-from weft.tasks.pictures.model import ImageModel, places_of
+from weft.tasks.pictures.data import ImageModel, check_classes, places_of
 from weft.tasks.pictures.pictures import check_shape, read_shape, source, write_shape
 from weft.tasks.task import (
     InspectionSettings,

@@ -1,11 +1,14 @@
-"""The memory problems as text, and a recipe's section `data`: problem, length, number of examples.
+"""The memory problems, drawn and as text, and a recipe's section `data`: problem, length, number of examples.
 
-The asked outputs are always the last ones. Read next: ../../tasks/memory/problems.py; predictor.py.
+Each example depends only on (seed, number), so numbers identify examples in any batch and after any resume.
+The asked outputs are always the last ones; the others are BLANK. Read next: predictor.py.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,22 +16,18 @@ import torch
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Whole, check_fields
 from weft.tasks.labels.base import LabelBatch
-from weft.tasks.memory.problems import (
-    BLANK,
-    GO,
-    KEYS,
-    NUM_SIGNS,
-    SYMBOLS,
-    Drawn,
-    adding,
-    copying,
-    cups_and_ball,
-    drawn,
-    induction,
-    recall,
-    selective,
-    swaps,
-)
+
+Drawn = tuple[np.ndarray, np.ndarray]
+"""Inputs and outputs, of one example or of many."""
+
+SYMBOLS = 8
+"""Size of the alphabet, 0 .. 7, to which the two signs below are added."""
+
+BLANK, GO = SYMBOLS, SYMBOLS + 1
+NUM_SIGNS = SYMBOLS + 2
+
+KEYS = 64
+"""Number of keys of the recall problem."""
 
 LETTERS = "abcdefgh"
 """The symbols 0 .. 7 as text."""
@@ -38,6 +37,14 @@ NAMES = [*LETTERS, "·", "!"]
 
 Sizes = tuple[int, int]
 """length and symbols of the recipe."""
+
+
+def drawn(
+    make: Callable[..., Drawn], seed: Sequence[int], numbers: Sequence[int] | np.ndarray, *sizes: int
+) -> Drawn:
+    """The examples with these numbers, [B, T]: what `make` gives for a generator and these sizes."""
+    rows = [make(np.random.default_rng([*seed, int(number)]), *sizes) for number in numbers]
+    return np.stack([x for x, _ in rows]), np.stack([y for _, y in rows])
 
 
 class Problem(ABC):
@@ -56,7 +63,7 @@ class Problem(ABC):
         """A line that `read` takes."""
 
     @abstractmethod
-    def read(self, line: str, sizes: Sizes) -> list[int]:
+    def read(self, line: str, sizes: Sizes) -> list[Any]:
         """A line of text as inputs. Raises ValueError with what was expected."""
 
     def names(self, symbols: int) -> list[str]:
@@ -68,11 +75,61 @@ class Problem(ABC):
         return "" if sizes[0] >= 1 else f"length: expected at least 1, got {sizes[0]}"
 
 
-class Copying(Problem):
-    """Symbols after a delay."""
+class Adding(Problem):
+    """A sequence of numbers in which two are marked, and the sum of these two."""
 
     def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
-        return copying(chance, length, symbols)
+        """Numbers and marks [T, 2] float32, u_t ~ U(0, 1); one mark in the first half, one in the second.
+
+        The trivial baseline predicts 1 and has a mean squared error of Var(u_1 + u_2) = 1/6.
+
+        Source: Hochreiter & Schmidhuber 1997, experiment 4, in the form of Le, Jaitly & Hinton 2015.
+        """
+        x = np.zeros((length, 2), np.float32)
+        x[:, 0] = chance.random(length, np.float32)
+        marks = [chance.integers(length // 2), chance.integers(length // 2, length)]
+        x[marks, 1] = 1.0
+        return x, x[marks, 0].sum()
+
+    def asked(self, steps: int, symbols: int) -> int:
+        return 1
+
+    def example(self, sizes: Sizes) -> str:
+        return "0.3 0.7* 0.1 0.9*"
+
+    def read(self, line: str, sizes: Sizes) -> list[tuple[float, float]]:
+        words = line.split()
+        marks = [word.endswith("*") for word in words]
+        try:
+            values = [float(word.removesuffix("*")) for word in words]
+        except ValueError:
+            values = [np.nan]
+        if sum(marks) != 2 or not all(0 <= value <= 1 for value in values):
+            raise ValueError(
+                "expected numbers from 0 to 1, two of them marked with a star, such as " + self.example(sizes)
+            )
+        return list(zip(values, map(float, marks), strict=True))
+
+    def wrong(self, sizes: Sizes) -> str:
+        return "" if sizes[0] >= 2 else f"length: expected at least 2, got {sizes[0]}"
+
+
+class Copying(Problem):
+    """Symbols to be repeated after a delay."""
+
+    def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
+        """After a delay of T, at least 1: [T + 2n] int64.
+
+        Input: n symbols, T - 1 blanks, a go sign, n blanks. Output: T + n blanks, then the symbols. The
+        trivial baseline has n ln 8 / (T + 2n) nats per position and one symbol in 8 right.
+
+        Source: Arjovsky, Shah & Bengio 2016, section 5.1.
+        """
+        x = np.full(length + 2 * symbols, BLANK, np.int64)
+        y = x.copy()
+        x[:symbols] = y[-symbols:] = chance.integers(0, SYMBOLS, symbols)
+        x[symbols + length - 1] = GO
+        return x, y
 
     def asked(self, steps: int, symbols: int) -> int:
         return symbols
@@ -90,10 +147,20 @@ class Copying(Problem):
 
 
 class SelectiveCopying(Copying):
-    """Symbols among blanks."""
+    """Symbols among blanks at any places, to be repeated in their order."""
 
     def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
-        return selective(chance, length, symbols)
+        """[T + 1 + n] int64: T steps with n symbols, a go sign, n blanks; out: T + 1 blanks, then symbols.
+
+        Source: Jing et al. 2019, "Gated orthogonal recurrent units", section 4.2 (denoising); Gu & Dao 2023,
+            "Mamba", section 4.1.1.
+        """
+        x = np.full(length + 1 + symbols, BLANK, np.int64)
+        y = x.copy()
+        x[length] = GO
+        places = np.sort(chance.permutation(length)[:symbols])
+        x[places] = y[-symbols:] = chance.integers(0, SYMBOLS, symbols)
+        return x, y
 
     def example(self, sizes: Sizes) -> str:
         return ".".join((LETTERS * sizes[1])[: sizes[1]])
@@ -111,10 +178,19 @@ class SelectiveCopying(Copying):
 
 
 class Induction(Problem):
-    """What followed the go sign."""
+    """Random symbols with one go sign among them: what followed it, when it comes again?"""
 
     def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
-        return induction(chance, length)
+        """[T + 1] int64; T, at least 2, counts the first go sign. Only the last output is not blank.
+
+        Source: Gu & Dao 2023, "Mamba", section 4.1.2.
+        """
+        x = np.full(length + 1, GO, np.int64)
+        y = np.full_like(x, BLANK)
+        x[:length] = chance.integers(0, SYMBOLS, length)
+        at = chance.integers(length - 1)
+        x[at], y[-1] = GO, x[at + 1]
+        return x, y
 
     def asked(self, steps: int, symbols: int) -> int:
         return 1
@@ -134,10 +210,17 @@ class Induction(Problem):
 
 
 class Recall(Problem):
-    """The symbols of keys."""
+    """Keys, each followed by its symbol; then the keys in another order, to be answered."""
 
     def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
-        return recall(chance, length)
+        """[3 P] int64; the P keys of an example, at most KEYS, differ, and are NUM_SIGNS and larger.
+
+        Source: Arora et al. 2023, "Zoology" (multi-query associative recall); here every key is asked once.
+        """
+        keys = NUM_SIGNS + chance.permutation(KEYS)[:length]
+        values, order = chance.integers(0, SYMBOLS, length), chance.permutation(length)
+        x = np.concatenate([np.stack([keys, values], 1).ravel(), keys[order]]).astype(np.int64)
+        return x, np.concatenate([np.full(2 * length, BLANK), values[order]]).astype(np.int64)
 
     def asked(self, steps: int, symbols: int) -> int:
         return steps // 3
@@ -169,11 +252,28 @@ class Recall(Problem):
         return "" if 1 <= sizes[0] <= KEYS else f"length: expected 1 to {KEYS} pairs, got {sizes[0]}"
 
 
+def swaps(cups: int) -> list[tuple[int, int]]:
+    """The inputs of `Cups`: no swap, written (0, 0), then every pair of cups."""
+    return [(0, 0), *combinations(range(cups), 2)]
+
+
 class Cups(Problem):
-    """The place of a ball; with two cups, parity."""
+    """The place of a ball under cups that are swapped, asked after every step; it starts under cup 0."""
 
     def draw(self, chance: np.random.Generator, length: int, symbols: int) -> Drawn:
-        return cups_and_ball(chance, length, symbols)
+        """Inputs are numbers in `swaps`; both are [T] int64.
+
+        The swaps generate all permutations: with two cups this is the parity of the ones so far, with three
+        the smallest group that does not commute, with five the smallest one that is not solvable (S_5).
+
+        Source: Merrill, Petty & Sabharwal 2024, "The illusion of state in state-space models", section 3.
+        """
+        pairs, ball, places = swaps(symbols), 0, list[int]()
+        x = chance.integers(0, len(pairs), length)
+        for first, second in (pairs[one] for one in x):
+            ball = second if ball == first else first if ball == second else ball
+            places.append(ball)
+        return x, np.array(places, np.int64)
 
     def asked(self, steps: int, symbols: int) -> int:
         return steps
@@ -200,6 +300,7 @@ class Cups(Problem):
 
 
 PROBLEMS: dict[str, Problem] = {
+    "adding": Adding(),
     "copying": Copying(),
     "selective": SelectiveCopying(),
     "induction": Induction(),
@@ -247,16 +348,11 @@ class MemoryData:
         check_fields(self)
         for name in ("shortest", "test_length", "length"):
             length = getattr(self, name)
-            if (name == "length" or length) and (wrong := self._wrong(length)):
+            wrong = PROBLEMS[self.problem].wrong((length, self.symbols))
+            if wrong and (name == "length" or length):
                 raise ConfigError(f"{wrong.replace('length', name, 1)} ({self.problem})")
         if self.shortest > self.length:
             raise ConfigError(f"shortest: expected at most length ({self.length}), got {self.shortest}")
-
-    def _wrong(self, length: int) -> str:
-        """What is wrong with a length; empty if nothing."""
-        if self.problem == "adding":
-            return "" if length >= 2 else f"length: expected at least 2, got {length}"
-        return PROBLEMS[self.problem].wrong((length, self.symbols))
 
     def has(self, split: str) -> bool:
         """True: every split is generated."""
@@ -271,8 +367,6 @@ class MemoryData:
 
     def example(self) -> str:
         """A line that `weft predict` answers."""
-        if self.problem == "adding":
-            return "0.3 0.7* 0.1 0.9*"
         return PROBLEMS[self.problem].example((self.length, self.symbols))
 
     def batch(self, split: str, numbers: np.ndarray) -> LabelBatch:
@@ -282,10 +376,7 @@ class MemoryData:
         if split == "train" and self.shortest:
             chance = np.random.default_rng([*stream, int(numbers[0]), 1])
             length = int(chance.integers(self.shortest, self.length + 1))
-        if self.problem == "adding":
-            x, y = drawn(adding, stream, numbers, length)
-        else:
-            x, y = drawn(PROBLEMS[self.problem].draw, stream, numbers, length, self.symbols)
+        x, y = drawn(PROBLEMS[self.problem].draw, stream, numbers, length, self.symbols)
         mask = torch.ones(x.shape[:2], dtype=torch.bool)
         return LabelBatch(torch.from_numpy(x), mask, torch.from_numpy(y), int(y.size))
 
@@ -299,11 +390,7 @@ class MemoryData:
 
 
 class EndlessBatches:
-    """Unlimited training batches: epoch e has the N examples from number e · N, each once.
-
-    Args:
-        rows: examples per batch.
-    """
+    """Unlimited training batches of so many rows: epoch e has the N examples from number e · N, each once."""
 
     def __init__(self, examples: int, rows: int) -> None:
         self.examples, self.rows = examples, rows

@@ -29,8 +29,7 @@ from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.inspection import Inspection, checked, choices_of
 from weft.tasks.labels.base import LabelBatch
-from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, MemoryData
-from weft.tasks.memory.problems import SYMBOLS
+from weft.tasks.memory.data import LETTERS, NAMES, PROBLEMS, SYMBOLS, MemoryData
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
 
 
@@ -46,7 +45,6 @@ class MemoryAnswer(Answer):
         return f"{sum(self.logp):.4f}\t{self.written}" if self.scores else self.written
 
     def figure(self) -> "Figure | None":
-        """The letters; the likelier one, the darker."""
         from weft.figures.coloured import coloured_text  # imports matplotlib
 
         note = "probability of each letter; white 0, dark 1"
@@ -91,8 +89,6 @@ class Rememberer(predictor.Predictor[Tensor]):
 
     def parse(self, raw: Raw, place: Place) -> Tensor:
         """A line as the model's input: [1, T, 2] or [1, T]."""
-        if self.data.problem == "adding":
-            return _numbers(as_text(raw, place).split(), place)
         line = as_text(raw, place).strip()
         try:
             signs = PROBLEMS[self.data.problem].read(line, (self.data.length_of("test"), self.data.symbols))
@@ -134,20 +130,6 @@ class Rememberer(predictor.Predictor[Tensor]):
     def _read(self, text: str) -> Tensor:
         """A line as the model's input; see parse."""
         return self.parse(text, Place("input"))
-
-
-def _numbers(words: Sequence[str], place: Place) -> Tensor:
-    marks = [word.endswith("*") for word in words]
-    try:
-        values = [float(word.removesuffix("*")) for word in words]
-    except ValueError:
-        values = [np.nan]
-    if sum(marks) != 2 or not all(0 <= value <= 1 for value in values):
-        raise place.refuse(
-            "expected numbers from 0 to 1, two of them marked with a star, such as 0.3 0.7* 0.1 0.9*, "
-            f"got {' '.join(words)[:60]!r}"
-        )
-    return torch.tensor([list(zip(values, map(float, marks), strict=True))])
 
 
 def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
@@ -196,21 +178,14 @@ WITHOUT, GUESS = "without remembering", "a guess"
 
 
 class MemoryScores(NamedTuple):
-    """Answers of a model, and their errors.
-
-    Fields:
-        outputs, references: as text.
-        answers, truth: [N] sums, or [N, M] symbols.
-        errors: [N] squared error of a sum, or nats per position.
-        places: [N, M] steps since the first number of a sum, or the number of the symbol, from 1.
-    """
+    """Answers of a model, and their errors."""
 
     outputs: list[str]
     references: list[str]
-    answers: np.ndarray
-    truth: np.ndarray
-    errors: np.ndarray
-    places: np.ndarray
+    answers: np.ndarray  # [N] sums, or [N, M] symbols
+    truth: np.ndarray  # in the same form
+    errors: np.ndarray  # [N] squared error of a sum, or nats per position
+    places: np.ndarray  # [N, M] steps since the first number of a sum, or the number of the symbol, from 1
 
     @property
     def guess(self) -> np.ndarray:
@@ -246,7 +221,6 @@ class MemoryEvaluation(Evaluation):
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
     def figure(self, name: str) -> "Figure":
-        """The score of sums by the distance of their first number, or of symbols by their place."""
         from weft.figures.by_place import by_place  # imports matplotlib
 
         adding = self.scores[0].score.name == "MSE"

@@ -1,7 +1,7 @@
 """The synthetic memory problems: add numbers far apart, copy, recall, follow a ball under cups.
 
 A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
-Read next: ../../tasks/memory/problems.py, which makes the examples; data.py, predictor.py.
+Read next: data.py, which draws the examples; predictor.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,8 @@ from weft.setting_types import Section, Size
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.labels.base import LabelBatch, LabelTask
-from weft.tasks.memory.data import PROBLEMS, EndlessBatches, MemoryData
+from weft.tasks.memory.data import NUM_SIGNS, PROBLEMS, EndlessBatches, MemoryData
 from weft.tasks.memory.predictor import MemoryEvaluation, Rememberer, evaluate, inspect_problem, measure
-from weft.tasks.memory.problems import NUM_SIGNS
 from weft.tasks.task import (
     InspectionSettings,
     Pipeline,
@@ -86,7 +85,6 @@ class MemoryTraining(Training):
         return self.data.batch("train", numbers)
 
     def validate(self, model: Labeller) -> Validation:
-        """The error and the share of right answers, at full length."""
         found = measure(Rememberer(model, self.data), "valid", self.data.valid)
         shown = samples_of(len(found.outputs))
         samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
@@ -112,7 +110,6 @@ class MemoryPipeline(Pipeline):
         return Rememberer(model, self.task.data, scores=asked.scores, plot=asked.plot is not None)
 
     def score(self, model: Labeller, asked: Scoring) -> MemoryEvaluation:
-        """The error of sums or the accuracy of copies, next to the score without memory."""
         if asked.data is not None:
             raise ConfigError(
                 f"--data {asked.data}: memory problems are generated; leave it out, "
@@ -154,7 +151,6 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
 
     @property
     def loss_unit(self) -> str:
-        """Squared error for sums, nats for symbols."""
         return "squared error" if self.data.problem == "adding" else "nats"
 
     @classmethod
@@ -162,7 +158,6 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         raise ConfigError(f"{files[0]}: this task generates its problems and reads no files; leave it out")
 
     def about(self) -> str:
-        """The problem and its length."""
         return f"the {self.data.problem} problem, length {self.data.length}"
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
@@ -172,7 +167,6 @@ class MemoryTask(LabelTask[MemoryData, MemoryModel]):
         return self.model_config.build(self.data)
 
     def rehearse(self) -> Loss:
-        """Two short examples."""
         length = max(5, self.data.symbols) if self.data.problem == "selective" else 5
         small = replace(self.data, length=length, shortest=0, test_length=0)
         return self.model_config.build(small).loss(small.batch("train", np.arange(2)))

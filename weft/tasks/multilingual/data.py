@@ -8,8 +8,8 @@ from typing import Annotated
 from weft.data.languages import NAMES
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
-from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.seq2seq.encoding import SourceVocabulary
+from weft.tasks.seq2seq.sections import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Split
 from weft.text.vocabulary import Vocabulary, Word
 
@@ -137,11 +137,7 @@ class ManyData:
 
 
 class DirectionReader(SourceVocabulary):
-    """A vocabulary whose sources name the target language; an empty text stays empty.
-
-    Args:
-        tag: number of the symbol that comes first, or None.
-    """
+    """A vocabulary whose sources begin with the symbol of the target language, or are parts of a prompt."""
 
     def __init__(
         self, vocabulary: Vocabulary, *, tag: int | None = None, prompt: str = "{text}", target: str = ""

@@ -16,10 +16,10 @@ from weft.metrics.intervals import mean_with_interval
 from weft.metrics.metric import ItemKind, Metric
 from weft.metrics.scored import BETTER, ScoreWithBaselines, report
 from weft.models import Generator
+from weft.search.offered import Decoding
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.predictor import Answer, ParsedInput, Place, Predictor, Raw, as_text
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import COPIED, PairEvaluation
 from weft.tasks.seq2seq.translator import Translator, known_languages
 from weft.text.vocabulary import Vocabulary
@@ -41,7 +41,7 @@ class MultilingualTranslator(Predictor[str]):
         >>> from weft.models import Generator
         >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
         >>> from weft.tasks.multilingual.data import ManyData
-        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.search.offered import Decoding
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> data = ManyData(pairs=("en-de", "en-fr"), train="{pair}", valid="{pair}")
@@ -112,7 +112,6 @@ class MultilingualTranslator(Predictor[str]):
         self._refuse()
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        """Raise an error: the target language is missing."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -139,7 +138,6 @@ class ManyEvaluation(Evaluation):
         return replace(self, scores=found.scores, pairs=found.pairs)
 
     def text(self, *, full: bool = True) -> str:
-        """Mean BLEU, a table of BLEU, and every score of every pair."""
         lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>6}{'95 %':>13}{'copied':>8}"]
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
@@ -164,7 +162,6 @@ class ManyEvaluation(Evaluation):
         return {"pairs": every, "unseen": list(self.unseen)}
 
     def figure(self, name: str) -> "Figure":
-        """A row for each pair, on one scale."""
         from weft.figures.comparison import run_figure
 
         rows = []

@@ -24,6 +24,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.metrics.scored import of_lines
 from weft.models import Generator
+from weft.search.offered import Decoding
 from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Sample, Validation, perplexity, samples_of
 from weft.tasks.export import ModelExport, some_of
@@ -32,25 +33,17 @@ from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.predictor import ManyEvaluation, MultilingualTranslator, together
 from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
-from weft.tasks.seq2seq.data import data_in
-from weft.tasks.seq2seq.decoding import (
-    Decoding,
-    DecodingSettings,
-    GenerationEvaluationSettings,
-    TranslationEvaluationSettings,
-    TranslationSettings,
-)
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, built, collate_pairs, encode_pairs
-from weft.tasks.seq2seq.evaluation import (
-    BETTER,
-    GivenScores,
-    evaluate,
-    loss_of_fitting,
-    score_file,
-    written,
+from weft.tasks.seq2seq.evaluation import BETTER, GivenScores, evaluate, loss_of_fitting, score_file, written
+from weft.tasks.seq2seq.sections import (
+    DecodingSettings,
+    GenerationEvaluationSettings,
+    PairModel,
+    TranslationEvaluationSettings,
+    TranslationSettings,
+    data_in,
 )
-from weft.tasks.seq2seq.model import PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import (
     InspectionSettings,
@@ -102,7 +95,6 @@ class ManyTraining(Training):
         )
 
     def plan(self, seed: int) -> Mixture:
-        """Batches of all pairs, mixed by temperature."""
         return Mixture(
             self._stores.lengths,
             temperature=self._data.temperature,
@@ -112,7 +104,6 @@ class ManyTraining(Training):
         )
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
-        """Training pairs by number over all stores."""
         return self._pairs.collate([self._stores[number] for number in numbers.tolist()])
 
     def validate(self, model: Generator) -> Validation:
@@ -148,7 +139,6 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         self.source = vocabulary
 
     def model(self) -> Generator:
-        """A new model for this vocabulary and its symbols of languages."""
         size = len(self.source) + self.task.data.symbols
         return self.task.model_config.build(size, size, one_vocabulary=True)
 
@@ -212,7 +202,6 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return {pair: read_pairs(own.of(pair).open(split)) for pair in (*own.pairs, *own.zero_shot)}
 
     def scores(self, model: Generator, examples: Mapping[str, Pairs], asked: Scoring) -> ManyEvaluation:
-        """Every trained pair and every unseen one with its scores and baselines."""
         how, own = asked.settings, self.task.data
         many = self._many(model, how)
         found = {
@@ -332,7 +321,6 @@ class MultilingualTask(TextPairTask):
         return ManyPipeline(self, load_vocabulary(self.saved(run)))
 
     def training(self, corpus: None, pipeline: ManyPipeline, run: Path, progress: Progress) -> ManyTraining:
-        """The pairs, in a token store for each direction that is opened or built."""
         data, vocabulary = self.data, pipeline.source
         text = self.saved(run).read_text("utf-8")
         stores = JoinedStores([_stored(data, pair, text, vocabulary, progress) for pair in data.pairs])
@@ -341,7 +329,6 @@ class MultilingualTask(TextPairTask):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Check parallel text; see weft/data/check.py."""
         return check_pairs(*files)
 
 

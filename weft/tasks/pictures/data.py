@@ -1,15 +1,16 @@
-"""A recipe's section `data` for pictures with captions, from files or generated; and the checks of pictures.
+"""A recipe's sections `data` and `model` for pictures, from files or generated; and the checks of pictures.
 
 Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which makes them.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import torch
 
 from weft.data.images import (
     CAPTIONED,
@@ -31,7 +32,19 @@ from weft.data.report import COMMON, Finding, Report, SeenContent, other_form, p
 from weft.data.several import check_hold_out, is_held_out
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError, MissingSplitError
-from weft.setting_types import AtLeastOne, Bounds, Features, Whole, check_fields
+from weft.models import Generator, Labeller
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.pictures.convolution import ConvolutionFront
+from weft.nn.pictures.front import Front
+from weft.nn.pools import Mean, Pool
+from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Features, Section, Share, Whole, check_fields
 from weft.tasks.init import VALID_NAMES
 from weft.tasks.labels.splits import can_hold_out, few, thinly_held_out, thinly_scored
 from weft.tasks.pictures.pictures import check_shape
@@ -355,3 +368,93 @@ def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, 
     for one in findings:
         counts[one.kind] = counts.get(one.kind, 0) + 1
     return Report(findings, counts, lines, words, item, each=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionModel(Section):
+    """A front end for pictures, an encoder of its places, and a decoder that attends to them.
+
+    Args:
+        front: a part of nn/pictures: convolution, patches, or regions of given features.
+        encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
+        decoder: a part of nn/decoders.
+        size: features of a word's vector.
+        dropout: share of a word's features set to zero in training.
+        smoothing: share of each word's probability spread over the vocabulary in training.
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {"width": "size"}
+
+    front: Callable[..., Front] = ConvolutionFront
+    encoder: Callable[..., Encoder] = BagEncoder
+    decoder: Callable[..., Decoder] = RecurrentDecoder
+    size: Features = 128
+    dropout: DropoutRate = 0.1
+    smoothing: Share = 0.0
+
+    def build(self, shape: tuple[int, ...], words: int) -> Generator:
+        """A new model for pictures of shape `shape` and a vocabulary of `words` words."""
+        front = self.front(shape)
+        encoder = self.encoder(front.size)
+        embed = Tokens(words, self.size, dropout=self.dropout)
+        decoder = self.decoder(self.size, encoder)
+        head = Categorical(decoder.size, words, smoothing=self.smoothing)
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=front)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageModel(Section):
+    """A front end for pictures, an encoder of its places, a pool and a classifier.
+
+    Args:
+        front: a part of nn/pictures.
+        encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
+        pool: a part of nn/pools.py.
+        smoothing: share of each class's probability spread over all of them in training.
+    """
+
+    front: Callable[..., Front] = ConvolutionFront
+    encoder: Callable[..., Encoder] = BagEncoder
+    pool: Callable[..., Pool] = Mean
+    smoothing: Share = 0.0
+
+    def build(self, shape: tuple[int, ...], classes: int) -> Labeller:
+        """A new model for pictures or clips of shape `shape`."""
+        front = self.front(shape)
+        encoder = self.encoder(front.size)
+        pool = self.pool(encoder.size)
+        return Labeller(front, encoder, Categorical(pool.size, classes, smoothing=self.smoothing), pool=pool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawModel(Section):
+    """An encoder of words, and a decoder that writes a picture's tiles in reading order.
+
+    Args:
+        encoder: a part of nn/encoders.
+        decoder: a part of nn/decoders.
+        size: features of the vectors of words and tiles.
+        dropout: share of their features set to zero in training.
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {"width": "size"}
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    decoder: Callable[..., Decoder] = TransformerDecoder
+    size: Features = 128
+    dropout: DropoutRate = 0.0
+
+    def build(self, words: int, tiles: int) -> Generator:
+        """A new model for these numbers of words and tiles, both with the four special symbols."""
+        encoder = self.encoder(self.size)
+        embed = Tokens(tiles, self.size, dropout=self.dropout)
+        decoder = self.decoder(self.size, encoder)
+        head = Categorical(decoder.size, tiles)
+        source = Tokens(words, self.size, dropout=self.dropout)
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=source)
+
+
+def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
+    """The number of places of a front end for a picture; draws no random numbers."""
+    with torch.device("meta"):  # without weights
+        return front(shape).places

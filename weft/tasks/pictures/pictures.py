@@ -1,6 +1,6 @@
 """Pictures as tensors and as files: batches, a user's files, what a run keeps, examples for an export.
 
-Read next: data.py and model.py, the sections of a recipe.
+Read next: data.py, the sections of a recipe.
 """
 
 import io
@@ -26,11 +26,7 @@ from weft.wording import kind_of
 
 
 def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
-    """Pictures [B, ..] as float32 and the mask [B, places].
-
-    Args:
-        places: S, number of places of the front end.
-    """
+    """Pictures [B, ..] as float32 and the mask [B, places] of a front end."""
     x = torch.from_numpy(np.ascontiguousarray(pixels))
     x = x.float() / 127.5 - 1 if x.dtype == torch.uint8 else x.float()
     return x, torch.ones(len(x), places, dtype=torch.bool)
@@ -44,11 +40,7 @@ def parts(count: int, rows: int) -> Iterator[slice]:
 def pictures_in(
     source: Path | BinaryIO, form: ListForm, where: Sequence[Path] = ()
 ) -> Iterator[tuple[Path, int | str, Place]]:
-    """The pictures of a folder or .zip, a single picture, or those of a list; each with its number or name.
-
-    Args:
-        where: folders of the files of a list; by default its own.
-    """
+    """Those of a folder or .zip, one alone, or those of a list in `where`; each with its number or name."""
     files = _files(source, form) if isinstance(source, Path) else None
     if files is not None:
         yield from ((path, path.stem, Place(str(path))) for path in files)

@@ -24,11 +24,7 @@ from weft.wording import plural
 
 
 class CaptionsInit(TemplateInit):
-    """A recipe for pictures with captions.
-
-    Attributes:
-        largest: largest side in pixels at which pictures are read.
-    """
+    """A recipe for pictures with captions, read with sides of at most `largest` pixels."""
 
     options: ClassVar = (
         TRAIN._replace(help="Training captions: a table (.csv, .tsv, .xlsx), .jsonl, or COCO's .json."),

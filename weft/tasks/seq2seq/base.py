@@ -3,7 +3,7 @@
 A task says how its data is read, what is learnt from it and how a model is built; the rest stands here once.
 Below are the bases for text on both sides, such as a translation or a summary: vocabularies are learnt on the
 training texts when training begins, and tokens are kept in a memory-mapped store.
-Read next: data.py, model.py, encoding.py; translator.py; ../caption/task.py, for pictures.
+Read next: sections.py, encoding.py; translator.py; ../caption/task.py, for pictures.
 """
 
 from abc import ABC, abstractmethod
@@ -24,23 +24,13 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.scored import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.search.offered import Decoding
 from weft.tasks.abilities import PairDirection
 from weft.tasks.evaluation import Evaluation, Sample, Validation, perplexity, samples_of
 from weft.tasks.export import SCORED, ModelExport, Score, random_texts, some_of
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, Predictor
 from weft.tasks.reused import ReusedEncoder
-from weft.tasks.seq2seq.data import PairData, data_in
-from weft.tasks.seq2seq.decoding import (
-    Decoding,
-    DecodingSettings,
-    GenerationEvaluationSettings,
-    GenerationSettings,
-    Keeps,
-    TextEvaluationSettings,
-    TextGenerationSettings,
-)
-from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.encoding import (
     AugmentedPairs,
     PairBatch,
@@ -54,8 +44,18 @@ from weft.tasks.seq2seq.encoding import (
     vocabulary_paths,
 )
 from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, score_file, written
-from weft.tasks.seq2seq.glossary import read_glossary
-from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.glossary import check_domain, read_glossary
+from weft.tasks.seq2seq.sections import (
+    DecodingSettings,
+    GenerationEvaluationSettings,
+    GenerationSettings,
+    Keeps,
+    PairData,
+    PairModel,
+    TextEvaluationSettings,
+    TextGenerationSettings,
+    data_in,
+)
 from weft.tasks.seq2seq.translator import Translator, known_languages
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
@@ -272,7 +272,6 @@ class PairTraining(Training):
         return self._pairs.collate([self._store[int(number)] for number in numbers])
 
     def validate(self, model: Generator) -> Validation:
-        """Loss and perplexity over all validation pairs; the scores of greedy outputs."""
         loss, notes = loss_of_fitting(model, self._tokens.source, self._tokens.target)
         rows = self._data.validate_rows or len(self._valid.sources)
         sources, references = self._valid.sources[:rows], self._valid.references[:rows]
@@ -520,7 +519,6 @@ class PairTask(TextPairTask, ABC):
     def training(
         self, corpus: list[Any], pipeline: PairPipeline, run: Path, progress: Progress
     ) -> PairTraining:
-        """The pairs, in a token store that is opened or built."""
         known = pipeline.known
         store = JoinedStores(
             [stored(text, self.data, known.reading, known.target, known.run, progress) for text in corpus]

@@ -45,12 +45,7 @@ Asked = tuple[Words, Words]
 
 
 class ShortlistModel(WholeSteps):
-    """A Generator whose search can write only some tokens.
-
-    Args:
-        model: in evaluation mode.
-        tokens: [K] its tokens that may be written, ascending.
-    """
+    """A Generator whose search can write only some tokens [K], ascending."""
 
     training = False
 
@@ -88,12 +83,9 @@ def places(shortlist: np.ndarray, tokens: Sequence[int]) -> list[int]:
 
 
 class BatchSearch:
-    """Searches with one model or with several as one.
+    """Searches with one model or with several as one, with the same vocabularies, on one device.
 
-    Args:
-        models: in evaluation mode, on one device, with the same vocabularies.
-        banned: tokens that are never written.
-        shortlist: for `decoding.shortlist`; None for tasks without a source text.
+    A task without a source text has no shortlist.
     """
 
     def __init__(
@@ -124,11 +116,7 @@ class BatchSearch:
             raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
 
     def requiring(self, terms: Words, without: Words = ()) -> "BatchSearch":
-        """The search for answers with these terms, which may be longer by twice the terms' tokens.
-
-        Args:
-            without: words whose first tokens are not written.
-        """
+        """The search for answers with these terms, longer by twice their tokens, and without other words."""
         rows = [spelled(self._target, "require", term) for term in terms]
         needed = {token for row in rows for token in row}
         first = {row[self._free] for row in map(self._target.encode, without) if len(row) > self._free}
@@ -289,7 +277,7 @@ def looked(seen: dict[str, list[Tensor]]) -> Tensor:
 
 
 def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generator:
-    """A copy whose weights are bfloat16: they are rounded once and not at every step.
+    """A copy whose weights are rounded once and not at every step.
 
     A Transformer decoder stays in float32, which is faster, where compiled code does not multiply bfloat16.
     """

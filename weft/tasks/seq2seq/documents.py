@@ -17,11 +17,7 @@ from weft.text.sentences import SplitText, split, splitter
 
 
 class SentenceTranslator(Predictor[str]):
-    """Splits lines into sentences.
-
-    Args:
-        source, target: language codes; the rules of an unknown source are those of English.
-    """
+    """Splits lines into sentences, by the rules of English if those of the source are unknown."""
 
     def __init__(self, translator: Translator, source: str, target: str) -> None:
         splitter()
@@ -66,11 +62,7 @@ class SentenceTranslator(Predictor[str]):
 
 
 class LineAnswer(BestTexts):
-    """The translations of a line; the k-th joins the k-th of each sentence, or its last one.
-
-    Args:
-        answers: one for each sentence.
-    """
+    """The translations of a line; the k-th joins the k-th of each sentence, or its last one."""
 
     def __init__(
         self, splitting: SentenceTranslator, cut: SplitText, answers: Sequence[TranslationAnswer]
@@ -93,7 +85,6 @@ class LineAnswer(BestTexts):
 
     @property
     def lost(self) -> str:  # type: ignore[override]
-        """What is wrong with the placeholders of the sentences."""
         return "; ".join(one.lost for one in self._answers if one.lost)
 
     def alignment(self) -> str:

@@ -33,11 +33,10 @@ from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
+from weft.search.offered import Decoding
 from weft.store.files import cache_directory
-from weft.tasks.seq2seq.data import AugmentSettings, PairData, VocabularySettings
-from weft.tasks.seq2seq.decoding import Decoding
-from weft.tasks.seq2seq.domains import DomainText, in_domain
-from weft.tasks.seq2seq.glossary import read_glossary
+from weft.tasks.seq2seq.glossary import DomainText, in_domain, read_glossary
+from weft.tasks.seq2seq.sections import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Progress
 from weft.text import augmentation
 from weft.text.augmentation import Noise, SampledPieces
@@ -77,12 +76,7 @@ class SourceVocabulary(ABC):
 
 
 class SourceReader(SourceVocabulary):
-    """A vocabulary that reads the first tokens of a source and numbers its unknown pieces.
-
-    Args:
-        cut: maximum number of tokens that are read of a text; None for all.
-        copies: whether unknown pieces get numbers of their own.
-    """
+    """A vocabulary that reads the first tokens of a source and numbers its unknown pieces if it copies."""
 
     def __init__(self, vocabulary: Vocabulary, *, cut: int | None, copies: bool) -> None:
         self.base = vocabulary
@@ -326,8 +320,7 @@ class PairBatch(NamedTuple):
     def filled(self) -> "PairBatch":
         """The same batch with masked rows and columns, so that few shapes occur; see train/captured.py.
 
-        A masked row has a source of one padding symbol, as an empty line has, or of one silent frame, and no
-        targets. A picture is repeated, and its places are not added to.
+        A masked row has no targets, and a source as an empty line has, or one silent frame; pictures repeat.
         """
         rows, target = grid(len(self.source)), grid(self.target_in.shape[1])
         found = [fill(part, rows, target) for part in self[2:5]]
@@ -340,11 +333,7 @@ class PairBatch(NamedTuple):
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
-    """Token lists to [B, S] int64 and their mask [B, S].
-
-    Args:
-        width: S; the longest row by default.
-    """
+    """Token lists to [B, S] int64 and their mask [B, S]; S is the longest row by default."""
     lengths = _lengths(rows)
     places = np.arange(width or max(1, lengths.max()))
     tokens = np.full((len(rows), len(places)), PAD, dtype=np.int64)
@@ -391,10 +380,8 @@ Pair = tuple[Row, Row]
 class AugmentedPairs:
     """Makes batches of pairs, changed as the recipe says while a model is trained.
 
-    Args:
-        longest: maximum number of tokens of a source and of a target; a row that would be longer is kept.
-        tags: number of symbols before each source, such as that of the target language; they stay, and only
-            pairs with the same ones are joined.
+    A row that would be longer than `longest`, of source and target, is kept. So many `tags` before each
+    source, such as its target language, stay, and only pairs with the same ones are joined.
     """
 
     def __init__(

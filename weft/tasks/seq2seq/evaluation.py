@@ -26,22 +26,15 @@ from weft.metrics.forms import ScoresInForm, scores_in_form
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import (
-    ScoreWithBaselines,
-    fingerprint,
-    of_lines,
-    of_rows,
-    report,
-    scored,
-)
+from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_lines, of_rows, report, scored
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Batch, Evaluation, mean_loss, perplexity, unanswered
 from weft.tasks.predictor import Failure, Place, each, predicted, succeeded
-from weft.tasks.seq2seq.decoding import GenerationEvaluationSettings
 from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
 from weft.tasks.seq2seq.glossary import TermCounts, read_glossary
 from weft.tasks.seq2seq.glossary import kept as terms_kept
+from weft.tasks.seq2seq.sections import GenerationEvaluationSettings
 from weft.tasks.seq2seq.translator import TranslationAnswer, Translator
 from weft.text.characters import named
 from weft.text.numbers import numbers as numbers_in
@@ -93,7 +86,6 @@ class PairEvaluation(WrittenEvaluation):
     shows: ClassVar[str] = "BLEU by source length"
 
     def notes(self) -> list[str]:
-        """Terms kept, other Unicode forms, unknown characters."""
         lines = []
         if self.terms is not None and self.terms.terms:
             count, outputs, references = self.terms
@@ -109,7 +101,6 @@ class PairEvaluation(WrittenEvaluation):
         return lines
 
     def details(self) -> list[str]:
-        """Length and speed, and BLEU by source length."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         unit = self.length.partition(" ")[0]
         return [
@@ -120,7 +111,6 @@ class PairEvaluation(WrittenEvaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """BLEU by source length; length and speed."""
         lengths = [
             {"length": row.label, "sentences": row.sentences, "bleu": row.score and row.score.value}
             for row in self.lengths
@@ -129,7 +119,6 @@ class PairEvaluation(WrittenEvaluation):
         return {"by_length": lengths, "length_ratio": self.ratio, **super().facts(), **terms}
 
     def figure(self, name: str) -> "Figure":
-        """BLEU by source length."""
         from weft.figures.quality import quality_by_length
 
         return quality_by_length(self.lengths, title=self.title, x=self.length)
@@ -144,10 +133,7 @@ def evaluate(
     train: tuple[Sequence[str], Sequence[str]] | None = None,
     lowercase: bool = False,
 ) -> PairEvaluation:
-    """Translate and score: BLEU, chrF, METEOR, perplexity, BLEU by length.
-
-    Pairs without text on one side are left out, as in training, and counted.
-    """
+    """Score translations; pairs without text on one side are left out, as in training, and counted."""
     pairs = written_pairs(translator, sources, references, title, "pair")
     sources, references, outputs = pairs.sources, pairs.references, pairs.outputs
     bleu, chrf, meteor = Bleu(lowercase=lowercase), Chrf(lowercase=lowercase), Meteor()
@@ -224,10 +210,7 @@ def likelihood(
     references: Sequence[str],
     train: Sequence[str] | None = None,
 ) -> ScoreWithBaselines:
-    """The perplexity of the references, next to that of token frequencies (from training, if given).
-
-    Pairs for which the model has no positions are left out.
-    """
+    """The perplexity of the references that the model has positions for, and that of token frequencies."""
     pairs = encode_pairs(translator.source, translator.target, sources, references)
     fit = fitting(translator.model, pairs.source, pairs.target)
     read, targets = [pairs.source[n] for n in fit], [pairs.target[n] for n in fit]
@@ -377,7 +360,6 @@ class GivenScores(Evaluation):
     summed: list[GivenLine]  # the lines with a score, of pairs with text on both sides
 
     def text(self, *, full: bool = True) -> str:
-        """The scores of each line and of all lines, as text."""
         total = sum(one.logp or 0.0 for one in self.summed)
         tokens = sum(one.tokens for one in self.summed)
         shown = counted(len(self.summed), self.left_out, "translation")
@@ -495,11 +477,6 @@ def _logp(model: Generator, batch: Batch) -> list[float]:
 
 
 def counted(kept: int, left_out: int, what: str) -> str:
-    """The number of scored pairs, for a title.
-
-    Example:
-        >>> counted(748, 110, "pair"), counted(1, 0, "pair")
-        ('748 pairs (110 more left out, with an empty side)', '1 pair')
-    """
+    """The number of scored pairs, for a title."""
     more = f" ({left_out:,} more left out, with an empty side)" if left_out else ""
     return f"{plural(kept, what)}{more}"

@@ -14,11 +14,11 @@ from weft import masks
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.probe import probe
-from weft.search.offered import written
+from weft.search.offered import Decoding, written
 from weft.tasks.export import Graph, ModelExport
 from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
-from weft.tasks.seq2seq.decoding import Decoding, Keeps
+from weft.tasks.seq2seq.sections import Keeps
 from weft.tasks.seq2seq.translator import as_searched
 from weft.text.loading import portable
 from weft.text.numbers import CODES
@@ -48,7 +48,6 @@ class StartGraph(nn.Module):
         self.read = read
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """The inputs in order to each tensor of the state."""
         return tuple(leaves(self.state(*inputs)))
 
     def state(self, *inputs: Tensor) -> State:
@@ -58,12 +57,7 @@ class StartGraph(nn.Module):
 
 
 class StepGraph(nn.Module):
-    """A token and the tensors of a state to log-probabilities and the tensors that changed.
-
-    Args:
-        changes: for each tensor of the state, whether a step changes it.
-        looks: whether the model has attention to the source, which is then an output too.
-    """
+    """A token and the tensors of a state to log-probabilities, attention if it looks, and what changes."""
 
     def __init__(self, model: Generator, like: State, changes: list[bool], *, looks: bool) -> None:
         super().__init__()

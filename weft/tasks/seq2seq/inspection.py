@@ -15,6 +15,7 @@ from weft.diagnose.attention import copied
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
+from weft.search.offered import Decoding
 from weft.search.trace import Trace
 from weft.tasks.inspection import (
     AttentionMap,
@@ -29,9 +30,8 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.seq2seq.data import PairData
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
+from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.seq2seq.translator import Alignment, Translator, between_words
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -72,8 +72,7 @@ def decoded(
 ) -> Inspection:
     """What the views show of each hypothesis of one source; the caller adds what it knows of the source.
 
-    Args:
-        width: S, number of positions that the decoder can attend to.
+    The decoder can attend to S (`width`) positions.
     """
     hypotheses, first, choices = [], None, []
     every = to_lists(found, EOS)[0]
@@ -114,11 +113,7 @@ def decoded(
 
 
 def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[AttentionMap], Tensor]:
-    """The decoder's attention for each token, and its log-probabilities [T, V].
-
-    Args:
-        width: number of positions that the decoder can attend to.
-    """
+    """The attention for each token, over `width` places of the source, and the log-probabilities [T, V]."""
     with torch.no_grad(), probe() as seen:
         h = model.features(batch)
     with torch.no_grad():

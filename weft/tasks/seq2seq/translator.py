@@ -29,6 +29,7 @@ from weft.metrics.chrf import least_risk
 from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
+from weft.search.offered import Decoding
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.predictor import (
@@ -44,10 +45,9 @@ from weft.tasks.predictor import (
     succeeded,
 )
 from weft.tasks.seq2seq.batch_search import Asked, BatchSearch, Words, batches
-from weft.tasks.seq2seq.decoding import Decoding, Keeps
-from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
-from weft.tasks.seq2seq.glossary import Glossary, read_glossary
+from weft.tasks.seq2seq.glossary import Glossary, check_domain, read_glossary
+from weft.tasks.seq2seq.sections import Keeps
 from weft.text.characters import Alphabet, named
 from weft.text.links import Links, Span, attended, proportional
 from weft.text.numbers import (
@@ -174,11 +174,7 @@ class ShownAttention(NamedTuple):
 
 
 def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttention:
-    """The attention while a target is written.
-
-    Args:
-        width: S, number of positions that the decoder can attend to.
-    """
+    """The attention while a target is written, over the S (`width`) places that the decoder can attend to."""
     with torch.no_grad(), probe() as seen:
         model.features(batch)
     if parts := [part for part in seen["attention"] if part.shape[2] == width]:
@@ -258,7 +254,7 @@ class Translator(Predictor[str]):
     Example:
         >>> from weft.models import Generator
         >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
-        >>> from weft.tasks.seq2seq.decoding import Decoding
+        >>> from weft.search.offered import Decoding
         >>> from weft.tasks.seq2seq.encoding import SourceReader
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
@@ -344,7 +340,6 @@ class Translator(Predictor[str]):
         self.align([EOS], [])
 
     def value(self, answer: "TranslationAnswer") -> str:
-        """The best translation."""
         return str(answer.found[0].text)
 
     def lacking(self, value: str) -> list[str]:
@@ -769,7 +764,6 @@ class TranslationAnswer(BestTexts):
         self.line = line
 
     def figure(self) -> "Figure | None":
-        """A heat map of the attention."""
         if not self.found[0].tokens:
             return None
         from weft.figures.alignment import heat_map

@@ -190,12 +190,7 @@ def heard(spoken: ListedRecording) -> Sound:
 
 
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """Pad the frames [S_i, F] of each recording to [B, S, F] float32, with their mask [B, S].
-
-    Example:
-        >>> pad_frames([np.ones((2, 1)), np.ones((1, 1))])[1].tolist()
-        [[True, True], [True, False]]
-    """
+    """The frames [S_i, F] of recordings as [B, S, F] float32, with their mask [B, S]."""
     longest = max(len(row) for row in rows)
     frames = np.zeros((len(rows), longest, rows[0].shape[1]), np.float32)
     for place, row in enumerate(rows):

@@ -73,11 +73,7 @@ class SpeechDecoding(Decoding):
 
 
 class TranscriptAnswer(BestTexts):
-    """The transcripts of a recording.
-
-    Args:
-        frames: [S, F] of the recording.
-    """
+    """The transcripts of a recording with frames [S, F]."""
 
     def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[SearchResult]) -> None:
         super().__init__(found, transcriber.decoding.nbest, scores=transcriber._scores)
@@ -85,7 +81,6 @@ class TranscriptAnswer(BestTexts):
         self._frames = frames
 
     def figure(self) -> "Figure":
-        """The best transcript over the spectrogram, and its attention."""
         from weft.figures.recording import heard_figure
 
         best = self.found[0]
@@ -192,7 +187,6 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             yield TranscriptAnswer(self, one, [_joined(rank) for rank in ranks])
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
         self.align(np.zeros((50, self._sound.bins), np.float32), [])
@@ -244,11 +238,7 @@ def _joined(parts: Sequence[SearchResult]) -> SearchResult:
 
 
 def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
-    """The transcripts of a recording and their search.
-
-    Args:
-        frames: [S, F].
-    """
+    """The transcripts of a recording with frames [S, F], and their search."""
     device, encoder = transcriber._device, transcriber.model.encoder
     assert encoder is not None
     source, mask = pad_frames([frames])
@@ -366,7 +356,6 @@ class SpeechEvaluation(WrittenEvaluation):
     shows: ClassVar[str] = "error rate by length"
 
     def details(self) -> list[str]:
-        """Errors by kind, and the speed."""
         changed, out, put, known = self.counts
         unit = self.length.split()[0].removesuffix("s")
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
@@ -376,7 +365,6 @@ class SpeechEvaluation(WrittenEvaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Errors by kind."""
         names = ("substitutions", "deletions", "insertions", self.length.split()[0])
         return {"counts": dict(zip(names, self.counts, strict=True)), **super().facts()}
 

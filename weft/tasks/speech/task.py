@@ -33,10 +33,10 @@ from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
-from weft.tasks.seq2seq.decoding import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import GivenScores, score_file
 from weft.tasks.seq2seq.inspection import plain_beam
+from weft.tasks.seq2seq.sections import DecodingSettings, GenerationEvaluationSettings, GenerationSettings
 from weft.tasks.speech.data import Recording, SpeechData, check_recordings, collate_recordings
 from weft.tasks.speech.predictor import (
     SpeechDecoding,
@@ -152,7 +152,6 @@ class SpeechTraining(Training):
         self._tokens = vocabulary.encode_batch([one.text for one in train])
 
     def plan(self, seed: int) -> Batches:
-        """Batches of recordings of similar length."""
         frames = np.array([len(one.frames) for one in self._train])
         most, rows = self._data.batch_frames, self._data.batch_rows or None
         return Batches(np.stack([frames, frames], 1), max_tokens=most, max_rows=rows, seed=seed)
@@ -163,7 +162,6 @@ class SpeechTraining(Training):
         )
 
     def validate(self, model: Generator) -> Validation:
-        """Loss on all validation recordings; error rates of greedy transcripts."""
         targets = self._vocabulary.encode_batch([one.text for one in self._valid])
         loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
         chosen = self._valid[: self._data.validate_rows or None]
@@ -201,7 +199,6 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return Transcriber(model, self.vocabulary, self.task.data.sound, longest=self.longest, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
-        """The recordings of a split, or of the user's list."""
         own = self.task.data
         recordings = list(own.recordings(own.listed(split) if data is None else read_spoken(data)))
         if not recordings:
@@ -209,7 +206,6 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return recordings
 
     def scores(self, model: Generator, examples: Sequence[Recording], asked: Scoring) -> SpeechEvaluation:
-        """Error rates, next to the most frequent answer."""
         transcriber = self.predictor(model, asked.settings)
         return evaluate(transcriber, examples, title=asked.title(self.task.data), answer=self.answer)
 
@@ -269,7 +265,6 @@ class SpeechTask(Seq2SeqTask):
         return self.model_config.build(self.data.sound.bins, 19)
 
     def small_batch(self) -> PairBatch:
-        """Two recordings of half a second and less."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
         return collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
 
@@ -285,7 +280,6 @@ class SpeechTask(Seq2SeqTask):
         return Recordings(train, valid, len(every) - len(train))
 
     def learn(self, corpus: Recordings, run: Path, progress: Progress) -> None:
-        """Learn the vocabulary and the most frequent answer."""
         texts = [one.text for one in corpus.train]
         self.data.vocabulary.learn(texts).save(run / VOCABULARY)
         seconds = max(len(one.frames) for one in corpus.train) * self.data.sound.hop

@@ -17,12 +17,11 @@ from weft.metrics.forms import scores_in_form
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import of_lines, scored
 from weft.models import Generator
+from weft.search.offered import Decoding
 from weft.tasks.evaluation import Validation
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
-from weft.tasks.seq2seq.data import PairData
-from weft.tasks.seq2seq.decoding import Decoding
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation, written_pairs
-from weft.tasks.seq2seq.model import PairModel
+from weft.tasks.seq2seq.sections import PairData, PairModel
 from weft.tasks.seq2seq.translator import Translator
 from weft.tasks.task import Scoring
 from weft.words import unit_of, units
@@ -52,7 +51,6 @@ class SummaryEvaluation(WrittenEvaluation):
     unit: str = "word"
 
     def details(self) -> list[str]:
-        """Words of texts and summaries, and the speed."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         return [
             f"  {self.unit}s: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, "
@@ -61,7 +59,6 @@ class SummaryEvaluation(WrittenEvaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Lengths and the copied share."""
         return {**super().facts(), "copied": self.copied}
 
 
@@ -112,7 +109,6 @@ class SummarisePipeline(PairPipeline):
     """The vocabularies of a summariser."""
 
     def scores(self, model: Generator, examples: Pairs, asked: Scoring) -> SummaryEvaluation:
-        """ROUGE, next to the lead sentence and the first words."""
         return evaluate(self.searcher(model, asked.settings), *examples, title=self.title(asked, examples))
 
 

@@ -101,12 +101,10 @@ class TranslateInit(Init):
         return super().with_files(given, as_pairs(files))
 
     def file_name(self, given: Mapping[str, Any]) -> str:
-        """Named after the languages."""
         named = _named(given)
         return re.sub(r"[^\w.-]+", "-", f"{named.source}-{named.target}") + ".yaml"
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """A recipe for the translator; with --split-off the training files are split first."""
         if given["glossary"] is not None:
             from weft.tasks.seq2seq.glossary import reread  # loads torch
 

@@ -18,9 +18,9 @@ from weft.models import Generator
 from weft.tasks.evaluation import Validation
 from weft.tasks.predictor import Predictor
 from weft.tasks.seq2seq.base import PairPipeline, Pairs, PairTask
-from weft.tasks.seq2seq.decoding import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.evaluation import BETTER, PairEvaluation, evaluate
+from weft.tasks.seq2seq.sections import TranslationEvaluationSettings, TranslationSettings
 from weft.tasks.task import PredictionSettings, Scoring
 
 
@@ -37,12 +37,8 @@ class TranslatePipeline(PairPipeline):
         return SentenceTranslator(found, *self.directions()[0]) if asked.split_sentences else found
 
     def scores(self, model: Generator, examples: Pairs, asked: Scoring) -> PairEvaluation:
-        """BLEU, chrF, METEOR and perplexity.
-
-        The baseline "nearest training sentence" is left out if the training data is missing.
-        """
         train = None
-        with suppress(DataError):
+        with suppress(DataError):  # no baseline without the training data
             train = self.task.data.complete("train")
         found, title = self.searcher(model, asked.settings), self.title(asked, examples)
         return evaluate(found, *examples, title=title, train=train, lowercase=asked.settings.lowercase)
@@ -73,5 +69,4 @@ class TranslateTask(PairTask):
 
     @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
-        """Check parallel text; see weft/data/check.py."""
         return check_pairs(*files, **form)

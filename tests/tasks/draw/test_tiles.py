@@ -5,8 +5,7 @@ import pytest
 
 from weft.data.shapes import shapes
 from weft.errors import DataError
-from weft.tasks.draw.predictor import judged
-from weft.tasks.draw.tiles import FIRST, Tiles
+from weft.tasks.draw.predictor import FIRST, Tiles, judged
 
 PICTURES = np.random.default_rng(1).integers(0, 256, (5, 6, 9, 3), np.uint8)
 

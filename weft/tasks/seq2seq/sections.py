@@ -1,25 +1,45 @@
-"""A recipe's section `data` for sequence pairs: files, vocabulary and batches.
+"""The sections `data`, `model` and `decoding` of recipes for sequence pairs, and what users ask of a search.
 
-Read next: ../../data/parallel.py and ../../data/corpora.py, which read them; ../../data/store.py,
-which keeps tokens.
+Read next: ../../data/parallel.py and ../../data/corpora.py, which read texts; ../../data/store.py, which
+keeps tokens; ../../search/offered.py, the settings of a search.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText, both, complete
 from weft.data.several import Files, JoinedTexts, called, check_hold_out, each_file
 from weft.errors import ConfigError, DataError, MissingSplitError
-from weft.setting_types import AtLeastOne, Bounds, DropoutRate, Section, Share, Size, Whole, check_fields
-from weft.tasks.seq2seq.domains import DomainText
-from weft.tasks.seq2seq.glossary import AnnotatedText
-from weft.tasks.task import Split
+from weft.models import Generator
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.pointer import Pointer
+from weft.search.offered import Decoding, Offer, options
+from weft.setting_types import (
+    AtLeastOne,
+    Bounds,
+    DropoutRate,
+    Features,
+    Section,
+    Share,
+    Size,
+    Whole,
+    check_fields,
+)
+from weft.tasks.seq2seq.glossary import AnnotatedText, DomainText
+from weft.tasks.task import EnsembleSettings, EvaluationSettings, ScoredSettings, Split
 from weft.tasks.vocabulary import TextVocabulary
 from weft.text import augmentation
+from weft.text.vocabulary import UNK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,3 +297,170 @@ def data_in(folder: Path, train: str, *, tested: bool, inside: str = "") -> dict
     names = {"train": train, "valid": "valid", "test": "test" if tested else None}
     files = {split: name and f"{inside}{name}" for split, name in names.items()}
     return {"corpus": None, "folder": str(folder.absolute()), "hold_out": 0, **files}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding(Section):
+    """How tokens are embedded.
+
+    Args:
+        size: features of a token's vector.
+        dropout: share of features set to zero in training.
+        shared: source and target use one table; null does so if they share a vocabulary.
+        tied: the output layer uses the target's table (Press & Wolf 2017).
+        scaled: vectors are multiplied by the square root of their size; see `Tokens`.
+    """
+
+    size: Features = 256
+    dropout: DropoutRate = 0.1
+    shared: bool | None = None
+    tied: bool = True
+    scaled: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairModel(Section):
+    """An encoder and a decoder, in any combination.
+
+    Args:
+        encoder: a part of nn/encoders; null for a decoder alone that reads the source as a prompt and
+            continues it.
+        decoder: a part of nn/decoders; pointer copies words of the source.
+        embedding: of source and target.
+        smoothing: share of each target's probability spread over the vocabulary in training.
+        learns: what a decoder alone learns to write: "target", or "all" (the prompt too).
+    """
+
+    encoder: Callable[..., Encoder] | None = RecurrentEncoder
+    decoder: Callable[..., Decoder] = RecurrentDecoder
+    embedding: Embedding = field(default_factory=Embedding)
+    smoothing: Share = 0.1
+    learns: Literal["target", "all"] = "target"
+
+    @property
+    def copies(self) -> bool:
+        """Whether the output may copy words of the source that the vocabulary lacks."""
+        made = self.decoder.func if isinstance(self.decoder, partial) else self.decoder
+        return getattr(made, "copies", False)
+
+    def build(self, source_size: int, target_size: int, *, one_vocabulary: bool) -> Generator:
+        """A new model for so many tokens on each side."""
+        if self.encoder is None and not one_vocabulary:
+            raise ConfigError("model.encoder: a decoder alone (null) has one vocabulary; share it")
+        if self.encoder is not None and self.learns == "all":
+            raise ConfigError(
+                "model.learns: expected target, got all; to learn the source too, set encoder: null"
+            )
+        if self.copies and not one_vocabulary:
+            raise ConfigError(
+                "model.decoder: a pointer writes words of the source, so both sides need one vocabulary; "
+                "set data.vocabulary.shared: true"
+            )
+        settings = self.embedding
+        shared = one_vocabulary if settings.shared is None else settings.shared
+        if shared and not one_vocabulary:
+            raise ConfigError(
+                "model.embedding.shared: expected false, because source and target have separate "
+                "vocabularies; set data.vocabulary.shared: true or leave it out"
+            )
+        tokens = partial(
+            Tokens,
+            size=settings.size,
+            dropout=settings.dropout,
+            scaled=settings.scaled,
+            unknown=UNK if self.copies else None,
+        )
+        embed = tokens(target_size)
+        source_embed = embed if shared else tokens(source_size)
+        encoder = None if self.encoder is None else self.encoder(settings.size)
+        decoder = self.decoder(settings.size, encoder)
+        kind = Pointer if decoder.copies else Categorical
+        head = kind(
+            decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
+        )
+        if encoder is None:
+            return Generator(embed, decoder, head, prompt="learned" if self.learns == "all" else "read")
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)
+
+
+Keeps = Literal["nothing", "texts", "parts"]
+"""What answers keep of their sources: texts without letters as they are; or also parts of other texts."""
+
+_OF_TEXTS = options(Decoding)
+_DRAWN = {name: one for name, one in _OF_TEXTS.items() if name not in ("glossary", "domain", "strict")}
+_SEARCHED = {name: one for name, one in _DRAWN.items() if one.search != "sample" and name != "nbest"}
+_SEARCHED_OF_TEXTS = {**_SEARCHED, **{name: _OF_TEXTS[name] for name in ("glossary", "domain")}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingSettings(EnsembleSettings):
+    """What the user may change of a search."""
+
+    asks: ClassVar[Mapping[str, Offer]] = _SEARCHED
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSettings(DecodingSettings, ScoredSettings):
+    """What the user asks of the sequences that a model writes; scores are log-probabilities per token."""
+
+    asks: ClassVar[Mapping[str, Offer]] = _DRAWN
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextGenerationSettings(GenerationSettings):
+    """What the user asks of the texts that a model writes for a text.
+
+    Args:
+        alignments: file for the alignments of words, which the command writes.
+    """
+
+    asks: ClassVar[Mapping[str, Offer]] = _OF_TEXTS
+    alignments: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationSettings(TextGenerationSettings):
+    """What the user asks of translations.
+
+    Args:
+        split_sentences: translate lines of several sentences one by one.
+        document: a file that the command translates.
+    """
+
+    split_sentences: bool = False
+    document: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationEvaluationSettings(DecodingSettings, EvaluationSettings):
+    """What the user asks of the scores of sequences that a model writes.
+
+    Args:
+        score: a file; score its lines instead of writing any.
+    """
+
+    score: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextEvaluationSettings(GenerationEvaluationSettings):
+    """What the user asks of the scores of texts that a model writes for a text.
+
+    Args:
+        source, target: columns of a table of other data; None for those of the recipe.
+    """
+
+    asks: ClassVar[Mapping[str, Offer]] = _SEARCHED_OF_TEXTS
+    source: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationEvaluationSettings(TextEvaluationSettings):
+    """What the user asks of the scores of translations.
+
+    Args:
+        lowercase: compute BLEU and chrF on lower-cased text.
+    """
+
+    lowercase: bool = False

@@ -3,24 +3,15 @@
 import numpy as np
 import pytest
 
-from weft.tasks.memory.problems import (
-    BLANK,
-    GO,
-    NUM_SIGNS,
-    SYMBOLS,
-    adding,
-    copying,
-    cups_and_ball,
-    drawn,
-    induction,
-    recall,
-    selective,
-    swaps,
-)
+from weft.tasks.memory.data import BLANK, GO, NUM_SIGNS, PROBLEMS, SYMBOLS, Drawn, drawn, swaps
+
+
+def many(problem: str, count: int, length: int, symbols: int = 1) -> Drawn:
+    return drawn(PROBLEMS[problem].draw, [3], np.arange(count), length, symbols)
 
 
 def test_a_sum_is_that_of_two_marks_one_in_each_half() -> None:
-    x, y = drawn(adding, [7], np.arange(997), 23)
+    x, y = many("adding", 997, 23)
     assert x.shape == (997, 23, 2) and x.dtype == y.dtype == np.float32
     marks = [np.flatnonzero(row) for row in x[..., 1]]
     assert {len(mark) for mark in marks} == {2}
@@ -31,13 +22,13 @@ def test_a_sum_is_that_of_two_marks_one_in_each_half() -> None:
 
 
 def test_the_baseline_of_adding_is_the_variance_of_two_uniform_numbers() -> None:
-    _, y = drawn(adding, [1], np.arange(20_000), 2)
+    _, y = many("adding", 20_000, 2)
     assert ((y - 1) ** 2).mean() == pytest.approx(1 / 6, abs=0.004)
 
 
 @pytest.mark.parametrize("delay", [1, 2, 13])
 def test_a_copy_comes_after_the_sign_and_the_delay(delay: int) -> None:
-    x, y = drawn(copying, [3], np.arange(5), delay, 7)
+    x, y = many("copying", 5, delay, 7)
     assert x.shape == y.shape == (5, delay + 14)
     assert (x[:, :7] == y[:, -7:]).all() and (x[:, :7] < SYMBOLS).all()
     assert (np.argmax(x == GO, 1) == 7 + delay - 1).all() and (x == GO).sum() == 5
@@ -45,22 +36,16 @@ def test_a_copy_comes_after_the_sign_and_the_delay(delay: int) -> None:
 
 
 def test_an_example_is_the_same_in_any_batch_and_another_in_another_set() -> None:
-    for make in (
-        lambda seed, n: drawn(adding, seed, n, 11),
-        lambda seed, n: drawn(copying, seed, n, 5, 3),
-        lambda seed, n: drawn(selective, seed, n, 9, 3),
-        lambda seed, n: drawn(induction, seed, n, 9),
-        lambda seed, n: drawn(recall, seed, n, 7),
-        lambda seed, n: drawn(cups_and_ball, seed, n, 9, 5),
-    ):
-        whole, alone = make([1, 0], np.arange(9)), make([1, 0], np.array([4]))
+    for problem in PROBLEMS.values():
+        whole = drawn(problem.draw, [1, 0], np.arange(9), 11, 3)
+        alone = drawn(problem.draw, [1, 0], np.array([4]), 11, 3)
         assert all((one[4] == other[0]).all() for one, other in zip(whole, alone, strict=True))
-        other = make([1, 1], np.arange(9))
+        other = drawn(problem.draw, [1, 1], np.arange(9), 11, 3)
         assert not (whole[0] == other[0]).all()
 
 
 def test_selective_symbols_are_found_by_who_drops_the_blanks() -> None:
-    x, y = drawn(selective, [3], np.arange(300), 11, 4)
+    x, y = many("selective", 300, 11, 4)
     assert x.shape == y.shape == (300, 16) and (x[:, 11] == GO).all() and (x[:, 12:] == BLANK).all()
     assert all(
         row[:11][row[:11] < SYMBOLS].tolist() == said[-4:].tolist() for row, said in zip(x, y, strict=True)
@@ -69,7 +54,7 @@ def test_selective_symbols_are_found_by_who_drops_the_blanks() -> None:
 
 
 def test_what_followed_the_sign_is_found_by_who_looks_for_it() -> None:
-    x, y = drawn(induction, [3], np.arange(300), 11)
+    x, y = many("induction", 300, 11)
     assert x.shape == y.shape == (300, 12) and ((x == GO).sum(1) == 2).all() and (x[:, -1] == GO).all()
     first = (x == GO).argmax(1)
     assert (x[np.arange(300), first + 1] == y[:, -1]).all() and set(first) == set(range(10))
@@ -77,7 +62,7 @@ def test_what_followed_the_sign_is_found_by_who_looks_for_it() -> None:
 
 
 def test_keys_are_answered_by_who_keeps_a_dictionary() -> None:
-    x, y = drawn(recall, [3], np.arange(300), 9)
+    x, y = many("recall", 300, 9)
     assert x.shape == y.shape == (300, 27) and (y[:, :18] == BLANK).all()
     for row, said in zip(x, y, strict=True):
         known = dict(zip(row[0:18:2], row[1:18:2], strict=True))
@@ -88,7 +73,7 @@ def test_keys_are_answered_by_who_keeps_a_dictionary() -> None:
 
 @pytest.mark.parametrize("cups", [2, 3, 5])
 def test_the_ball_is_found_by_who_multiplies_the_permutations(cups: int) -> None:
-    x, y = drawn(cups_and_ball, [3], np.arange(300), 13, cups)
+    x, y = many("cups", 300, 13, cups)
     matrices = np.stack([np.eye(cups)] * len(swaps(cups)))
     for matrix, (one, other) in zip(matrices, swaps(cups), strict=True):
         matrix[[one, other]] = matrix[[other, one]]
