@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks, native
 from weft.errors import ConfigError
+from weft.masks import inspectable
 from weft.nn.border import called
 from weft.nn.drop_in_input import (
     InputShapeError,
@@ -39,7 +40,6 @@ from weft.nn.drop_in_input import (
 from weft.nn.drop_in_torch import DropInModule, left_eager
 from weft.nn.ops import PLAIN_ROWS, LayerInput, dropout, forced, run_layer, skips_padding, torch_lstm
 from weft.nn.ops import one_step as step_compiled
-from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
 from weft.probe import mapped, traced
 from weft.shapes import check_choice

@@ -14,8 +14,8 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
+from weft.masks import inspectable
 from weft.nn.border import called, check_device, check_like
-from weft.nn.padding import inspectable
 from weft.wording import plural
 
 Nan = Literal["refuse", "pass"]

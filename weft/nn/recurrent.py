@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
-from weft.nn.border import called, check_mask, check_tensor, explained, weight_of
+from weft.masks import restore, settle
+from weft.nn.border import called, check_mask, check_tensor, explained, read_mask, weight_of
 from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.norms import norm_of
 from weft.nn.ops import Dropout, Linear, opened
-from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.nn.recompute import recomputed
 from weft.setting_types import DropoutRate

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
-from weft.nn.border import Explained, check_like, check_tensor
+from weft.masks import restore, settle
+from weft.nn.border import Explained, check_like, check_tensor, read_mask
 from weft.nn.ops import Gates, stepped
-from weft.nn.padding import read_mask, restore, settle
 from weft.probe import exporting
 from weft.tree import State, leaves, where
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import harmless
 from weft.native import WholeStep
 from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
@@ -21,7 +22,6 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.ops import Dropout, Ends, Linear, Looking, Network, recurrent, repeating
-from weft.nn.padding import harmless
 from weft.nn.recompute import recomputed
 from weft.nn.recurrent import Cells, LastNorm, Stack
 from weft.nn.scores import Additive, Score
