@@ -8,7 +8,7 @@ from weft.nn import cells as cells
 from weft.nn.attention import Attention as Attention
 from weft.nn.attention import Heads as Heads
 from weft.nn.attention import MultiHead as MultiHead
-from weft.nn.bridge import Bridge as Bridge
+from weft.nn.decoders.recurrent import Bridge as Bridge
 from weft.nn.cells.cell import Cell as Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.matrix import MatrixCell
@@ -37,7 +37,7 @@ from weft.nn.embed.contextual import Context, InContext, Mix
 from weft.nn.embed.counts import Glove as Glove
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.neighbours import Neighbours as Neighbours
-from weft.nn.embed.patches import Patches as Patches
+from weft.nn.pictures.patches import Patches as Patches
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
@@ -106,7 +106,7 @@ from weft.nn.layers import Unitary as Unitary
 from weft.nn.layers import Variational as Variational
 from weft.nn.layers import Zoneout as Zoneout
 from weft.nn.layers import layer_of as layer_of
-from weft.nn.non_local import NonLocal as NonLocal
+from weft.nn.encoders.non_local import NonLocal as NonLocal
 from weft.nn.norms import RMSNorm as RMSNorm
 from weft.nn.ops import Dropout as Dropout
 from weft.nn.ops import Linear as Linear
@@ -130,7 +130,7 @@ from weft.nn.scores import Dot as Dot
 from weft.nn.scores import ScaledScore as ScaledScore
 from weft.nn.scores import Score as Score
 from weft.nn.scores import Uniform as Uniform
-from weft.nn.sparse import entmax15 as entmax15
-from weft.nn.sparse import sparsemax as sparsemax
+from weft.nn.attention import entmax15 as entmax15
+from weft.nn.attention import sparsemax as sparsemax
 from weft.nn.transformer import FeedForward as FeedForward
 from weft.nn.transformer import TransformerBlock as TransformerBlock

@@ -22,7 +22,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
 from weft.nn.positions import added, positions_of
-from weft.nn.recompute import recomputed
+from weft.nn.randomness import recomputed
 from weft.nn.transformer import GELU_GATED, Activation, FeedForward, Norm, Residual, blocks_of, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice
