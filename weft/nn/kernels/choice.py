@@ -27,7 +27,7 @@ from weft import native
 from weft.errors import ConfigError
 from weft.masks import inspectable
 from weft.native.jobs import CELLS, GATES
-from weft.nn.kernels.cells.form import LayerInput
+from weft.nn.kernels.equations import LayerInput
 from weft.probe import mapped, traced
 
 Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "fla", "steps"]
