@@ -23,8 +23,8 @@ from weft import native
 from weft.native.jobs import GATES
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import compiled, steps
-from weft.nn.kernels.cells.form import LayerInput, Result
 from weft.nn.kernels.cells.layer import OPERATIONS
+from weft.nn.kernels.equations import LayerInput, Result
 from weft.nn.kernels.linear import WAYS as PRODUCTS
 from weft.nn.kernels.linear import available
 

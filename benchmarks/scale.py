@@ -131,7 +131,7 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
     import torch
 
     from weft.config import read_recipe
-    from weft.nn.recompute import recomputing as checkpointed
+    from weft.nn.randomness import recomputing as checkpointed
     from weft.run.training import check_recipe
     from weft.tasks.seq2seq.encoding import collate_pairs
 

@@ -107,5 +107,5 @@ def test_a_wrong_name_is_answered_with_the_nearest_or_with_all() -> None:
 def test_every_file_but_the_contract_holds_a_part(package: ModuleType, contract: type) -> None:
     files = {path.stem for path in Path(package.__path__[0]).glob("*.py")} - {"__init__", "initial"}
     if package is cells:
-        files -= {"convolution", "gated", "headwise", "matrix"}  # what several of them use
+        files -= {"convolution", "matrix"}  # what several of them use
     assert set(rooms.parts(package, contract)) == files - {contract.__module__.rsplit(".", 1)[1]}

@@ -2,7 +2,11 @@
 
 What layers ask of a mask (is there padding, and where) is found on the CPU when a batch is made and travels
 with the mask to the device, because asking a GPU for a value makes Python wait for it.
-Read next: nn/attention.py, which applies masks to scores.
+
+Cells and stacks accept padding anywhere (left, right, in between) with any content. Kernels skip padding or
+keep the state there, so they need the real positions first and finite padding. `settle` rearranges the
+input, and `restore` restores the order of the outputs.
+Read next: nn/cells/cell.py, which calls both around every kernel.
 """
 
 from collections.abc import Callable
@@ -13,16 +17,18 @@ from typing import Any, Literal, TypeVar
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.errors import ShapeError
-from weft.probe import exporting, within
+from weft.probe import exporting, traced, within
 
 _kept: ContextVar[bool] = ContextVar("kept", default=False)
 _static: ContextVar[bool] = ContextVar("static", default=False)
 
 Arrangement = Literal["full", "first", "scattered"]
 Batch = TypeVar("Batch")
+
+HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 
 
 class MaskFacts:
@@ -255,3 +261,53 @@ def check_mask(mask: Tensor, *, what: str = "mask") -> None:
         return
     if (row := facts(mask).empty) >= 0:
         raise ShapeError(f"{what}: row {row} has no real position; give each row at least one")
+
+
+def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """x with its real positions first and harmless padding, the mask, and where each was, for `restore`."""
+    if mask is None:
+        return x, None, None
+    if torch.jit.is_tracing() or exporting():
+        return _zeroed(x, mask), mask, None
+    known = arrangement(mask) or "scattered"
+    if known == "full":
+        return x, None, None
+    if known == "first":
+        return harmless(x, mask), mask, None
+    order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
+    first = mask.gather(1, order)
+    return _zeroed(x.gather(1, order[..., None].expand_as(x)), first), first, order.argsort(1)
+
+
+def restore(y: Tensor, places: Tensor | None) -> Tensor:
+    """Outputs [B, T, H] in the original order, before `settle`."""
+    return y if places is None else y.gather(1, places[..., None].expand_as(y))
+
+
+def harmless(x: Tensor, mask: Tensor | None) -> Tensor:
+    """x [B, T, D] with padding set to zero if it may be non-finite or very large.
+
+    On the CPU filling costs ten times as much as checking.
+    """
+    if mask is None:
+        return x
+    if inspectable(x) and x.device.type == "cpu" and bool(torch.linalg.vector_norm(x.detach()) < HARMLESS):
+        return x
+    return _zeroed(x, mask)
+
+
+def arrangement(mask: Tensor) -> Arrangement | None:
+    """Where the real positions of a mask [B, T] are; None if that is not known and it may not be read."""
+    if (known := facts(mask) if inspectable(mask) else known_facts(mask)) is None:
+        return None
+    return known.arrangement
+
+
+def inspectable(tensor: Tensor) -> bool:
+    """Whether code may branch on a tensor's values: it is a plain tensor and is not being traced."""
+    plain = type(tensor) in (Tensor, nn.Parameter) and tensor.device.type != "meta"
+    return plain and not traced()
+
+
+def _zeroed(x: Tensor, mask: Tensor) -> Tensor:
+    return x.masked_fill(~mask[..., None], 0.0)

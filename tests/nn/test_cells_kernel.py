@@ -14,8 +14,8 @@ from weft.errors import ConfigError
 from weft.native import jobs
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import APART, sort
-from weft.nn.kernels.cells.form import ELMAN_CELLS
 from weft.nn.kernels.cells.layer import LayerInput, run_layer
+from weft.nn.kernels.equations import ELMAN_CELLS
 from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
 
@@ -152,7 +152,7 @@ def test_bfloat16_autocast_is_near_float32(cell: str, way: str) -> None:
 
 
 def test_an_lstm_in_bfloat16_where_torch_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.nn.kernels.cells.operations.lacks_bfloat16", lambda: True)
+    monkeypatch.setattr("weft.nn.kernels.cells.layer.lacks_bfloat16", lambda: True)
     given = inputs("lstm", (5, T, 16, 32), torch.float32)
     given[0] = given[0].bfloat16()  # as a layer below writes it under autocast
     want = call("lstm", [each.float() for each in given], mask_of([7, 4, 1, 6, 2]), "steps")

@@ -120,7 +120,7 @@ def test_onednn_multiplies_where_mkl_leaves_avx512_unused(
 
 def test_layers_know_operations_and_no_kernels() -> None:
     room = Path(weft.nn.__file__).parent
-    below = {"ops.py", "padding.py", "devices.py"}  # kernels import the latter two, or the ground floor does
+    below = {"ops.py", "devices.py"}  # the latter opens a mode of the kernels
     for path in room.rglob("*.py"):
         if path.is_relative_to(room / "kernels") or path.relative_to(room).as_posix() in below:
             continue

@@ -19,7 +19,7 @@ from tests.nn.ways import weighed
 from tests.slow import leading
 from weft import tree
 from weft.errors import WeftError
-from weft.nn import ragged
+from weft.nn import recurrent
 
 KINDS = {
     "RNN": {},
@@ -105,11 +105,11 @@ def test_same_numbers_and_gradients(kind: str, dtype: torch.dtype, bidirectional
 def test_packed_rows_of_very_different_length_shrink_the_batch(
     kind: str, residual: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ragged, "CALL", 0.5)
+    monkeypatch.setattr(recurrent, "CALL", 0.5)
     called = []
     monkeypatch.setattr(
         "weft.nn.drop_in.run_pieces",
-        lambda *inputs: called.append(inputs[4].pieces) or ragged.run_pieces(*inputs),
+        lambda *inputs: called.append(inputs[4].pieces) or recurrent.run_pieces(*inputs),
     )
     theirs, ours = pair(kind, num_layers=2, bidirectional=True)
     ours.residual = residual

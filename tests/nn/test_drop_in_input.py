@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from tests.laws.members import normal
 from weft.errors import ConfigError, ShapeError, WeftError
-from weft.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, drop_in_input
+from weft.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, drop_in_torch
 
 READ, SIZE, ROWS, STEPS = 3, 5, 7, 11
 X = normal(STEPS, ROWS, READ, dtype=torch.float32)
@@ -141,9 +141,9 @@ def test_an_input_that_is_no_number_is_named_by_row_and_step(module: Any, bidire
 
 def test_float16_on_a_processor_that_cannot_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = LSTM(READ, SIZE, dtype=torch.float16)
-    if drop_in_input.computes(torch.float16):
+    if drop_in_torch.computes(torch.float16):
         assert ours(X.half())[0].dtype == torch.float16
-    drop_in_input.computes.cache_clear()
+    drop_in_torch.computes.cache_clear()
 
     def cannot(*_: object) -> None:
         raise RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'")
@@ -152,7 +152,7 @@ def test_float16_on_a_processor_that_cannot_is_refused(monkeypatch: pytest.Monke
         patch.setattr(torch, "lstm", cannot)
         with pytest.raises(ConfigError, match=r"torch.float16"):
             ours(X.half())
-    drop_in_input.computes.cache_clear()
+    drop_in_torch.computes.cache_clear()
 
 
 def test_an_error_is_caught_by_code_written_for_torch() -> None:

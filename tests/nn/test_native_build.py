@@ -14,7 +14,7 @@ import pytest
 from tests.slow import leading
 from weft import native
 from weft.native import build, library
-from weft.nn.kernels import decoding, matrix, selective
+from weft.nn.kernels import decoding, light, matrix
 from weft.search import compiled as whole
 
 
@@ -171,8 +171,8 @@ def test_a_library_has_only_the_instructions_in_its_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("file", "name", "value"),
     [
-        ("selective.cpp", "CHUNK", selective.CHUNK),
-        ("selective.cpp", "MOST", selective.MOST),
+        ("selective.cpp", "CHUNK", light.CHUNK),
+        ("selective.cpp", "MOST", light.MOST),
         ("matrix.cpp", "CHUNK", matrix.KEPT_STEPS),
         ("searching.cpp", "MOST", whole.MOST),
         ("layers.h", "AT_ONCE", decoding.AT_ONCE),

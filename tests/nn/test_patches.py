@@ -6,7 +6,7 @@ import torch
 
 from tests.laws.members import normal, ready
 from weft.errors import ShapeError
-from weft.nn.embed.patches import Patches
+from weft.nn.pictures.patches import Patches
 
 
 @pytest.mark.parametrize("first", [False, True])

@@ -9,8 +9,7 @@ from torch import Tensor
 from tests.train.several import Pairs
 from weft.nn.kernels import choice
 from weft.nn.kernels.dropout import dropout
-from weft.nn.randomness import drawing
-from weft.nn.recompute import recomputed, recomputing
+from weft.nn.randomness import drawing, recomputed, recomputing
 from weft.probe import probe, record
 
 KINDS = ["transformer", "recurrent", "lookback"]

@@ -19,7 +19,6 @@ from tests.laws.members import (
 )
 from weft import tree
 from weft.nn import randomness
-from weft.nn.bridge import Bridge
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
@@ -27,7 +26,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.projected import Projected
 from weft.nn.cells.variational import Variational
 from weft.nn.cells.zoneout import Zoneout
-from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.recurrent import Bridge, RecurrentDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 
 INSIDE = {

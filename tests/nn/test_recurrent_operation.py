@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.laws.members import normal
-from weft.nn.kernels.cells.operations import one_step, recurrent
+from weft.nn.kernels.cells.layer import one_step, recurrent
 
 
 class OnGpu(Tensor):

@@ -14,7 +14,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels import choice
 from weft.nn.kernels.linear import Products, linear, repeating, shared
-from weft.nn.recompute import recomputing
+from weft.nn.randomness import recomputing
 from weft.nn.recurrent import Stack
 
 

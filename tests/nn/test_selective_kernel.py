@@ -8,7 +8,7 @@ from tests.laws.members import close, normal
 from tests.nn.ways import near, needs, on_threads, second_derivatives, weighed
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.selective import by_steps, selective
+from weft.nn.kernels.light import scan_by_steps, selective
 
 compiled = needs("selective")
 
@@ -32,7 +32,7 @@ def test_law_7_the_compiled_scan_is_the_loop(
 ) -> None:
     with on_threads(threads):
         found = []
-        for run in (selective, by_steps):
+        for run in (selective, scan_by_steps):
             given = [each.clone().requires_grad_() for each in given_to(rows, steps, size, states)]
             with torch.no_grad():
                 plain = run(*given)
@@ -46,7 +46,7 @@ def test_law_7_the_compiled_scan_is_the_loop(
 @pytest.mark.parametrize("which", [0, 1])
 def test_each_output_alone_has_a_gradient(which: int) -> None:
     found = []
-    for run in (selective, by_steps):
+    for run in (selective, scan_by_steps):
         given = [each.clone().requires_grad_() for each in given_to(2, 19, 5, 3)]
         found.append(torch.autograd.grad(run(*given)[which].square().sum(), given, materialize_grads=True))
     near(*found, 1e-5, relative=True)
@@ -54,7 +54,7 @@ def test_each_output_alone_has_a_gradient(which: int) -> None:
 
 @compiled
 def test_a_second_derivative_is_that_of_the_loop() -> None:
-    mine, true = (second_derivatives(run, given_to(2, 5, 3, 2)) for run in (selective, by_steps))
+    mine, true = (second_derivatives(run, given_to(2, 5, 3, 2)) for run in (selective, scan_by_steps))
     near(mine, true, 1e-4, relative=True)
 
 
@@ -63,6 +63,6 @@ def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_step_by_ste
     given = [each.double() for each in given_to(2, 5, 3, 2)]
     with choice.use(cells="native"), pytest.raises(ConfigError, match="float32 on the CPU"):
         selective(*given)
-    close(selective(*given), by_steps(*given), 0.0)
+    close(selective(*given), scan_by_steps(*given), 0.0)
     wide = given_to(2, 5, 3, 65)
-    close(selective(*wide), by_steps(*wide), 0.0)
+    close(selective(*wide), scan_by_steps(*wide), 0.0)

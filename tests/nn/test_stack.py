@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tests.laws.members import READ, ROWS, SIZE, close, normal, ready
 from weft import masks, tree
 from weft.errors import ConfigError, ShapeError
-from weft.nn import ragged
+from weft.nn import recurrent
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
@@ -67,9 +67,9 @@ def test_law_7_a_batch_that_shrinks_equals_the_whole_batch(cell: type, call: flo
     mask = masks.from_lengths(torch.tensor([*LENGTHS, 0]), 43)
     x = normal(8, 43, READ)
     lengths, order = mask.sum(1).sort(descending=True)
-    plan = ragged.Plan(order, ragged.cut(lengths.tolist(), call))
+    plan = recurrent.Plan(order, recurrent.cut(lengths.tolist(), call))
     gradients = []
-    for run in (cell, lambda x, state, mask: ragged.run_pieces(cell, x, state, mask, plan)):
+    for run in (cell, lambda x, state, mask: recurrent.run_pieces(cell, x, state, mask, plan)):
         read = x.clone().requires_grad_()
         before = tuple(normal(8, SIZE, seed=3 + k).requires_grad_() for k in range(len(cell.start(x))))
         y, after = run(read, before, mask)
@@ -83,14 +83,14 @@ def test_pieces_of_a_batch_may_be_computed_in_other_dtypes() -> None:
     """Under autocast a long piece may come from another way than a short one, and in another dtype."""
     cell, mask = ready(lambda: LSTM(READ, SIZE)), masks.from_lengths(torch.tensor(LENGTHS), 43)
     lengths, order = mask.sum(1).sort(descending=True)
-    plan = ragged.Plan(order, ragged.cut(lengths.tolist(), 0.0))
+    plan = recurrent.Plan(order, recurrent.cut(lengths.tolist(), 0.0))
 
     def run(part: Tensor, state: State, inside: Tensor | None) -> tuple[Tensor, State]:
         y, after = cell(part, state, inside)
         return (y.bfloat16() if len(part) > 3 else y), after
 
     x = normal(len(LENGTHS), 43, READ).requires_grad_()
-    y, _ = ragged.run_pieces(run, x, cell.start(x), mask, plan)
+    y, _ = recurrent.run_pieces(run, x, cell.start(x), mask, plan)
     assert y.dtype == x.dtype
     close(y, cell(x, cell.start(x), mask)[0], 1e-2)
     (gradient,) = torch.autograd.grad(y.sum(), x)
@@ -102,7 +102,7 @@ def test_a_stack_cuts_a_batch_of_very_different_lengths(cell: type) -> None:
     stack = ready(lambda: Stack(READ, (5, SIZE), cell=cell, bidirectional=True))
     lengths = [431, 2, 3, 1, 29]
     mask = masks.from_lengths(torch.tensor(lengths), 431)
-    assert ragged.plan(mask) is not None
+    assert recurrent.plan(mask) is not None
     x = normal(5, 431, READ)
     y, finals = stack(x, mask=mask)
     for row, length in enumerate(lengths):
@@ -125,7 +125,7 @@ def test_cuts_cost_the_least_that_any_cuts_do(seed: int) -> None:
         [end for bit, end in enumerate(inner) if chosen >> bit & 1] + [lengths[0]]
         for chosen in range(2 ** len(inner))
     ]
-    pieces = ragged.cut(lengths, 30.0)
+    pieces = recurrent.cut(lengths, 30.0)
     assert cost([piece.end for piece in pieces]) == min(map(cost, every))
     assert [piece.full for piece in pieces] == [
         all(n <= p.begin or n >= p.end for n in lengths) for p in pieces

@@ -12,8 +12,7 @@ from tests.laws.members import READ, ROWS, SIZE, SOURCE_LENGTHS, normal, ready, 
 from tests.oracles import diagonal_cells as oracle
 from weft import tree
 from weft.nn.cells.cell import Cell
-from weft.nn.cells.headwise import Headwise
-from weft.nn.cells.initial import GateNorm
+from weft.nn.cells.initial import GateNorm, Headwise
 from weft.nn.cells.lru import LRU
 from weft.nn.cells.mamba import Mamba
 from weft.nn.cells.rglru import RGLRU

@@ -9,15 +9,14 @@ from tests.laws.members import ROWS, SIZE, SOURCE, SOURCE_LENGTHS, close, gradch
 from tests.oracles import attention as formulas
 from tests.oracles import places as oracle
 from weft.errors import ConfigError, ShapeError
-from weft.nn.attention import Attention, MultiHead, weights_of
+from weft.nn.attention import Attention, MultiHead, entmax15, sparsemax, weights_of
 from weft.nn.distances import Alibi, Relative, Rotary, turned
 from weft.nn.encoders.encoder import Memory
+from weft.nn.encoders.non_local import NonLocal
 from weft.nn.encoders.self_attention import SelfAttentionEncoder
 from weft.nn.kernels.attention import attention, plain_attention
-from weft.nn.non_local import NonLocal
 from weft.nn.positions import Concatenated, Sinusoidal, distance_of
 from weft.nn.scores import Dot
-from weft.nn.sparse import entmax15, sparsemax
 
 
 def numpy(tensor: Tensor) -> np.ndarray:

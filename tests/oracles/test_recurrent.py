@@ -12,7 +12,6 @@ from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET,
 from tests.oracles import attention as formulas
 from tests.oracles import recurrent as oracle
 from weft.errors import ConfigError
-from weft.nn.bridge import Bridge
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.coupled import Coupled
 from weft.nn.cells.elman import Elman
@@ -29,7 +28,7 @@ from weft.nn.cells.ssru import SSRU
 from weft.nn.cells.stepwise import Stepwise
 from weft.nn.cells.unitary import Unitary
 from weft.nn.cells.zoneout import Zoneout
-from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.recurrent import Bridge, RecurrentDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.recurrent import Stack
 from weft.nn.scores import Bilinear

@@ -78,7 +78,7 @@ def _kernels(device: "torch.device") -> list[str]:
 def _measure(device: "torch.device") -> list[str]:
     import torch as t
 
-    from weft.nn.kernels.cells.operations import lacks_bfloat16
+    from weft.nn.kernels.cells.layer import lacks_bfloat16
 
     # large products only keep a GPU busy
     rows, size = (8192, 4096) if device.type == "cuda" else (1024, 512)

@@ -2,7 +2,7 @@
 
 cells.cpp      recurrent layers                 nn/kernels/cells/compiled.py
 light.cpp      recurrent layers with no matrix  nn/kernels/light.py
-selective.cpp  Mamba's scan                     nn/kernels/selective.py
+selective.cpp  Mamba's scan                     nn/kernels/light.py
 matrix.cpp     cells with a matrix per head     nn/kernels/matrix.py
 energies.cpp   additive attention               nn/kernels/additive.py
 attention.cpp  short attention                  nn/kernels/attention.py

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError, WeftError
+from weft.masks import inspectable, or_all
 from weft.rooms import wrong_result
 from weft.tree import leaves
 
@@ -191,6 +192,20 @@ def check_mask(place: str, mask: Any, x: Tensor) -> None:
             "give mask.bool() if 0 is padding in it"
         )
     check_device(place, "mask", mask, x.device)
+
+
+def read_mask(mask: Tensor | None, x: Tensor, name: str, *, some: bool = False) -> Tensor:
+    """A mask as bool; None for all real, integers with 0 for padding. `some` refuses False everywhere."""
+    if mask is None:
+        return or_all(mask, x)
+    check_mask(name, mask, x)
+    mask = mask if mask.dtype == torch.bool else mask != 0
+    if some and mask.is_cpu and inspectable(mask) and not mask.any():
+        raise ShapeError(
+            f"{name}: expected a mask with at least one real position, got False everywhere; "
+            "True is real in Weft's masks, so turn one of torch's around with ~mask"
+        )
+    return mask
 
 
 def check_attention_mask(place: str, mask: Any, sizes: tuple[int, ...], device: torch.device) -> None:

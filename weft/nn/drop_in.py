@@ -9,7 +9,7 @@ sequences without gradients, and while a graph is traced or exported. A cell is 
 that say what to do; cells/ has the cells of this package, for stacks, encoders and decoders.
 A time step of a few rows, which a generator calls for every token, has a shorter way: compiled code, or with
 gradients torch's operation, which trains small LSTMs too. Its checks only find out whether a call can be
-served; others, wrong ones among them, are left to `forward`, its twin. Read next: drop_in_input.py, input
+served; others, wrong ones among them, are left to `forward`, its twin. Read next: drop_in_torch.py, input
 checks; recurrent.py, whose stacks support a size per layer, a learned join and every cell of this package.
 """
 
@@ -25,22 +25,23 @@ from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks, native
 from weft.errors import ConfigError
+from weft.masks import inspectable
 from weft.nn.border import called
-from weft.nn.drop_in_input import (
+from weft.nn.drop_in_torch import (
+    DropInModule,
     InputShapeError,
     Nan,
     RecurrentInput,
     check_given,
+    left_eager,
     pack_output,
     read_input,
     refuse_nan,
     state_found,
 )
-from weft.nn.drop_in_torch import DropInModule, left_eager
 from weft.nn.ops import PLAIN_ROWS, LayerInput, dropout, forced, run_layer, skips_padding, torch_lstm
 from weft.nn.ops import one_step as step_compiled
-from weft.nn.padding import inspectable
-from weft.nn.ragged import plan, run_pieces
+from weft.nn.recurrent import plan, run_pieces
 from weft.probe import mapped, traced
 from weft.shapes import check_choice
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import inspectable
 from weft.nn.border import called, check_device, check_tensor
-from weft.nn.drop_in_input import InputShapeError
-from weft.nn.padding import inspectable
+from weft.nn.drop_in_torch import InputShapeError
 from weft.probe import record, traced, watching
 
 

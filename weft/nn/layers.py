@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.masks import inspectable
 from weft.nn import cells
-from weft.nn.border import check_tensor, weight_of
+from weft.nn.border import check_tensor, read_mask, weight_of
 from weft.nn.cells.cell import Cell
-from weft.nn.padding import inspectable, read_mask
 from weft.nn.recurrent import Join, Stack, check_states
 from weft.shapes import check_count
 from weft.tree import State, leaves

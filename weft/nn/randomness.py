@@ -3,18 +3,24 @@
 Dropout and teacher forcing draw from it, so that batches in parallel threads draw their own numbers, whatever
 the order of the threads. Without an open generator torch's global one is used, as on a GPU. If a batch is
 computed in parts, each part draws the numbers of the whole batch and takes its rows.
-Read next: nn/kernels/dropout.py, train/update.py.
+
+Gradient checkpointing recomputes a layer's activations in the backward pass to save memory, with the same
+random numbers, so the gradients are the same even with dropout. A module calls `recomputed(function, x, ..)`
+for a layer; inside of `with recomputing():` only its inputs are kept. L layers then keep L inputs and the
+activations of one layer. Source: Chen et al. 2016, section 4; uses torch.utils.checkpoint.
+Read next: nn/kernels/dropout.py, nn/transformer.py, train/update.py.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
-from weft.probe import within
+from weft.probe import watching, within
 
 
 class Rows(NamedTuple):
@@ -67,3 +73,37 @@ def for_rows(draw: Callable[[tuple[int, ...]], Tensor], shape: Sequence[int]) ->
         return draw(tuple(shape))
     width = shape[0] // (rows.end - rows.begin)
     return draw((rows.of * width, *shape[1:]))[rows.begin * width : rows.end * width]
+
+
+_wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
+
+
+def recomputing(wanted: bool = True) -> AbstractContextManager[None]:
+    """Let layers in the block keep only their inputs; False keeps all activations."""
+    return within(_wanted, wanted)
+
+
+def recomputes() -> bool:
+    """Whether `recomputed` keeps only inputs now, so the code that it calls will run a second time."""
+    return _wanted.get()
+
+
+def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """function(*arguments); inside `recomputing` its activations are not kept."""
+    if not _wanted.get() or not torch.is_grad_enabled() or watching():
+        return function(*arguments)
+    own = open_generator()
+    state, rows = None if own is None else own.get_state(), open_rows()
+
+    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return recomputing(False), _replayed(state, rows)
+
+    return checkpoint(function, *arguments, use_reentrant=False, context_fn=contexts)
+
+
+@contextmanager
+def _replayed(state: torch.Tensor | None, rows: Rows | None) -> Iterator[None]:
+    # Use a separate generator, because the caller of backward may be drawing from the open one.
+    own = None if state is None else torch.Generator().set_state(state)
+    with drawing(own), part_of_batch(rows), recomputing(False):
+        yield

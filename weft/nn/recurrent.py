@@ -1,35 +1,143 @@
 """Run cells over time: stacked layers, one or both directions.
 
 For truncated back-propagation call a stack on one segment after the other, passing on the states
-detached with `tree.detach`. Read next: cells/cell.py; ragged.py, rows of very different lengths; drop_in.py,
-torch.nn's interface; encoders/recurrent.py and decoders/recurrent.py, which use stacks.
+detached with `tree.detach`.
+
+With rows of very different lengths the batch shrinks over time, to avoid computing padding: rows are sorted
+by length and time is cut into pieces; in each piece the recurrence runs only over the unfinished rows.
+torch's packed sequences shrink at every step, which in training costs more than the padding
+(docs/appendix/speed.md); a few pieces can use the kernels for whole sequences. Read next: cells/cell.py;
+drop_in.py, torch.nn's interface; encoders/recurrent.py and decoders/recurrent.py, which use stacks.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Literal
+from functools import partial, reduce
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
-from weft.nn.border import called, check_mask, check_tensor, explained, weight_of
+from weft.masks import restore, settle
+from weft.nn.border import called, check_mask, check_tensor, explained, read_mask, weight_of
 from weft.nn.cells.cell import Cell, made
 from weft.nn.cells.lstm import LSTM
 from weft.nn.norms import norm_of
 from weft.nn.ops import Dropout, Linear, opened
-from weft.nn.padding import read_mask, restore, settle
-from weft.nn.ragged import Plan, plan, run_pieces
-from weft.nn.recompute import recomputed
+from weft.nn.randomness import recomputed
+from weft.probe import watching
 from weft.setting_types import DropoutRate
 from weft.shapes import check_choice
-from weft.tree import State, leaves
+from weft.tree import State, leaves, like, tree_map
 
 Join = Literal["concatenate", "mean", "sum", "learned"]
 Cells = Callable[[int, int], Cell] | tuple[Callable[[int, int], Cell], ...]
 """What builds a cell from input size and size; several take turns, layer by layer."""
 LastNorm = Literal["none", "layer", "rms"]
+Run = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]
+"""A recurrence over time: x [B, T, D], initial state, mask [B, T] or None, to y and the final state."""
+
+CALL = 64  # overhead of a piece in rows x steps: weights are read and their gradients added once more
+CUTS = 16  # maximum candidate cut points
+GAIN = 0.75  # cut only if it saves at least a quarter of the cost; smaller savings gave no speed-up
+
+
+class Piece(NamedTuple):
+    """Steps begin <= t < end of the longest `rows` rows; `full` if all of them reach `end`."""
+
+    begin: int
+    end: int
+    rows: int
+    full: bool
+
+
+class Plan(NamedTuple):
+    """The pieces of a batch."""
+
+    order: Tensor  # [B] rows, the longest first
+    pieces: tuple[Piece, ...]
+
+
+def plan(mask: Tensor) -> Plan | None:
+    """How to cut a batch; None if it is not worthwhile, not on the CPU, or a probe is open."""
+    if mask.device.type != "cpu" or watching():
+        return None
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would become part of the graph
+        return None
+    lengths, order = mask.sum(1).sort(descending=True, stable=True)
+    pieces = cut(lengths.tolist(), CALL)
+    cost = sum(CALL + piece.rows * (piece.end - piece.begin) for piece in pieces)
+    return Plan(order, pieces) if cost <= GAIN * (CALL + mask.numel()) else None
+
+
+def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
+    """The cheapest pieces, if each costs `call` (in rows x steps) plus its rows times its steps."""
+    ends = sorted({length for length in lengths if length > 0}) or [0]
+    if len(ends) > CUTS:
+        ends = [ends[round(k * (len(ends) - 1) / (CUTS - 1))] for k in range(CUTS)]
+    rows = [sum(length > begin for length in lengths) for begin in (0, *ends[:-1])]
+    # best[k]: the minimum cost of everything before places[k]
+    places = [0, *ends]
+    best, previous = [0.0], [0]
+    for k in range(1, len(places)):
+        costs = [best[j] + call + rows[j] * (places[k] - places[j]) for j in range(k)]
+        previous.append(min(range(k), key=costs.__getitem__))
+        best.append(costs[previous[k]])
+    pieces, k = [], len(ends)
+    while k > 0:
+        j = previous[k]
+        pieces.append(Piece(places[j], places[k], rows[j], lengths[rows[j] - 1] >= places[k]))
+        k = j
+    return tuple(reversed(pieces))
+
+
+def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> tuple[Tensor, State]:
+    """run(x, state, mask) without computing most of the padding; real positions come first."""
+    order, pieces = plan
+    state = tree_map(lambda leaf: leaf.index_select(0, order), state)
+    ys, ended = [], []
+    for part, (begin, end, rows, full) in zip(_Take.apply(x, order, pieces), pieces, strict=True):
+        ended.append(tree_map(lambda leaf, rows=rows: leaf[rows:], state))
+        state = tree_map(lambda leaf, rows=rows: leaf[:rows], state)
+        inside = None if full else mask[:, begin:end].index_select(0, order[:rows])
+        y, state = run(part, state, inside)
+        ys.append(y)
+    back = order.argsort()
+    parts = zip(*map(leaves, [state, *reversed(ended)]), strict=True)
+    after = like(state, [torch.cat(each) for each in parts])
+    dtype = reduce(torch.promote_types, (y.dtype for y in ys))  # autocast may give pieces other dtypes
+    y = _Put.apply(order, pieces, mask.shape[1], *(y.to(dtype) for y in ys))
+    return y, tree_map(lambda leaf: leaf.index_select(0, back), after)
+
+
+class _Take(torch.autograd.Function):
+    """Split [B, T, D] into pieces; gradients of plain slices would have the full length T."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, order: Tensor, pieces: tuple[Piece, ...]) -> tuple[Tensor, ...]:
+        ctx.order, ctx.pieces, ctx.steps = order, pieces, x.shape[1]
+        return tuple(x[:, p.begin : p.end].index_select(0, order[: p.rows]) for p in pieces)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        return _Put.apply(ctx.order, ctx.pieces, ctx.steps, *grads), None, None
+
+
+class _Put(torch.autograd.Function):
+    """The inverse: pieces to [B, T, H], zero elsewhere."""
+
+    @staticmethod
+    def forward(ctx: Any, order: Tensor, pieces: tuple[Piece, ...], steps: int, *ys: Tensor) -> Tensor:
+        ctx.order, ctx.pieces = order, pieces
+        whole = ys[0].new_zeros(len(order), steps, ys[0].shape[2])
+        for piece, y in zip(pieces, ys, strict=True):
+            whole[:, piece.begin : piece.end].index_copy_(0, order[: piece.rows], y)
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, None, *_Take.apply(grad, ctx.order, ctx.pieces)
 
 
 class Stack(nn.Module):

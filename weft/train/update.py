@@ -23,8 +23,7 @@ from weft import tree
 from weft.errors import ConfigError, WeftError
 from weft.nn import devices
 from weft.nn.heads.head import Loss
-from weft.nn.randomness import Rows, drawing, part_of_batch
-from weft.nn.recompute import recomputing
+from weft.nn.randomness import Rows, drawing, part_of_batch, recomputing
 from weft.nn.regions import plainly
 from weft.tasks.task import Training
 from weft.train import seeds

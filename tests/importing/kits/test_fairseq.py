@@ -25,7 +25,7 @@ from weft.importing.kits.kit import CheckpointHints
 from weft.importing.kits.reading import ToolkitModel, ToolkitSettings
 from weft.importing.runs import import_run
 from weft.importing.torchfile import content, settings
-from weft.nn.bridge import Bridge
+from weft.nn.decoders.recurrent import Bridge
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.run import open_run
 

@@ -3,9 +3,9 @@
 from weft.importing.checkpoint import Checkpoint, Origins, fill
 from weft.importing.names import BlockNames, activation, blocks, plain, tensor
 from weft.models import Labeller
-from weft.nn.embed.patches import Patches
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.pictures.patches import Patches
 from weft.nn.pools import First
 
 BLOCK = BlockNames(

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.cell import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
 from weft.nn.ops import equations, linear
 from weft.probe import record_all, watching

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.cell import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
 from weft.nn.ops import Gates, equations, linear
 from weft.probe import record_all, watching

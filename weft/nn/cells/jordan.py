@@ -4,12 +4,12 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import restore, settle
 from weft.nn.activations import Activation, Output, activate, pieces
 from weft.nn.border import check_like
 from weft.nn.cells.cell import VectorCell
 from weft.nn.cells.initial import input_weights
 from weft.nn.ops import linear, shown_last
-from weft.nn.padding import restore, settle
 from weft.probe import record
 from weft.shapes import check_choice, check_shape
 

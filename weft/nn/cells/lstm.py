@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.cell import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
 from weft.nn.ops import HOLD, Gates, equations, linear
 from weft.probe import record_all, watching

@@ -1,5 +1,5 @@
 """Mamba's layer, a selective state space with its convolution and gate. Read next: block.py, the layer's
-norm and residual connection; ../kernels/selective.py, its scan.
+norm and residual connection; ../kernels/light.py, its scan.
 """
 
 import math

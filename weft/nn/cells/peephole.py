@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.cells.gated import Candidate, Gated
+from weft.nn.cells.cell import Candidate, Gated
 from weft.nn.cells.initial import GateNorm
 from weft.nn.ops import equations, linear
 from weft.probe import record_all, watching

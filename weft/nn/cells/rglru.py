@@ -1,11 +1,11 @@
-"""The real-gated linear recurrent unit of Griffin. Read next: headwise.py, its matrices."""
+"""The real-gated linear recurrent unit of Griffin. Read next: initial.py, its matrices by heads."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.cells.cell import VectorCell
-from weft.nn.cells.headwise import Headwise
+from weft.nn.cells.initial import Headwise
 from weft.nn.ops import Linear, recur
 from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count

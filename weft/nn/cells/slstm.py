@@ -1,4 +1,4 @@
-"""The LSTM with exponential gates of xLSTM, and a recurrent matrix by heads. Read next: headwise.py."""
+"""The LSTM with exponential gates of xLSTM, and a recurrent matrix by heads. Read next: initial.py."""
 
 from typing import Literal
 
@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.convolution import ShortConvolution
-from weft.nn.cells.headwise import Headwise
-from weft.nn.cells.initial import GateNorm, input_weights
+from weft.nn.cells.initial import GateNorm, Headwise, input_weights
 from weft.nn.ops import linear
 from weft.probe import exporting, record_all, watching
 from weft.setting_types import Count

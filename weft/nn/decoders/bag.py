@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.masks import harmless
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.ops import Dropout, Linear
-from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Dot, Score
 from weft.probe import record
 from weft.setting_types import DropoutRate

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.masks import harmless
 from weft.native import WholeStep
 from weft.nn.attention import HeadSource, MultiHead
 from weft.nn.cells.cell import Cell, made
@@ -20,9 +21,8 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
-from weft.nn.padding import harmless
 from weft.nn.positions import added, positions_of
-from weft.nn.recompute import recomputed
+from weft.nn.randomness import recomputed
 from weft.nn.transformer import GELU_GATED, Activation, FeedForward, Norm, Residual, blocks_of, form_of
 from weft.setting_types import Count, DropoutRate, Size
 from weft.shapes import check_choice

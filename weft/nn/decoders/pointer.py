@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.masks import harmless
 from weft.nn.attention import Attention, Source, Weights, mixed, weights_of
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.pointer import CopySource, PointerFeatures
 from weft.nn.ops import Dropout, Linear
-from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Score
 from weft.probe import edited, exporting, record, watching
 from weft.setting_types import DropoutRate, Size

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import masks
+from weft.masks import harmless
 from weft.native import WholeStep
 from weft.nn.attention import USUAL, Heads, HeadSource
 from weft.nn.cache import (
@@ -27,9 +28,8 @@ from weft.nn.distances import UNSCALED, Distance, Order, Scaling
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Ends, Layers, Linear, PastSteps, decoding, transformer
-from weft.nn.padding import harmless
 from weft.nn.positions import Positions, add_at, added, counted, distance_of, most_positions, positions_of
-from weft.nn.recompute import recomputed
+from weft.nn.randomness import recomputed
 from weft.nn.transformer import GELU_GATED, Activation, Norm, blocks_of, form_of
 from weft.probe import exporting
 from weft.setting_types import Count, DropoutRate, Size

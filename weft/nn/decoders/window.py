@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.masks import harmless
 from weft.nn.attention import Attention, Source
 from weft.nn.cells.convolution import last_inputs
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.ngram import windows
 from weft.nn.ops import Dropout, Linear
-from weft.nn.padding import harmless
 from weft.nn.scores import Additive, Score
 from weft.setting_types import DropoutRate, Size
 from weft.shapes import check_choice

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
-from weft.nn.border import Explained, called, check_mask, check_tensor, weight_of
-from weft.nn.padding import arrangement, harmless, read_mask
+from weft.masks import arrangement, harmless
+from weft.nn.border import Explained, called, check_mask, check_tensor, read_mask, weight_of
 from weft.tree import State
 
 

@@ -3,9 +3,9 @@
 from torch import Tensor
 
 from weft import masks
+from weft.nn.border import read_mask
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.padding import read_mask
 from weft.nn.recurrent import Cells, Join, LastNorm, Stack
 from weft.setting_types import DropoutRate, Sizes
 

@@ -11,7 +11,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.norms import NormKind, norm_of
 from weft.nn.ops import Dropout, Linear, decoding
 from weft.nn.positions import Positions, counted, distance_of, positions_of
-from weft.nn.recompute import recomputed
+from weft.nn.randomness import recomputed
 from weft.nn.transformer import GELU_GATED, Activation, Norm, blocks_of, form_of
 from weft.setting_types import Bounds, Count, DropoutRate, Size
 

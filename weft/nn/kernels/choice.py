@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.errors import ConfigError
+from weft.masks import inspectable
 from weft.native.jobs import CELLS, GATES
-from weft.nn.kernels.cells.form import LayerInput
-from weft.nn.padding import inspectable
+from weft.nn.kernels.equations import LayerInput
 from weft.probe import mapped, traced
 
 Cells = Literal["auto", "native", "narrow", "tiles", "torch", "operation", "fla", "steps"]

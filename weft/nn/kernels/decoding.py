@@ -21,8 +21,8 @@ from weft import native
 from weft.native import pointer
 from weft.native.jobs import ACTIVATIONS, CELLS, KINDS, NORMS, PRODUCTS, Decode, DecoderLayer, PredictJob
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.choice import compiles, in_torch
+from weft.nn.kernels.equations import Gates
 from weft.nn.kernels.linear import linear, room_arguments, tiled_panel, tiled_room
 from weft.probe import edit_active, watching
 

@@ -39,7 +39,7 @@ from weft import native
 from weft.native import jobs, pointer
 from weft.nn.border import check_tensor, explained
 from weft.nn.kernels import choice
-from weft.nn.recompute import recomputes
+from weft.nn.randomness import recomputes
 from weft.probe import traced, within
 
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]

@@ -25,8 +25,8 @@ from weft.native.jobs import (
     WriterJob,
 )
 from weft.nn.kernels import decoding
-from weft.nn.kernels.cells.form import Gates
 from weft.nn.kernels.decoding import Packing, kept, packing, suits_search
+from weft.nn.kernels.equations import Gates
 from weft.nn.kernels.linear import room_arguments
 from weft.probe import edit_active, watching
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
-from weft.nn.non_local import NonLocal, Pairwise
+from weft.nn.encoders.non_local import NonLocal, Pairwise
 from weft.nn.pictures.front import Front
 from weft.setting_types import Sizes
 

@@ -23,7 +23,7 @@ from weft import native
 from weft.native import pointer
 from weft.native.jobs import CELLS, GATES, Backward, Forward
 from weft.nn.kernels.cells import steps as steps_
-from weft.nn.kernels.cells.form import LayerInput, Result
+from weft.nn.kernels.equations import LayerInput, Result
 from weft.nn.kernels.linear import (
     Products,
     Shared,

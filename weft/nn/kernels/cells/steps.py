@@ -8,15 +8,14 @@ from torch import Tensor
 
 from weft.nn.activations import activate, modrelu
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells.form import ACTIVATIONS, LayerInput, Result
-from weft.nn.kernels.exported import Tensors, repeated
+from weft.nn.kernels.equations import ACTIVATIONS, LayerInput, Result
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.twin import twin_gradients
+from weft.nn.kernels.twin import Tensors, repeated, twin_gradients
 from weft.probe import exporting
 
 
 def run(cell: str, given: LayerInput) -> Result:
-    """Compute a layer of a cell (form.py)."""
+    """Compute a layer of a cell."""
     x, h, c, weight_x, weight_h, bias, extra, mask = given
     inside = cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)  # [B, T, G H]
