@@ -3,7 +3,7 @@
 import pytest
 
 from tests.shared import shared_run
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Chrf
 from weft.run import open_run
 from weft.search.offered import Decoding
 from weft.tasks.consensus import least_risk

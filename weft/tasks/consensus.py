@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Chrf
 
 
 def least_risk(texts: Sequence[str], count: int = 1) -> list[int]:

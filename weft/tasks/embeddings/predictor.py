@@ -19,10 +19,9 @@ from weft.data.vectors import write_vectors
 from weft.errors import DataError, ShapeError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, of_rows, report
-from weft.metrics.spearman import Spearman
+from weft.metrics.numbers import Spearman
+from weft.metrics.scored import ComparedOutputs, of_rows, ratio, report
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor

@@ -12,7 +12,7 @@ from weft.data.transforms import PowerTransform
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure, ForecastRecord
-from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, seasonal
+from weft.metrics.baseline import Baselines, Blocks, blocks_of, naive_errors, seasonal
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import ForecastWindows, Mae, Mase, Mse, NumberMetric, Pinball, Rmse, Smape
 from weft.metrics.scored import (

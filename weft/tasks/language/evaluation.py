@@ -15,10 +15,9 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.figures.records import Bucket, Figure
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.nats import Perplexity
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.probabilities import Perplexity
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, mean_of, ratio
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation

@@ -20,10 +20,9 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, of_rows
+from weft.metrics.scored import ComparedOutputs, of_rows, ratio
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation

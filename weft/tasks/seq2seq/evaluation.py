@@ -19,18 +19,18 @@ from weft.data.parallel import complete
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.records import Figure
 from weft.metrics import baseline
-from weft.metrics.bleu import Bleu
+from weft.metrics.bleu import Bleu, Chrf
 from weft.metrics.bylength import by_length, table
-from weft.metrics.chrf import Chrf
 from weft.metrics.forms import ScoresInForm, scores_in_form
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import (
     ScoreWithBaselines,
     fingerprint,
+    mean_of,
     of_lines,
     of_rows,
+    ratio,
     report,
     scored,
 )

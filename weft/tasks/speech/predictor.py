@@ -25,10 +25,9 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure, Heard
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import by_length
-from weft.metrics.cer import Cer
 from weft.metrics.forms import scores_in_form
 from weft.metrics.scored import of_lines, scored
-from weft.metrics.wer import ErrorRate, Wer
+from weft.metrics.wer import Cer, ErrorRate, Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.search.hypotheses import to_lists

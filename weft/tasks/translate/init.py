@@ -18,7 +18,7 @@ from weft.data.split import hold_out
 from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError
 from weft.metrics.baseline import nearest
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Chrf
 from weft.tasks.init import (
     MIDDLE,
     SMALL,
