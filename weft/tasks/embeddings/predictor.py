@@ -61,7 +61,7 @@ class NearestWords(Answer):
 
     def figure(self) -> "Figure":
         """A map of all these words."""
-        from weft.figures.wordmap import word_map  # imports matplotlib
+        from weft.figures.charts import word_map  # imports matplotlib
 
         words = [*self.words, *(one.word for one in self.near)]
         rows = np.stack([self.vectors.vector(word) for word in words])
@@ -286,7 +286,7 @@ class WordsEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """A map of at most 80 words of the questions."""
-        from weft.figures.wordmap import word_map
+        from weft.figures.charts import word_map
 
         score = self.scores[0].score
         title = f"{name}: words of {self.title}, {score.name} {score.value:.1f}"

@@ -103,7 +103,7 @@ class ProseEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """The loss by frequency of tokens, next to the n-gram model and the mixture."""
-        from weft.figures.surprise import nats_by_frequency
+        from weft.figures.charts import nats_by_frequency
 
         note = (
             f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "

@@ -246,7 +246,7 @@ class MemoryEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """The score of sums by the distance of their first number, or of symbols by their place."""
-        from weft.figures.by_place import by_place  # imports matplotlib
+        from weft.figures.charts import by_place  # imports matplotlib
 
         adding = self.scores[0].score.name == "MSE"
         x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"

@@ -165,7 +165,7 @@ class ManyEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """A row for each pair, on one scale."""
-        from weft.figures.comparison import run_figure
+        from weft.figures.charts import run_figure
 
         rows = []
         for pair, one in self.pairs.items():

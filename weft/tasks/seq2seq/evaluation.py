@@ -2,7 +2,7 @@
 
 Pairs with text on both sides are scored, as in training. Also the log-probability of given translations, line
 by line: what `weft evaluate --score` prints, and the perplexity of the references.
-Read next: ../../metrics/scored.py; ../../figures/quality.py, which draws the table by length.
+Read next: ../../metrics/scored.py; ../../figures/charts.py, which draws the table by length.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -130,7 +130,7 @@ class PairEvaluation(WrittenEvaluation):
 
     def figure(self, name: str) -> "Figure":
         """BLEU by source length."""
-        from weft.figures.quality import quality_by_length
+        from weft.figures.charts import quality_by_length
 
         return quality_by_length(self.lengths, title=self.title, x=self.length)
 

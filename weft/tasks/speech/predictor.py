@@ -85,7 +85,7 @@ class TranscriptAnswer(BestTexts):
 
     def figure(self) -> "Figure":
         """The best transcript over the spectrogram, and its attention."""
-        from weft.figures.recording import heard_figure
+        from weft.figures.series import heard_figure
 
         best = self.found[0]
         return heard_figure(self._transcriber.align(self._frames, best.tokens), title=best.text)
@@ -381,7 +381,7 @@ class SpeechEvaluation(WrittenEvaluation):
 
     def figure(self, name: str) -> "Figure":
         """The error rate by length as bars with intervals; empty bins at the long end are left out."""
-        from weft.figures.quality import quality_by_length
+        from weft.figures.charts import quality_by_length
 
         rows = list(self.lengths)
         while rows[-1].score is None:
