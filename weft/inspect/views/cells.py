@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.gates import saturation, step_values
+from weft.diagnose.forgetting import saturation, step_values
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
 from weft.figures.axes import blank, printable
