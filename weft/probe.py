@@ -12,7 +12,7 @@ A tensor can also be changed where a module calls `edited("attention", weights)`
     with editing(lambda name, weights: torch.zeros_like(weights)):
         model.loss(batch)
 
-Read next: figures/alignment.py, which draws recorded tensors; diagnose/steer.py, which changes some.
+Read next: figures/alignment.py, which draws recorded tensors; diagnose/attention.py, which changes some.
 """
 
 from collections import defaultdict

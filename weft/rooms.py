@@ -5,8 +5,8 @@ nn/cells/lstm.py contains the cell that a recipe calls `lstm`. A part with sever
 file named after the contract: tasks/tag/task.py contains the task `tag`. Tiny parts share one file with
 their contract, and their names are those of their classes: train/schedules.py contains CosineRestarts,
 `cosine_restarts`, and LinearSchedule, `linear`. A folder may hold such a file: metrics/labels.py has
-Mcc, `mcc`. Recipes and law tests find names here, so a new part is
-usable and tested at once. Read next: config/building.py.
+Mcc, `mcc`. Recipes and law tests find names here, so a new part is usable and tested at once. Read next:
+config/building.py.
 """
 
 import importlib
@@ -164,7 +164,7 @@ def _parts_of_file(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) 
     if len(own) == 1:
         return {entry.name: own[0]}
     found = {name_of(part): part for part in own}
-    if entry.name in found:
+    if len(found) < len(own):
         names = " and ".join(part.__name__ for part in own)
         raise TypeError(f"{place} defines {names}; a file must define only one part, or their contract too")
     return found

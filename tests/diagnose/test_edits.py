@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from weft.diagnose.ablate import silenced
+from weft.diagnose.attention import steered
 from weft.diagnose.recorded import places
-from weft.diagnose.steer import steered
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.cells.cell import Cell

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from weft.errors import ShapeError
+from weft.figures.alignment import confusion_map
 from weft.figures.coloured import coloured_text
-from weft.figures.confusion import confusion_map
 from weft.figures.picture import png, svg
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from weft.figures import fonts, letters
+from weft.figures import fonts
 from weft.figures.alignment import heat_map
+from weft.figures.axes import printable
 from weft.figures.picture import png, svg
 
 
@@ -88,4 +89,4 @@ def test_a_font_that_has_the_letters_is_used_after_the_base(monkeypatch):
     ("piece", "shown"), [("", "␣"), ("  ", "␣"), ("a\x0bb", "aU+000Bb"), ("\n", "U+000A"), ("▁né", "▁né")]
 )
 def test_what_cannot_be_seen_is_made_visible(piece, shown):
-    assert letters.printable(piece) == shown
+    assert printable(piece) == shown

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from weft.figures.wordmap import plane
+from weft.figures.records import plane
 from weft.inspect.page.html import LARGEST, PageHead, document, pack
 from weft.inspect.views.curves import CurvesView, charts_of, read_curves
 from weft.inspect.views.embedding import nearest

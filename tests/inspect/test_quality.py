@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from weft.errors import DataError
+from weft.figures.charts import quality_by_length
 from weft.figures.picture import png, svg
-from weft.figures.quality import quality_by_length
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import MetricScore
 

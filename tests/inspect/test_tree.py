@@ -6,9 +6,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
 from tests.search.test_trace import by_hand
+from weft.figures.axes import shortened
 from weft.figures.colours import to_oklab
 from weft.figures.fonts import readable
-from weft.figures.letters import shortened
 from weft.inspect.views.tree import TreeView
 from weft.tasks.inspection import SearchTree
 

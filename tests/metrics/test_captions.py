@@ -1,5 +1,6 @@
 """Scores of captions against manual calculations, sacrebleu and the published formulas."""
 
+import itertools
 import math
 from collections import Counter
 
@@ -8,10 +9,8 @@ import pytest
 import sacrebleu
 
 from weft.errors import DataError
-from weft.metrics.bleu import bleu_n
-from weft.metrics.captions import CaptionWords
-from weft.metrics.cider import cider_d
-from weft.metrics.rouge_n import rouge_l
+from weft.metrics.captions import CaptionWords, bleu_n, cider_d
+from weft.metrics.rouge_n import Rouge, rouge_l
 
 HYPOTHESES = [
     "a dog runs on the green grass",
@@ -123,3 +122,33 @@ def test_captions_and_their_lists_of_references_are_checked(score):
     ):
         with pytest.raises(DataError, match=said):
             score(captions, references)
+
+
+SAID = "The cat, the cat sat!"
+KNOWN = "the cat sat on the mat"
+
+
+@pytest.mark.parametrize(
+    ("kind", "common", "ours", "theirs"),
+    [("1", 4, 5, 6), ("2", 2, 4, 5), ("L", 3, 5, 6)],  # the cat the sat; the-cat cat-sat; the cat sat
+)
+def test_rouge_by_hand(kind: str, common: int, ours: int, theirs: int) -> None:
+    score = Rouge(kind=kind).score([SAID], [KNOWN])
+    assert score.value == pytest.approx(100 * 2 * common / (ours + theirs))
+    assert f"kind:{kind}" in score.signature and score.size == 1
+
+
+def test_the_longest_common_subsequence_is_the_longest_of_all() -> None:
+    def subsequences(words: tuple[str, ...]) -> set[tuple[str, ...]]:
+        keeps = itertools.product((False, True), repeat=len(words))
+        return {tuple(itertools.compress(words, keep)) for keep in keeps}
+
+    texts = [text for length in (1, 3) for text in itertools.product("ab", repeat=length)]
+    for said, known in itertools.product(texts, texts):
+        longest = max(map(len, subsequences(said) & subsequences(known)))
+        want = 100 * 2 * longest / (len(said) + len(known))
+        assert Rouge(kind="L").score([" ".join(said)], [" ".join(known)]).value == pytest.approx(want)
+
+
+def test_an_output_without_words_scores_nothing() -> None:
+    assert Rouge(kind="2").score(["", "..."], ["one word", "two"]).value == 0

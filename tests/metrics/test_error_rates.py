@@ -10,8 +10,8 @@ import pytest
 
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.intervals import compare_repeated, with_interval
-from weft.metrics.means import ratio
-from weft.metrics.spearman import Spearman
+from weft.metrics.numbers import Spearman
+from weft.metrics.scored import ratio
 
 TRUE = 0.7
 LEVELS = (0.01, 0.05, 0.1)

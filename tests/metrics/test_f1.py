@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
+from weft.metrics.baseline import MostFrequentTag
 from weft.metrics.f1 import F1, by_class, confusion, table
 from weft.metrics.intervals import confidence
 from weft.metrics.labels import classes_of
-from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 
 OURS = ["a", "b", "a", "c", "b", "a", "d"]

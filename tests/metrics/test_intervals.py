@@ -9,7 +9,7 @@ import pytest
 
 from weft.errors import ConfigError, DataError
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bleu import Bleu
+from weft.metrics.bleu import Bleu, SentenceBleu
 from weft.metrics.intervals import (
     SEED,
     compare,
@@ -25,11 +25,10 @@ from weft.metrics.intervals import (
     wilson,
     with_interval,
 )
-from weft.metrics.means import ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import MetricScore
 from weft.metrics.rouge_n import Rouge
-from weft.metrics.sentence_bleu import SentenceBleu
+from weft.metrics.scored import ratio
 from weft.metrics.tags import TagAccuracy
 
 ERROR = ratio("error", "unit:value", higher_is_better=False)

@@ -6,11 +6,8 @@ import sacrebleu
 from sacrebleu.significance import PairedTest
 
 from weft.errors import ConfigError
-from weft.metrics.bleu import Bleu
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import MECAB, TOKENIZERS, Bleu, Chrf, SentenceBleu
 from weft.metrics.intervals import compare, values_of
-from weft.metrics.sentence_bleu import SentenceBleu
-from weft.metrics.tokenizers import MECAB, TOKENIZERS
 
 
 def pairs_of_metrics():

@@ -21,13 +21,11 @@ from weft.metrics import (
     compare,
     confidence,
     rouge_l,
-    tokenizers,
 )
-from weft.metrics.bleu import bleu_n
+from weft.metrics.bleu import installed, tokenizer_of
 from weft.metrics.bylength import by_length
-from weft.metrics.cider import cider_d
+from weft.metrics.captions import bleu_n, cider_d
 from weft.metrics.scored import of_lines, report, scored
-from weft.metrics.tokenizers import installed, tokenizer_of
 from weft.words import writing
 
 
@@ -213,7 +211,7 @@ def _signed(metric: sacrebleu.BLEU, lines: list[str]) -> object:
 
 def test_japanese_without_mecab_counts_characters_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     language = LANGUAGES["ja"]
-    monkeypatch.setattr(tokenizers, "find_spec", lambda name: None)
+    monkeypatch.setattr("weft.metrics.bleu.find_spec", lambda name: None)
     with pytest.warns(UserWarning, match=r"MeCab is not installed.*sacrebleu\[ja\]"):
         assert "tok:char" in Bleu().score(language.near, language.references).signature
     found = [scored(metric, language.near, language.references) for metric in (Bleu(), Meteor(), Chrf())]

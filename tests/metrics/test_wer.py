@@ -5,8 +5,7 @@ import itertools
 
 import pytest
 
-from weft.metrics.cer import Cer
-from weft.metrics.wer import Wer, edits
+from weft.metrics.wer import Cer, Wer, edits
 
 
 def ways(reference: tuple[str, ...], said: tuple[str, ...]) -> set[tuple[int, int, int]]:

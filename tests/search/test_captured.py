@@ -33,8 +33,8 @@ from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
 from weft.search.programs import Chooser, Constants
-from weft.search.rules import SamplingRule, SearchRequest, least_length, no_repeat, prefix
 from weft.search.sampling import sample
+from weft.search.step import SamplingRule, SearchRequest, least_length, no_repeat, prefix
 from weft.tree import fan, leaves, tree_map
 
 V, EOS = 71, 3

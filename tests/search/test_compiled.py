@@ -21,7 +21,7 @@ from weft.probe import probe
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
-from weft.search.rules import least_length, prefix
+from weft.search.step import least_length, prefix
 from weft.tasks.language.decoding import StepReader
 from weft.tasks.seq2seq.batch_search import rounded
 

@@ -13,7 +13,7 @@ from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.search.hypotheses import Hypotheses
-from weft.search.rules import least_length, no_repeat, prefix
+from weft.search.step import least_length, no_repeat, prefix
 
 pytestmark = pytest.mark.skipif(
     native.loaded("searching").library is None, reason=native.loaded("searching").reason

@@ -21,15 +21,13 @@ from tests.search.steps import (
 )
 from tests.slow import leading
 from weft.errors import ConfigError
-from weft.search import rules
 from weft.search.beam import beam_search
 from weft.search.diverse import diverse_search
-from weft.search.ensemble import ensemble
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import norm
 from weft.search.required import required
-from weft.search.rules import ruled
 from weft.search.sampling import sample
+from weft.search.step import Rule, ensemble, least_length, no_repeat, prefix, ruled
 
 SOURCES, LIMIT, VOCABULARY, EOS = 3, 5, 3, 2
 WIDE = VOCABULARY**LIMIT
@@ -37,7 +35,7 @@ WIDE = VOCABULARY**LIMIT
 
 def test_free_tokens_of_a_prefix_cost_nothing() -> None:
     logp = torch.tensor([[0.5, 0.25, 0.25]]).log()
-    rule, none = rules.prefix([2, 1], free=1), torch.zeros(1, 0, dtype=torch.int64)
+    rule, none = prefix([2, 1], free=1), torch.zeros(1, 0, dtype=torch.int64)
     forced, counted = rule(logp, none), rule(logp, torch.tensor([[2]]))
     assert forced.tolist() == [[-float("inf"), -float("inf"), 0.0]]
     assert counted.exp().tolist() == [[0.0, 0.25, 0.0]]
@@ -53,12 +51,12 @@ def repeats(tokens: Sequence[int], size: int) -> bool:
     return len(set(grams)) < len(grams)
 
 
-RULES: dict[str, tuple[rules.Rule, Callable[[Found], bool]]] = {
-    "prefix": (rules.prefix([1, 0]), lambda f: f.tokens[:2] == [1, 0]),
-    "least": (rules.least_length(3, EOS), lambda f: len(body(f)) >= 3),
-    "unigrams": (rules.no_repeat(1), lambda f: not repeats(f.tokens, 1)),
-    "bigrams": (rules.no_repeat(2), lambda f: not repeats(f.tokens, 2)),
-    "trigrams": (rules.no_repeat(3), lambda f: not repeats(f.tokens, 3)),
+RULES: dict[str, tuple[Rule, Callable[[Found], bool]]] = {
+    "prefix": (prefix([1, 0]), lambda f: f.tokens[:2] == [1, 0]),
+    "least": (least_length(3, EOS), lambda f: len(body(f)) >= 3),
+    "unigrams": (no_repeat(1), lambda f: not repeats(f.tokens, 1)),
+    "bigrams": (no_repeat(2), lambda f: not repeats(f.tokens, 2)),
+    "trigrams": (no_repeat(3), lambda f: not repeats(f.tokens, 3)),
 }
 
 
@@ -297,7 +295,7 @@ def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
             "they take 4 tokens",
         ),
         (lambda go: required(*go, words=[[]], width=2, eos=2, max_length=4), "1 empty"),
-        (lambda go: rules.no_repeat(0), "no_repeat_ngram: .*0"),
+        (lambda go: no_repeat(0), "no_repeat_ngram: .*0"),
         (lambda go: ensemble([]), "ensemble: "),
     ],
 )

@@ -8,8 +8,7 @@ import torch
 from tests.search.steps import Calls, Found, Whole, as_found, enumerate_all, first, random_table, same, start
 from weft.errors import ConfigError
 from weft.probe import record
-from weft.search.beam import beam_search
-from weft.search.coverage import coverage_penalty, covering
+from weft.search.beam import beam_search, coverage_penalty, covering
 from weft.search.hypotheses import norm
 from weft.search.trace import Trace
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.shared import shared_run
-from weft.metrics.chrf import Chrf, least_risk
+from weft.metrics.bleu import Chrf, least_risk
 from weft.run import open_run
 from weft.search.offered import Decoding
 

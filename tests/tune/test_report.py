@@ -7,7 +7,7 @@ import pytest
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
 from tests.tune.searches import needs_optuna
-from weft.figures.tuning import history_figure
+from weft.figures.charts import history_figure
 from weft.metrics.intervals import MeanOfTrainings
 from weft.tune.plan import keep, plan
 from weft.tune.report import _compared, best_recipe

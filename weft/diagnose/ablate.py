@@ -2,7 +2,7 @@
 
     without = silenced(model, {"encoder.stack.forwards.0": [17]})
 
-Read next: recorded.py, which finds the cells; steer.py, which overrides attention.
+Read next: recorded.py, which finds the cells; attention.py, which overrides attention.
 """
 
 import copy

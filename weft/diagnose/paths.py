@@ -2,7 +2,7 @@
 
 On the direct path, with h held fixed, an LSTM's gradient is multiplied by the forget gates only.
 The full product over (h, c) has three more paths through the gates, which can still explode.
-Read next: gates.py.
+Read next: forgetting.py.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from weft import masks
-from weft.diagnose.jacobian import blocks, flat, products, pull_back
+from weft.diagnose.jacobian import blocks, flat, products, pull_back, sigma_max
 from weft.diagnose.recorded import CellPlace, StepTrace
-from weft.diagnose.spectrum import sigma_max
 from weft.errors import ConfigError
 from weft.tree import State
 

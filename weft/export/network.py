@@ -22,9 +22,8 @@ from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.run import LoadedRun
 from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding, SearchSettings, unable
-from weft.search.rules import decoding_rules
 from weft.search.settings import search
-from weft.search.step import Step
+from weft.search.step import Step, decoding_rules
 from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State

@@ -12,9 +12,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
+from weft.figures.axes import printable
 from weft.figures.colours import FAINT, GRID, INK, ink_on, weight_colours
 from weft.figures.fonts import readable
-from weft.figures.letters import printable
 
 WIDE = 8.0  # inches
 LINE = 0.36

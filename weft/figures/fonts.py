@@ -3,7 +3,7 @@
 A PNG can only show characters for which a font is installed. Fonts are found character by character; a
 character without a font is shown as its code point (U+4E2D), with one warning that says what to install. An
 SVG keeps its text as text, so the browser chooses fonts and lays out the script, including right-to-left.
-Read next: letters.py, which characters can be shown; picture.py, which saves.
+Read next: axes.py, which characters can be shown; picture.py, which saves.
 """
 
 import unicodedata
@@ -18,7 +18,7 @@ from matplotlib.font_manager import FontEntry
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
 
-from weft.figures.letters import code_point
+from weft.figures.axes import code_point
 
 BASE = "DejaVu Sans"
 """Included in matplotlib, so always available: Latin, Cyrillic, Greek, Arabic, Hebrew and more."""

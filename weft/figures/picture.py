@@ -1,7 +1,7 @@
 """Save figures as PNG, SVG or PDF, atomically and reproducibly.
 
 This does not use pyplot, so it has no side effects in servers and notebooks.
-Read next: alignment.py, quality.py.
+Read next: alignment.py, charts.py.
 """
 
 import io

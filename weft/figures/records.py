@@ -1,6 +1,6 @@
 """Data of figures as plain records, which can be created without matplotlib.
 
-Read next: series.py, which draws a forecast; recording.py, which draws what was heard.
+Read next: series.py, which draws forecasts and recordings.
 """
 
 from collections.abc import Sequence
@@ -48,3 +48,20 @@ class Bucket(NamedTuple):
     least: int
     tokens: int
     nats: dict[str, float]  # per token, by model
+
+
+def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Project points [N, D] on their two principal axes [N, 2]; also returns the share of variance.
+
+    Signs are chosen so that the largest coordinate of each axis is positive: equal points give equal maps.
+    """
+    centred = points.astype(np.float64) - points.mean(0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    flat = np.zeros((len(points), 2))
+    count = min(2, len(sizes))
+    flat[:, :count] = left[:, :count] * sizes[:count]
+    for axis in range(2):
+        if flat[np.abs(flat[:, axis]).argmax(), axis] < 0:
+            flat[:, axis] *= -1
+    total = float((sizes**2).sum())
+    return flat, float((sizes[:2] ** 2).sum()) / total if total else 1.0

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from weft.figures.axes import blank
+from weft.figures.axes import blank, printable
 from weft.figures.colours import FAINT, GRID, INK
-from weft.figures.letters import printable
 
 COLUMNS = 6
 SHEET_COLUMNS = 8

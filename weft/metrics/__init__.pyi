@@ -2,9 +2,10 @@
 
 from weft.metrics.accuracy import Accuracy as Accuracy
 from weft.metrics.bleu import Bleu as Bleu
-from weft.metrics.cer import Cer as Cer
-from weft.metrics.chrf import Chrf as Chrf
-from weft.metrics.cider import cider_d as cider_d
+from weft.metrics.bleu import Chrf as Chrf
+from weft.metrics.bleu import SentenceBleu as SentenceBleu
+from weft.metrics.bleu import Ter as Ter
+from weft.metrics.captions import cider_d as cider_d
 from weft.metrics.f1 import F1 as F1
 from weft.metrics.f1 import by_class as by_class
 from weft.metrics.intervals import PairedComparison as PairedComparison
@@ -19,8 +20,6 @@ from weft.metrics.labels import Mcc as Mcc
 from weft.metrics.meteor import Meteor as Meteor
 from weft.metrics.metric import Metric as Metric
 from weft.metrics.metric import MetricScore as MetricScore
-from weft.metrics.nats import Bits as Bits
-from weft.metrics.nats import Perplexity as Perplexity
 from weft.metrics.numbers import R2 as R2
 from weft.metrics.numbers import Crps as Crps
 from weft.metrics.numbers import ForecastWindows as ForecastWindows
@@ -32,13 +31,14 @@ from weft.metrics.numbers import Rmsse as Rmsse
 from weft.metrics.numbers import Wape as Wape
 from weft.metrics.probabilities import Auroc as Auroc
 from weft.metrics.probabilities import AveragePrecision as AveragePrecision
+from weft.metrics.probabilities import Bits as Bits
 from weft.metrics.probabilities import Brier as Brier
 from weft.metrics.probabilities import Ece as Ece
+from weft.metrics.probabilities import Perplexity as Perplexity
 from weft.metrics.rouge_n import Rouge as Rouge
 from weft.metrics.rouge_n import rouge_l as rouge_l
 from weft.metrics.scored import ScoreWithBaselines as ScoreWithBaselines
-from weft.metrics.sentence_bleu import SentenceBleu as SentenceBleu
 from weft.metrics.span_f1 import SpanF1 as SpanF1
 from weft.metrics.tags import TagAccuracy as TagAccuracy
-from weft.metrics.ter import Ter as Ter
+from weft.metrics.wer import Cer as Cer
 from weft.metrics.wer import Wer as Wer

@@ -1,11 +1,12 @@
-"""Baselines that a translation score must beat before it means anything.
+"""Baselines that a score must beat before it means anything, of translations, tags and forecasts.
 
 `copy` returns the source. `nearest` is a translation memory: it finds the training sentence most similar
-to the source and returns its translation. Read next: bleu.py.
+to the source and returns its translation. Read next: bleu.py; naive_bayes.py, the baseline of classification.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,3 +85,100 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
 def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
     for line in lines:
         yield Counter(words(line.lower()))
+
+
+LONGEST = 5
+"""Length of the longest suffix, in letters."""
+
+
+class MostFrequentTag:
+    """Tag by counts from the training data.
+
+    A known word gets its most frequent tag. An unknown word gets the most frequent tag of the rare words
+    (seen at most `rare` times) that share its longest known suffix of 5, 4, .. 1 letters and begin with the
+    same kind of letter (capital or not), or that of all rare words of that kind. Ties go to the tag seen
+    first.
+    """
+
+    def __init__(self, examples: Iterable[tuple[Sequence[str], Sequence[str]]], *, rare: int = 10) -> None:
+        seen: dict[str, Counter[str]] = defaultdict(Counter)
+        for sentence, tags in examples:
+            for word, tag in zip(sentence, tags, strict=True):
+                seen[word][tag] += 1
+        if not seen:
+            raise DataError("baseline: expected at least 1 tagged word, got 0")
+        endings: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
+        for word, counts in seen.items():
+            if counts.total() <= rare:
+                for key in _endings(word):
+                    endings[key].update(counts)
+        self.words = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
+        self.endings = {key: counts.most_common(1)[0][0] for key, counts in endings.items()}
+        everything = sum((counts for counts in seen.values()), Counter())
+        self.most = everything.most_common(1)[0][0]
+
+    def tag(self, words: Sequence[str]) -> list[str]:
+        """One tag per word."""
+        return [self.words.get(word) or self._unknown(word) for word in words]
+
+    def _unknown(self, word: str) -> str:
+        return next((self.endings[key] for key in _endings(word) if key in self.endings), self.most)
+
+
+def _endings(word: str) -> list[tuple[str, bool]]:
+    """Suffixes of a word, longest first, ending with the empty one."""
+    capital = word[:1].isupper()
+    return [(word[len(word) - size :].lower(), capital) for size in range(min(LONGEST, len(word)), -1, -1)]
+
+
+Baselines = Mapping[str, Callable[[np.ndarray], np.ndarray]]
+"""Functions from pasts [B, L] to forecasts [B, H], by name."""
+
+
+def seasonal(past: np.ndarray, horizon: int, season: int) -> np.ndarray:
+    """The last season, repeated; the last value if it is 1, or the past is shorter than it."""
+    season = season if season <= past.shape[1] else 1
+    return np.tile(past[:, -season:], (1, -(-horizon // season)))[:, :horizon]
+
+
+class NaiveErrors(NamedTuple):
+    """The errors of repeating the last season in a training part: the units of MASE and of RMSSE."""
+
+    absolute: float  # mean
+    squared: float  # mean
+
+
+def naive_errors(train: np.ndarray, season: int) -> NaiveErrors:
+    """The errors of repeating the last season in a training part [T].
+
+    NaN if no two values can be compared or none ever changes.
+
+    Source: Hyndman and Koehler 2006.
+    """
+    steps = np.abs(train[season:] - train[:-season])
+    steps = steps[np.isfinite(steps)]
+    if not steps.any():
+        return NaiveErrors(float("nan"), float("nan"))
+    return NaiveErrors(float(steps.mean()), float(np.square(steps).mean()))
+
+
+class Blocks(NamedTuple):
+    """Windows that are resampled together, as neighbours share most of their values."""
+
+    numbers: np.ndarray  # [N] block number of each window
+    about: str  # how the blocks were made, for signatures
+
+
+def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
+    """Blocks of `horizon` consecutive forecast origins.
+
+    Args:
+        chosen: [N, 2] windows: series number, first row of the future.
+
+    Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
+        from a stationary sequence" (blocks that do not overlap).
+    """
+    times = (chosen[:, 1] - chosen[:, 1].min()) // max(1, horizon)
+    keys = np.stack([chosen[:, 0] if apart else np.zeros_like(times), times], 1)
+    numbers = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    return Blocks(numbers, f"blocks of {horizon} origins" + (" of a series" if apart else ""))

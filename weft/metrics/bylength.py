@@ -1,6 +1,6 @@
 """A score for short, medium and long sentences, which shows where models without attention fail.
 
-Read next: ../figures/quality.py, which draws the table.
+Read next: ../figures/charts.py, which draws the table.
 """
 
 from collections.abc import Callable, Sequence

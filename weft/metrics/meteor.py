@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.metrics.tokenizers import WordMetric
+from weft.metrics.bleu import WordMetric
 from weft.shapes import check_choice
 
 Average = Literal["corpus", "sentences"]

@@ -191,26 +191,6 @@ class Metric(ABC):
         return MetricScore(self.name, value, self.signature(), len(statistics), self.higher_is_better)
 
 
-class SacrebleuMetric(Metric):
-    """Base of metrics that sacrebleu counts, by its own object `_counter`."""
-
-    _counter: Any
-
-    def statistics(
-        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
-    ) -> np.ndarray:
-        counter = self.fitted(references)._counter
-        return np.array(counter._extract_corpus_statistics(list(hypotheses), [list(references)]), np.float64)
-
-    @abstractmethod
-    def value(self, totals: np.ndarray) -> np.ndarray:
-        """Turn sums of sacrebleu's statistics [..., K] into values [...]."""
-
-    def signature(self) -> str:
-        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
-        return str(self._counter.get_signature())
-
-
 def check_items(
     hypotheses: Any,
     references: Any,

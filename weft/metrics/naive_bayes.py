@@ -1,6 +1,6 @@
 """The baseline for classification: naive Bayes over features of a text, such as words and word pairs.
 
-Read next: suffix.py, the baseline for tagging.
+Read next: baseline.py, the other baselines.
 """
 
 from collections.abc import Hashable, Iterable, Sequence

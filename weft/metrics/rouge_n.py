@@ -7,9 +7,8 @@ import numpy as np
 import regex
 
 from weft.metrics.captions import grams, words_of
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import Metric
-from weft.metrics.scored import ScoreWithBaselines
+from weft.metrics.scored import ScoreWithBaselines, mean_of, ratio
 from weft.shapes import check_choice
 from weft.words import LETTERS, spaced, units
 

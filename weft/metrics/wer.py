@@ -1,4 +1,4 @@
-"""Word error rate: substitutions, deletions and insertions per reference word. Read next: cer.py."""
+"""Word and character error rates: substitutions, deletions and insertions per unit of the reference."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -95,3 +95,18 @@ class Wer(ErrorRate):
 
     def cut(self, line: str) -> Sequence[str]:
         return line.split()
+
+
+class Cer(ErrorRate):
+    """100 (S + D + I) / N over all lines, in characters; a run of white space counts as one space.
+
+    Example:
+        >>> Cer().score(["ond"], ["one two"]).value.__round__(2)
+        71.43
+    """
+
+    name = "CER"
+    unit = "character"
+
+    def cut(self, line: str) -> str:
+        return " ".join(line.split())

@@ -1,6 +1,6 @@
 // Greedy search, sampling and beam search on the CPU, many steps in one call: a model's step (stepping.h), the best
 // continuations (choosing.h) or drawn ones (drawing.h), which hypotheses end, which go on, and which sources are done.
-// The rules are those of search/beam.py, greedy.py, sampling.py and rules.py, its plain twins. Sources are independent:
+// The rules are those of search/beam.py, greedy.py, sampling.py and step.py, its plain twins. Sources are independent:
 // each thread takes a slab of them through all steps.
 //
 // Plain C interface, compiled like cells.cpp.

@@ -26,24 +26,43 @@ A source is done when any of these holds:
      hypotheses rank last.
 Rule 3 saves time and never changes the result.
 
-Read `_search` for the loop, then its steps in beams.py. Read next: finished.py, trace.py.
+Read `_search` for the loop, then its steps in beams.py. Read next: trace.py.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.beams import cut, done_sources, ends, extend, finish, start_beams
+from weft.probe import probe
+from weft.search.beams import (
+    BeamAdditions,
+    as_hypotheses,
+    cut,
+    done_sources,
+    ends,
+    extend,
+    finish,
+    start_beams,
+    write,
+)
 from weft.search.candidates import INFINITY, best_candidates
 from weft.search.compiled import whole_search
-from weft.search.finished import BeamAdditions, as_hypotheses, write
 from weft.search.hypotheses import Hypotheses, best, norms_for
 from weft.search.offered import Normalisation, Stop
-from weft.search.rules import Rule, SearchRequest, ruled
-from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
+from weft.search.step import (
+    COMPACT_SHARE,
+    Rule,
+    SearchRequest,
+    Step,
+    check_best,
+    checked_step,
+    ruled,
+    source_limits,
+)
 from weft.search.trace import Trace, TracedSettings
 from weft.shapes import check_count
 from weft.tree import State, fan, keep_sources, reorder, take
@@ -84,7 +103,7 @@ def beam_search(
         banned: tokens never chosen; other probabilities are not renormalised.
         rules, recorded: as in greedy_search.
         trace: a new Trace, which records every expanded candidate and its fate.
-        penalty: added to the score of hypotheses that end (coverage.py); not possible with a trace.
+        penalty: added to the score of hypotheses that end (coverage_penalty); not possible with a trace.
 
     Returns:
         Hypotheses in the order of the sources, best first.
@@ -193,3 +212,59 @@ def _follow(state: State, parent: Tensor) -> State:
     stay = torch.arange(sources * width, device=parent.device).view(sources, width)
     rows = parent + stay[:, :1]
     return state if torch.equal(rows, stay) else reorder(state, rows.flatten())
+
+
+LEAST = 1e-6
+"""Least attention of a position: the logarithm of 0 would make every score -inf."""
+
+
+class SourceMask(NamedTuple):
+    """The real positions of each source, [B, S] bool."""
+
+    mask: Tensor
+    per_source = True
+
+
+class CoverageState(NamedTuple):
+    """The state of a step that sums up its attention."""
+
+    total: Tensor  # [N, S] attention so far
+    source: SourceMask
+    inner: State
+
+
+Attended = Callable[[dict[str, list[Tensor]]], Tensor]
+"""Maps what a probe recorded during one step to the attention of that step, [N, S] or [B, W, S]."""
+
+
+def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tuple[Step, CoverageState]:
+    """A step that also sums up the attention, and its initial state."""
+
+    def counting(token: Tensor, state: CoverageState) -> tuple[Tensor, CoverageState]:
+        with probe() as seen:
+            logp, inner = step(token, state.inner)
+        weights = attended(seen).reshape(len(token), -1)
+        return logp, CoverageState(state.total + weights.to(state.total.dtype), state.source, inner)
+
+    return counting, CoverageState(torch.zeros(mask.shape, device=mask.device), SourceMask(mask), state)
+
+
+def coverage_penalty(state: CoverageState, beta: float) -> Tensor:
+    """cp of every hypothesis, [N] float64: less for one that attended to only part of the source.
+
+    cp = beta * sum_j log(min(sum_t alpha_tj, 1)), where alpha_tj is the attention of step t to source
+    position j, is added to a score when the hypothesis ends. It is never above 0, so the early finish stays
+    correct.
+
+    Source: Wu et al. 2016, equation 14.
+
+    Example:
+        >>> import torch
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> state = CoverageState(torch.tensor([[0.5, 1.7, 0.0]]), SourceMask(mask), None)
+        >>> round(float(coverage_penalty(state, beta=1.0)), 3)
+        -0.693
+    """
+    mask = state.source.mask
+    seen = state.total.double().clamp(LEAST, 1.0).log().view(len(mask), -1, mask.shape[1])
+    return beta * seen.masked_fill(~mask[:, None], 0.0).sum(2).flatten()

@@ -6,8 +6,8 @@ decoder); rows that are not needed repeat the first source. A step asks for no v
 sources are done is read every few steps, then finished sources leave. A longer text continues in the program
 of the next length.
 
-It serves a step that is the `step` method of an object with `fixed`, and every rule of rules.py. Everything
-else, and a search that fails, is left to the plain loops in rollout.py and beam.py, its twins: they find the
+It serves a step that is the `step` method of an object with `fixed`, and every rule of step.py. Everything
+else, and a search that fails, is left to the plain loops in greedy.py and beam.py, its twins: they find the
 same tokens, with scores that differ by rounding. On a CPU the same code runs without graphs, for tests. Read
 next: programs.py, what is recorded; beams.py, the step of a beam.
 """
@@ -17,11 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.search.finished import BeamAdditions, as_hypotheses
+from weft.search.beams import BeamAdditions, as_hypotheses
 from weft.search.hypotheses import Hypotheses
 from weft.search.programs import BeamBoard, Board, Chooser, Constants, Program, Programs, programs_of
-from weft.search.rules import SearchRequest
-from weft.search.step import Step, checked_step
+from weft.search.step import SearchRequest, Step, checked_step
 from weft.tree import State, doubled, fan, keep_sources, leaves, like, take, tree_map
 
 READ_EVERY = 8

@@ -1,7 +1,7 @@
 """Greedy search, sampling and beam search in compiled code (native/searching.cpp), many steps in one call.
 
-It serves a step that is the `step` method of an object with `whole_step`, and the rules of rules.py.
-Everything else is left to the plain loops in rollout.py and beam.py, its twins: they find the same tokens,
+It serves a step that is the `step` method of an object with `whole_step`, and the rules of step.py.
+Everything else is left to the plain loops in greedy.py and beam.py, its twins: they find the same tokens,
 with scores that differ by rounding. A search that fails is repeated by them, for their errors. A sampled
 token is another one if its uniform number falls between the two roundings of a boundary, and so is what
 follows it.
@@ -18,8 +18,7 @@ from weft import native
 from weft.native import WholeStep, jobs, pointer
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
-from weft.search.rules import LeastLength, NoRepeat, Prefix, SamplingRule, SearchRequest
-from weft.search.step import Step
+from weft.search.step import LeastLength, NoRepeat, Prefix, SamplingRule, SearchRequest, Step
 from weft.tree import State
 
 INFINITY = float("inf")

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from weft.search.candidates import INFINITY
-from weft.search.finished import (
+from weft.search.beams import (
     BeamAdditions,
     FinishedHypotheses,
     append_cut,
@@ -24,6 +23,7 @@ from weft.search.finished import (
     nothing_finished,
     write,
 )
+from weft.search.candidates import INFINITY
 from weft.search.hypotheses import Hypotheses, distinct
 from weft.search.step import Step, check_best, checked_step
 from weft.tree import State, fan, keep_sources, reorder, take

@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from weft.search import filters
 from weft.search.beams import Beams, cut, done_sources, ends, extend, finish, start_beams
 from weft.search.candidates import best_candidates, best_tokens
-from weft.search.rules import SearchRequest
-from weft.search.step import ROUNDING, Step
+from weft.search.step import ROUNDING, SearchRequest, Step
 from weft.tree import State, leaves, reorder, tree_map
 
 INFINITY = float("inf")

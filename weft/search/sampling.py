@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from weft.search.filters import invert, narrow
+from weft.search.greedy import rollout
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import Narrowing
-from weft.search.rollout import rollout
-from weft.search.rules import Rule, SamplingRule, SearchRequest
-from weft.search.step import Step, check_best, no_token, source_limits
+from weft.search.step import Rule, SamplingRule, SearchRequest, Step, check_best, no_token, source_limits
 from weft.shapes import check_count
 from weft.tree import State
 

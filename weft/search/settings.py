@@ -13,9 +13,8 @@ from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import SearchSettings
-from weft.search.rules import Rule
 from weft.search.sampling import draw
-from weft.search.step import Step
+from weft.search.step import Rule, Step
 from weft.tree import State
 
 

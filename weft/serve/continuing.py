@@ -1,7 +1,7 @@
 """Continue several texts together, token by token, for `/v1/completions` and the page.
 
 Each row has its own random generator and leaves the batch when it ends, so its text does not depend on the
-other rows. The model reads texts with the same number of tokens together. Read next: ../search/rollout.py,
+other rows. The model reads texts with the same number of tokens together. Read next: ../search/greedy.py,
 the same loop without output between the steps; completions.py.
 """
 

@@ -2,7 +2,7 @@
 
 Every event is an object with `event`: "draft" (the best answer so far, which may still change) or "done",
 which contains the words, the attention and the tree of the search. A visitor may change the model: set units
-to zero, or move attention to other words (../diagnose/ablate.py, ../diagnose/steer.py).
+to zero, or move attention to other words (../diagnose/ablate.py, ../diagnose/attention.py).
 Read next: pages.py; page/page.js.
 """
 
@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.diagnose.ablate import silenced
-from weft.diagnose.attention import copied
+from weft.diagnose.attention import copied, steered
 from weft.diagnose.recorded import places, titles_of
-from weft.diagnose.steer import steered
 from weft.documents.plain import Plain
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator

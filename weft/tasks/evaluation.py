@@ -163,7 +163,7 @@ class Evaluation(ABC):
             raise ConfigError(
                 f"--plot: expected an evaluation with a picture, got {self.title}; leave it out"
             )
-        from weft.figures.comparison import run_figure
+        from weft.figures.charts import run_figure
 
         return run_figure(self.scores, title=f"{name}: {self.title}")
 

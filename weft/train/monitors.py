@@ -14,12 +14,10 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from weft.diagnose.forgetting import half_lives
-from weft.diagnose.gates import KEEPING, gates, half_life, saturation
-from weft.diagnose.reach import LAGS, reach_at, seen
+from weft.diagnose.forgetting import KEEPING, gates, half_life, half_lives, saturation
+from weft.diagnose.jacobian import recurrent_matrices, sigma_max, spectral_radius
+from weft.diagnose.reach import LAGS, reach_at, seen, verdict, worst
 from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
-from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
-from weft.diagnose.verdict import verdict, worst
 from weft.nn.randomness import drawing
 from weft.tasks.task import Training
 from weft.train.position import BatchGroup, Position

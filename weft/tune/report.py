@@ -1,6 +1,6 @@
 """What a search leaves: its trials as a table and as pictures, and the winner as a commented recipe.
 
-Read next: ../figures/tuning.py, the pictures; ../config/text.py.
+Read next: ../figures/charts.py, the pictures; ../config/text.py.
 """
 
 import shutil
@@ -9,8 +9,8 @@ from typing import Any
 from weft.config import Table, dump, parse, read_recipe
 from weft.config.recipe import at
 from weft.config.text import edited
+from weft.figures.charts import history_figure, importance_figure
 from weft.figures.picture import save
-from weft.figures.tuning import history_figure, importance_figure
 from weft.metrics.intervals import MeanOfTrainings, mean_of
 from weft.run.train import train_run
 from weft.run.training import CheckedRecipe, check_recipe, with_defaults

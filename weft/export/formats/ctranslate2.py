@@ -14,8 +14,7 @@ from weft.export.ctranslate2_model import check_parts, save
 from weft.export.format import Format
 from weft.export.network import TransformerNetwork, check_search, network
 from weft.export.tokenizer import check_numbers, names, tokenizer_json
-from weft.metrics.bleu import Bleu
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Bleu, Chrf
 from weft.metrics.scored import of_lines
 from weft.run import LoadedRun
 from weft.search.offered import Decoding, SearchSettings

@@ -23,9 +23,8 @@ from weft.inspect.views.curves import Points, read_curves
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
-from weft.metrics.means import Form, form_of, ratio
 from weft.metrics.metric import Metric
-from weft.metrics.scored import as_json
+from weft.metrics.scored import Form, as_json, form_of, ratio
 from weft.run import LoadedRun
 from weft.store import digests, files, jsonfile
 from weft.tasks.evaluation import Items

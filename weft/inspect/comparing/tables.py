@@ -1,6 +1,6 @@
 """A comparison for a paper: CSV, LaTeX (booktabs), two figures, and a summary of 80 columns for the terminal.
 
-Read next: report.py, the whole report; ../../figures/comparison.py, the figures.
+Read next: report.py, the whole report; ../../figures/charts.py.
 """
 
 import csv
@@ -12,9 +12,8 @@ from itertools import product
 from typing import NamedTuple
 
 from weft.errors import ConfigError
-from weft.figures.axes import legend
+from weft.figures.axes import legend, printable
 from weft.figures.colours import INK
-from weft.figures.letters import printable
 from weft.figures.records import Figure
 from weft.inspect.comparing.budget import SPENT
 from weft.inspect.comparing.measured import RunFacts
@@ -124,7 +123,7 @@ def summary(runs: Sequence[RunFacts], title: str, budget: str = "", width: int =
 
 def figures(runs: Sequence[RunFacts], title: str) -> "dict[str, Figure]":
     """The figures by the names of their files: scores with intervals, validation curves of each variant."""
-    from weft.figures.comparison import ScorePanel, VariantScore, scores_figure
+    from weft.figures.charts import ScorePanel, VariantScore, scores_figure
 
     groups = gathered(runs)
     panels = []

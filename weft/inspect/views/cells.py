@@ -11,12 +11,11 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.gates import saturation, step_values
+from weft.diagnose.forgetting import saturation, step_values
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import CellPlace, RecordedRun, StepTrace, places, titles_of, trace
-from weft.figures.axes import blank
+from weft.figures.axes import blank, printable
 from weft.figures.colours import INK
-from weft.figures.letters import printable
 from weft.figures.records import Figure
 from weft.inspect.views.view import Block, Matrix, View, draw_matrix, matrix, said
 from weft.run import LoadedRun

@@ -6,8 +6,7 @@ import numpy as np
 
 from weft.figures.axes import blank, name_point
 from weft.figures.colours import BARS, FAINT, INK
-from weft.figures.records import Figure
-from weft.figures.wordmap import plane
+from weft.figures.records import Figure, plane
 from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, ShownVectors

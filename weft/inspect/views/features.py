@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from weft.figures.axes import blank
-from weft.figures.letters import printable
+from weft.figures.axes import blank, printable
 from weft.figures.records import Figure
 from weft.inspect.views.view import SLANTED, Block, View, draw_matrix, matrix, said
 from weft.run import LoadedRun

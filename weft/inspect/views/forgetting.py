@@ -12,9 +12,8 @@ from torch.nn.utils import parametrize
 
 from weft.diagnose.forgetting import MemoryVerdict, forgetting, lasting, matrices_at, verdict_of
 from weft.diagnose.recorded import StepTrace, trace
-from weft.figures.axes import blank
+from weft.figures.axes import blank, printable
 from weft.figures.colours import BARS, FAINT, GRID, INK
-from weft.figures.letters import printable
 from weft.figures.records import Axes, Figure
 from weft.inspect.views.cells import labels_of, steps_of, titled_runs
 from weft.inspect.views.view import (

@@ -1,6 +1,6 @@
 """How far gradients reach: dh_T/dh_t and dy_T/dx_t for every layer, Pascanu's bound, an LSTM's cell path.
 
-Read next: ../../diagnose/reach.py, which measures it; ../../diagnose/bound.py; ../../diagnose/verdict.py.
+Read next: ../../diagnose/reach.py, which measures it.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,10 @@ import numpy as np
 import torch
 from torch.nn.utils import parametrize
 
-from weft.diagnose.bound import STEEPEST, bound
-from weft.diagnose.forgetting import output_reach
-from weft.diagnose.gates import gates
-from weft.diagnose.reach import LAGS, measured_reach
+from weft.diagnose.forgetting import gates, output_reach
+from weft.diagnose.jacobian import recurrent_matrices, sigma_max
+from weft.diagnose.reach import LAGS, LITTLE, STEEPEST, bound, measured_reach, verdict
 from weft.diagnose.recorded import RecordedRun, StepTrace, trace
-from weft.diagnose.spectrum import recurrent_matrices, sigma_max
-from weft.diagnose.verdict import LITTLE, verdict
 from weft.inspect.views.cells import labels_of, steps_of, titled_runs
 from weft.inspect.views.view import Block, ChartsView, capital, chart, said, series
 from weft.nn.cells.elman import Elman

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from weft.diagnose.attention import entropy
-from weft.figures.axes import blank
+from weft.figures.axes import blank, printable
 from weft.figures.colours import GRID, INK, weight_colours
-from weft.figures.letters import printable
 from weft.figures.records import Axes, Figure
 from weft.inspect.views.cells import labels_of
 from weft.inspect.views.view import Block, View, matrix, said

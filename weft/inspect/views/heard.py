@@ -52,7 +52,7 @@ class HeardView(View):
                 yield round(n * self.heard.hop, 4), band, value
 
     def figure(self) -> "Figure":
-        from weft.figures.recording import heard_figure, spectrogram
+        from weft.figures.series import heard_figure, spectrogram
 
         if self.heard.pieces:
             return heard_figure(self.heard, title=self.text)

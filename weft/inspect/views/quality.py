@@ -52,7 +52,7 @@ class QualityView(View):
             yield row.label, row.sentences, *numbers
 
     def figure(self) -> "Figure":
-        from weft.figures.quality import quality_by_length
+        from weft.figures.charts import quality_by_length
 
         return quality_by_length(self.rows, title=self.tested, x=self.length)
 

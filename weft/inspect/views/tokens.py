@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from weft.figures.axes import bar_axes, blank
+from weft.figures.axes import bar_axes, blank, printable
 from weft.figures.colours import BARS, INK
-from weft.figures.letters import printable
 from weft.figures.records import Figure
 from weft.inspect.views.view import SLANTED, Block, View, said
 from weft.run import LoadedRun

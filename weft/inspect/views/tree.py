@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.figures.axes import blank, legend
+from weft.figures.axes import blank, legend, printable, shortened
 from weft.figures.colours import BARS, FAINT, INK
-from weft.figures.letters import printable, shortened
 from weft.figures.records import Figure
 from weft.inspect.views.view import Block, View, said
 from weft.run import LoadedRun

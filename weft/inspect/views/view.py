@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.figures.axes import blank, legend, plain_axes
+from weft.figures.axes import blank, legend, plain_axes, printable
 from weft.figures.colours import BARS, GRID, INK, signed_colours, weight_colours
-from weft.figures.letters import printable
 from weft.figures.records import Axes, Figure
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection

@@ -22,13 +22,10 @@ from weft.data.held import STREAM, name_of
 from weft.data.images import CAPTIONED, folders
 from weft.errors import DataError
 from weft.figures.records import Figure
-from weft.metrics.bleu import bleu_n
-from weft.metrics.captions import words_of
-from weft.metrics.cider import cider_d
+from weft.metrics.captions import bleu_n, cider_d, words_of
 from weft.metrics.forms import ScoresInForm, form_name, in_form, not_in_form
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge_n import rouge_l
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, fingerprint, mean_of, ratio
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.search.offered import Decoding

@@ -15,8 +15,7 @@ from weft.data.batching import ShuffledBatches
 from weft.data.images import CAPTIONED, holds_classes
 from weft.data.listed import first_texts
 from weft.errors import DataError
-from weft.metrics.bleu import bleu_n
-from weft.metrics.cider import cider_d
+from weft.metrics.captions import bleu_n, cider_d
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.search.offered import Decoding

@@ -21,10 +21,9 @@ from weft.data.shapes import Scene, read_caption, recognise
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs
+from weft.metrics.scored import ComparedOutputs, mean_of, ratio
 from weft.models import Generator
 from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError
-from weft.metrics.nats import Perplexity
+from weft.metrics.probabilities import Perplexity
 from weft.metrics.scored import ComparedOutputs
 from weft.nn.embed.contextual import BOUNDARY, BothWays, Sentences
 from weft.nn.embed.words import Spelled

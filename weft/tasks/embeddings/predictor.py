@@ -18,10 +18,9 @@ from weft.data.vectors import Analogy, Questions, WordPair, write_vectors
 from weft.errors import DataError, ShapeError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ComparedOutputs, of_rows, report
-from weft.metrics.spearman import Spearman
+from weft.metrics.numbers import Spearman
+from weft.metrics.scored import ComparedOutputs, of_rows, ratio, report
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
 from weft.tasks import predictor
@@ -58,7 +57,7 @@ class NearestWords(Answer):
         return [{"word": one.word, "cosine": one.similarity} for one in self.near]
 
     def figure(self) -> "Figure":
-        from weft.figures.wordmap import word_map  # imports matplotlib
+        from weft.figures.charts import word_map
 
         words = [*self.words, *(one.word for one in self.near)]
         rows = np.stack([self.vectors.vector(word) for word in words])
@@ -281,7 +280,7 @@ class WordsEvaluation(Evaluation):
         return {"asked": self.asked, "covered": self.covered, "sections": self.sections}
 
     def figure(self, name: str) -> "Figure":
-        from weft.figures.wordmap import word_map
+        from weft.figures.charts import word_map
 
         score = self.scores[0].score
         title = f"{name}: words of {self.title}, {score.name} {score.value:.1f}"

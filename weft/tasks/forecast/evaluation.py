@@ -11,7 +11,7 @@ import numpy as np
 from weft.data.windows import PowerTransform, SeriesWindows
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure, ForecastRecord
-from weft.metrics.forecasts import Baselines, Blocks, blocks_of, naive_errors, seasonal
+from weft.metrics.baseline import Baselines, Blocks, blocks_of, naive_errors, seasonal
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import ForecastWindows, Mae, Mase, Mse, NumberMetric, Pinball, Rmse, Smape
 from weft.metrics.scored import (

@@ -1,6 +1,6 @@
 """Forecasting: predicts the future of a series from its past, as numbers or as distributions.
 
-Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/forecasts.py, baselines.
+Read next: data.py, model.py; ../../nn/forecasters, the models; ../../metrics/baseline.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -320,7 +320,7 @@ class ClassEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """Which class is taken for which: a heat map with counts."""
-        from weft.figures.confusion import confusion_map
+        from weft.figures.alignment import confusion_map
 
         title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
         return confusion_map(self.matrix, self.labels, title=title)

@@ -15,10 +15,9 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.figures.records import Bucket, Figure
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.metric import ItemKind
-from weft.metrics.nats import Perplexity
-from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
+from weft.metrics.probabilities import Perplexity
+from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, mean_of, ratio
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Evaluation
@@ -104,7 +103,7 @@ class ProseEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """The loss by frequency of tokens, next to the n-gram model and the mixture."""
-        from weft.figures.surprise import nats_by_frequency
+        from weft.figures.charts import nats_by_frequency
 
         note = (
             f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from weft.errors import DataError, ShapeError
 from weft.figures.records import Figure
-from weft.metrics.chrf import least_risk
+from weft.metrics.bleu import least_risk
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.beam import beam_search

@@ -18,7 +18,7 @@ from weft.errors import DataError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
-from weft.metrics.nats import Perplexity
+from weft.metrics.probabilities import Perplexity
 from weft.metrics.scored import ComparedOutputs
 from weft.nn.positions import most_positions
 from weft.tasks import predictor

@@ -20,10 +20,9 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.figures.records import Figure
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Mse
-from weft.metrics.scored import ComparedOutputs, of_rows
+from weft.metrics.scored import ComparedOutputs, of_rows, ratio
 from weft.models import Labeller
 from weft.tasks import predictor
 from weft.tasks.evaluation import Evaluation
@@ -221,7 +220,7 @@ class MemoryEvaluation(Evaluation):
     offers: ClassVar[tuple[ItemKind, ...]] = ("numbers", "labels")
 
     def figure(self, name: str) -> "Figure":
-        from weft.figures.by_place import by_place  # imports matplotlib
+        from weft.figures.charts import by_place
 
         adding = self.scores[0].score.name == "MSE"
         x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"

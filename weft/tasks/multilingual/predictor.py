@@ -162,7 +162,7 @@ class ManyEvaluation(Evaluation):
         return {"pairs": every, "unseen": list(self.unseen)}
 
     def figure(self, name: str) -> "Figure":
-        from weft.figures.comparison import run_figure
+        from weft.figures.charts import run_figure
 
         rows = []
         for pair, one in self.pairs.items():

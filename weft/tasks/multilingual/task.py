@@ -20,8 +20,7 @@ from weft.data.parallel import complete
 from weft.data.report import Report
 from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import ConfigError, DataError
-from weft.metrics.bleu import Bleu
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Bleu, Chrf
 from weft.metrics.scored import of_lines
 from weft.models import Generator
 from weft.search.offered import Decoding

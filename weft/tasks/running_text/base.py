@@ -249,7 +249,7 @@ class ContextEvaluation(Evaluation):
 
     def figure(self, name: str) -> "Figure":
         """The loss by length of the context, with a line for each direction."""
-        from weft.figures.by_place import by_place
+        from weft.figures.charts import by_place
 
         lines = {side.name: (side.words, side.nats) for side in self.sides}
         title = f"{name}: {self.title}"

@@ -1,8 +1,8 @@
 """Searches a batch of sources with the settings of section `decoding`: models, rules, terms and search.
 
-A shortlist needs a model that writes only its
-tokens, numbered by their place in it: the output layer multiplies only their rows, and probabilities are over
-them alone. Read next: ../../search/beam.py; ../../search/rules.py; ../../data/shortlist.py.
+A shortlist needs a model that writes only its tokens, numbered by their place in it: the output layer
+multiplies only their rows, and probabilities are over them alone. Read next: ../../search/beam.py;
+../../search/step.py; ../../data/shortlist.py.
 """
 
 import copy
@@ -25,15 +25,13 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.ops import Output, Vectors, log_probabilities, multiply_as, use_int8
-from weft.search import rules
-from weft.search.beam import beam_search
-from weft.search.coverage import coverage_penalty, covering
+from weft.search.beam import beam_search, coverage_penalty, covering
 from weft.search.diverse import diverse_search
-from weft.search.ensemble import ensemble
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.offered import Decoding
 from weft.search.required import required
 from weft.search.settings import search
+from weft.search.step import decoding_rules, ensemble, ruled
 from weft.search.trace import Trace
 from weft.text.characters import named
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
@@ -214,11 +212,11 @@ class BatchSearch:
             step = models[0].step if len(models) == 1 else ensemble([one.step for one in models], how.mean)
             state = state[0] if len(models) == 1 else state
             given: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": banned}
-            asked = rules.decoding_rules(how, EOS, prefix, free=self._free)
+            asked = decoding_rules(how, EOS, prefix, free=self._free)
             beams: dict[str, Any] = {"width": how.beam, "nbest": how.nbest}
             beams |= {"normalisation": how.normalisation, "length_penalty": how.length_penalty}
             if how.search == "beam" and (how.diverse > 1 or words or how.coverage):
-                step, state = rules.ruled(step, state, asked)
+                step, state = ruled(step, state, asked)
             if how.search != "beam":
                 found = self._ranked(search(how, step, state, first, asked=asked, chance=chance, **given))
             elif how.diverse > 1:

@@ -2,7 +2,7 @@
 
 Pairs with text on both sides are scored, as in training. Also the log-probability of given translations, line
 by line: what `weft evaluate --score` prints, and the perplexity of the references.
-Read next: ../../metrics/scored.py; ../../figures/quality.py, which draws the table by length.
+Read next: ../../metrics/scored.py; ../../figures/charts.py, which draws the table by length.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,21 @@ from weft.data.parallel import complete
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.records import Figure
 from weft.metrics import baseline
-from weft.metrics.bleu import Bleu
+from weft.metrics.bleu import Bleu, Chrf
 from weft.metrics.bylength import by_length, table
-from weft.metrics.chrf import Chrf
 from weft.metrics.forms import ScoresInForm, scores_in_form
-from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import ItemKind
-from weft.metrics.scored import ScoreWithBaselines, fingerprint, of_lines, of_rows, report, scored
+from weft.metrics.scored import (
+    ScoreWithBaselines,
+    fingerprint,
+    mean_of,
+    of_lines,
+    of_rows,
+    ratio,
+    report,
+    scored,
+)
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.tasks.evaluation import Batch, Evaluation, mean_loss, perplexity, unanswered
@@ -119,7 +126,7 @@ class PairEvaluation(WrittenEvaluation):
         return {"by_length": lengths, "length_ratio": self.ratio, **super().facts(), **terms}
 
     def figure(self, name: str) -> "Figure":
-        from weft.figures.quality import quality_by_length
+        from weft.figures.charts import quality_by_length
 
         return quality_by_length(self.lengths, title=self.title, x=self.length)
 

@@ -25,7 +25,7 @@ from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.figures.records import Figure
-from weft.metrics.chrf import least_risk
+from weft.metrics.bleu import least_risk
 from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists

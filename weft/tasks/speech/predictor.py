@@ -25,10 +25,9 @@ from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure, Heard
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import by_length
-from weft.metrics.cer import Cer
 from weft.metrics.forms import scores_in_form
 from weft.metrics.scored import of_lines, scored
-from weft.metrics.wer import ErrorRate, Wer
+from weft.metrics.wer import Cer, ErrorRate, Wer
 from weft.models import Generator
 from weft.nn.embed.audio import LEAST, mel_filters, points_of
 from weft.search.hypotheses import to_lists
@@ -81,7 +80,7 @@ class TranscriptAnswer(BestTexts):
         self._frames = frames
 
     def figure(self) -> "Figure":
-        from weft.figures.recording import heard_figure
+        from weft.figures.series import heard_figure
 
         best = self.found[0]
         return heard_figure(self._transcriber.align(self._frames, best.tokens), title=best.text)
@@ -370,7 +369,7 @@ class SpeechEvaluation(WrittenEvaluation):
 
     def figure(self, name: str) -> "Figure":
         """The error rate by length as bars with intervals; empty bins at the long end are left out."""
-        from weft.figures.quality import quality_by_length
+        from weft.figures.charts import quality_by_length
 
         rows = list(self.lengths)
         while rows[-1].score is None:

@@ -16,9 +16,8 @@ from weft.data.audio import SOUNDS, SPOKEN, read_spoken
 from weft.data.batching import Batches
 from weft.data.listed import first_texts
 from weft.errors import DataError
-from weft.metrics.cer import Cer
 from weft.metrics.scored import of_lines
-from weft.metrics.wer import Wer
+from weft.metrics.wer import Cer, Wer
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder

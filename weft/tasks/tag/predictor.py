@@ -3,7 +3,7 @@
 `inspect_words` is what `weft inspect` shows, `export_tagger` what `weft export` writes, `evaluate` the
 scores beside the baseline: all words, unknown words, each tag, confusions, calibration; of tags that mark
 names, as B-PER does, also whole names and each type of name.
-Read next: ../../data/conllu.py, the format of both; ../../metrics/suffix.py, the baseline.
+Read next: ../../data/conllu.py, the format of both; ../../metrics/baseline.py.
 """
 
 import copy
@@ -25,13 +25,13 @@ from weft.data.conllu import Column, ConlluSentence, each_input
 from weft.data.held import name_of
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Figure
+from weft.metrics.baseline import MostFrequentTag
 from weft.metrics.f1 import F1, ClassRow, by_class, confusion, table
 from weft.metrics.labels import classes_of
 from weft.metrics.metric import ItemKind
 from weft.metrics.probabilities import Ece
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
-from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
 from weft.nn.embed.contextual import Twice

@@ -17,7 +17,7 @@ from weft.data.sides import side_name
 from weft.data.tables import TableFile, is_table
 from weft.errors import ConfigError
 from weft.metrics.baseline import nearest
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Chrf
 from weft.tasks.init import (
     MIDDLE,
     SMALL,

@@ -12,8 +12,7 @@ from weft.data.check import check_pairs
 from weft.data.guess import holds_pairs
 from weft.data.report import Report
 from weft.errors import DataError
-from weft.metrics.bleu import Bleu
-from weft.metrics.chrf import Chrf
+from weft.metrics.bleu import Bleu, Chrf
 from weft.models import Generator
 from weft.tasks.evaluation import Validation
 from weft.tasks.predictor import Predictor

@@ -4,7 +4,7 @@
 
 with S(x) distinct candidates, sampled from the model or found by beam search, and Δ the error of a candidate
 against the reference y*. The gradient flows through Q only, so Δ can be any score.
-Start from a trained model (training.start). Read next: ../../metrics/sentence_bleu.py.
+Start from a trained model (training.start). Read next: ../../metrics/bleu.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.metrics.bleu import SentenceBleu
 from weft.metrics.metric import Metric
-from weft.metrics.sentence_bleu import SentenceBleu
 from weft.models import Generator
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
