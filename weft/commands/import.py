@@ -10,7 +10,7 @@ from weft.commands.program import piped
 
 
 def _listed() -> list[tuple[str, str]]:
-    from weft.importing.kits.every import KITS
+    from weft.importing.kits import KITS
 
     return [(kit.name, kit.looks) for kit in KITS]
 

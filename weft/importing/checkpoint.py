@@ -1,8 +1,8 @@
 """Read a checkpoint directory of the `transformers` library: config.json and the weights.
 
-A family (families/gpt2.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
+A family (families/decoders.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
 tensors and wrong shapes are errors.
-Read next: names.py, what families share.
+Read next: names.py, what families share; families/decoders.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Mappings that families and toolkits share: linear layers, norms, attention, blocks, recurrent layers.
 
-Read next: families/gpt2.py.
+Read next: families/decoders.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -9,16 +9,21 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from weft.importing.checkpoint import LARGEST_CONFIG, Checkpoint, json_table
-from weft.importing.families import (
-    bert,
-    gpt2,
-    gpt_neox,
-    llama,
-    modernbert,
-    opt,
-    t5,
-    text_classifiers,
-    translators,
+from weft.importing.families.decoders import (
+    LLAMAS,
+    gpt2_settings,
+    gpt_neox_settings,
+    llama_settings,
+    opt_settings,
+)
+from weft.importing.families.encoder_decoders import FORMS, T5_ARCHITECTURES, is_t5_tied, sides, t5_sides
+from weft.importing.families.encoders import (
+    BERTS,
+    HEADS,
+    bert_settings,
+    classes,
+    classifies,
+    modernbert_settings,
 )
 from weft.importing.vocabularies import RunVocabularies, of_pair, vocabulary, with_frame, with_mask
 from weft.importing.writing import TABLES, renumbered
@@ -79,8 +84,8 @@ def _positions(foreign: Checkpoint) -> int:
 def _pair(
     foreign: Checkpoint, data: dict[str, Any], source: str, target: str, *, task: str, longest: int = 128
 ) -> ImportPlan:
-    of_t5 = foreign.setting("model_type") in t5.ARCHITECTURES
-    parts = t5.sides(foreign) if of_t5 else translators.sides(foreign)
+    of_t5 = foreign.setting("model_type") in T5_ARCHITECTURES
+    parts = t5_sides(foreign) if of_t5 else sides(foreign)
     found, (decoding, without) = of_pair(foreign, source, target), searched(foreign)
     if (prefix := foreign.config.get("prefix") or "").strip() and not found.prefix:
         without.append(f"prefix {prefix[:40]!r}")
@@ -90,7 +95,7 @@ def _pair(
         {
             "size": foreign.setting("d_model"),
             "dropout": 0.0,
-            "tied": not of_t5 or t5.is_tied(foreign),
+            "tied": not of_t5 or is_t5_tied(foreign),
             "scaled": bool(foreign.config.get("scale_embedding", False)) and not of_t5,
         },
         most=_positions(foreign),
@@ -162,8 +167,8 @@ def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
 
 def labelled(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A classifier of texts, which are read with the tokenizer's own symbols around them."""
-    side, names = bert.settings(foreign), text_classifiers.classes(foreign)
-    layer = text_classifiers.HEADS[foreign.setting("model_type")].activation
+    side, names = bert_settings(foreign), classes(foreign)
+    layer = HEADS[foreign.setting("model_type")].activation
     recipe = {
         "task": "classify",
         "data": {**data, "max_length": side["max_length"]},
@@ -182,13 +187,13 @@ def labelled(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
 
 def encoder(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A classifier or a masked language model, from an encoder."""
-    return (labelled if text_classifiers.classifies(foreign) else masked)(foreign, data)
+    return (labelled if classifies(foreign) else masked)(foreign, data)
 
 
 def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
     """A masked language model, from an encoder."""
-    of_bert = foreign.setting("model_type") in bert.FAMILIES
-    encoder = (bert if of_bert else modernbert).settings(foreign)
+    of_bert = foreign.setting("model_type") in BERTS
+    encoder = bert_settings(foreign) if of_bert else modernbert_settings(foreign)
     recipe = {
         "task": "masked",
         "data": {**data, "batches": "lines", "length": min(128, encoder.get("max_length", 130) - 2)},
@@ -212,12 +217,12 @@ SCALED = ("gemma",)
 """Decoders whose embeddings are multiplied by the root of their width."""
 
 DECODERS: dict[str, Callable[[Checkpoint], dict[str, Any]]] = {
-    "gpt2": gpt2.settings,
-    "opt": opt.settings,
-    "gpt_neox": gpt_neox.settings,
-    **dict.fromkeys(llama.ARCHITECTURES, llama.settings),
+    "gpt2": gpt2_settings,
+    "opt": opt_settings,
+    "gpt_neox": gpt_neox_settings,
+    **dict.fromkeys(LLAMAS, llama_settings),
 }
-TRANSLATORS = (*translators.FORMS, *t5.ARCHITECTURES)
+TRANSLATORS = (*FORMS, *T5_ARCHITECTURES)
 
 PAIRS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
     "translate": translate,
@@ -228,7 +233,7 @@ PAIRS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
 PLANS: dict[str, Callable[[Checkpoint, dict[str, Any]], ImportPlan]] = {
     **dict.fromkeys(TRANSLATORS, translate),
     **dict.fromkeys(DECODERS, language),
-    **dict.fromkeys(bert.FAMILIES, encoder),
+    **dict.fromkeys(BERTS, encoder),
     "modernbert": masked,
 }
 """The plan for each `model_type` that becomes a run."""

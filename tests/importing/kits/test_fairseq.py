@@ -19,7 +19,7 @@ from tests.laws.members import close
 from tests.shared import quick_first
 from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing import torchfile
-from weft.importing.families.translators import shifted_waves
+from weft.importing.families.encoder_decoders import shifted_waves
 from weft.importing.kits.fairseq import KIT, recognises, transformer
 from weft.importing.kits.kit import CheckpointHints
 from weft.importing.kits.reading import ToolkitModel, ToolkitSettings

@@ -24,7 +24,7 @@ from tests.importing.kits.shared import (
 )
 from tests.shared import quick_first
 from weft.errors import CheckpointError, ConfigError
-from weft.importing.kits.every import KITS
+from weft.importing.kits import KITS
 from weft.importing.kits.kit import CheckpointHints
 from weft.importing.kits.opennmt import read
 from weft.importing.runs import import_run

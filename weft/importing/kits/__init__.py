@@ -1,1 +1,6 @@
-"""Checkpoints of other translation toolkits, one file each; every.py lists them. Read next: kit.py."""
+"""The toolkits whose checkpoints can be imported. Read next: kit.py."""
+
+from weft.importing.kits import eole, fairseq, joeynmt, marian, opennmt, sockeye
+from weft.importing.kits.kit import Kit
+
+KITS: tuple[Kit, ...] = (joeynmt.KIT, fairseq.KIT, opennmt.KIT, eole.KIT, sockeye.KIT, marian.KIT)

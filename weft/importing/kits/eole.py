@@ -20,7 +20,7 @@ from weft.importing.kits.opennmt_shared import (
     SideSettings,
     TransformerSide,
     run_of,
-    tables,
+    translator_tables,
     width,
 )
 from weft.importing.kits.reading import ToolkitSettings, tensors
@@ -107,7 +107,7 @@ def read(given: CheckpointHints) -> RunParts:
     embeddings.choice("embedding_type", "standard")
     tied = settings.flag("share_decoder_embeddings")
     source, target = (f"{name}.embeddings.weight" for name in SIDES.values())
-    origins = tables(model.tensors, source, target, place, tied=tied)
+    origins = translator_tables(model.tensors, source, target, place, tied=tied)
     sides: dict[str, Any] = {"smoothing": model.training.number("label_smoothing", 0.0)}
     every = ToolkitSettings({**settings.values, **embeddings.values}, place)
     order = every.choice("position_encoding_type", *POSITIONS)

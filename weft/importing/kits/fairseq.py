@@ -18,7 +18,7 @@ from torch import Tensor
 from weft.errors import CheckpointError, ConfigError
 from weft.importing import torchfile
 from weft.importing.checkpoint import Origins, TensorOrigin
-from weft.importing.families.translators import shifted_waves
+from weft.importing.families.encoder_decoders import shifted_waves
 from weft.importing.kits.kit import (
     CheckpointHints,
     Kit,

@@ -26,7 +26,7 @@ from weft.importing.kits.opennmt_shared import (
     SideSettings,
     TransformerSide,
     run_of,
-    tables,
+    translator_tables,
     width,
 )
 from weft.importing.kits.reading import ToolkitSettings, table, tensors
@@ -185,7 +185,7 @@ def _parts(model: OpenNMTModel) -> tuple[dict[str, Any], dict[str, Any], Origins
     options = model.options
     tied = options.flag("share_decoder_embeddings")
     source, target = (TABLE.format(side) for side in SIDES)
-    origins = tables(model.tensors, source, target, model.place, tied=tied)
+    origins = translator_tables(model.tensors, source, target, model.place, tied=tied)
     is_transformer = options.choice("encoder_type", "transformer", "rnn", "brnn") == "transformer"
     options.choice("decoder_type", "transformer" if is_transformer else "rnn")
     settings: dict[str, Any] = {}

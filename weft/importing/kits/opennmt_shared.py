@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
-from weft.importing import names
 from weft.importing.checkpoint import Origins, TensorOrigin
-from weft.importing.families.rotations import paired
+from weft.importing.families.decoders import paired
 from weft.importing.kits.kit import CheckpointHints, ToolkitTranslator, assembled, given_file
 from weft.importing.kits.vocabularies import RunVocabulary, TokenList, special_of
-from weft.importing.names import MappedPart, same, tensor, zeros
+from weft.importing.names import MappedPart, same, tables, tensor, zeros
 from weft.importing.writing import RunParts
 from weft.nn.norms import NormKind
 from weft.nn.positions import Positions
@@ -224,7 +223,9 @@ def run_of(
     return assembled(given, translator, found)
 
 
-def tables(tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool) -> Origins:
+def translator_tables(
+    tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool
+) -> Origins:
     """The sources of the embedding tables and of the output layer; shared tables may be there once."""
     source, target = _first(tensors, source, target), _first(tensors, target, source)
     both = [tensors.get(name) for name in (target, HEAD)]
@@ -236,7 +237,7 @@ def tables(tensors: Mapping[str, Tensor], source: str, target: str, place: str, 
     head = _first(tensors, HEAD, target) if tied else HEAD
     rows = tensors.get(head, torch.empty(0))
     return {
-        **names.tables(source, target, head),
+        **tables(source, target, head),
         **(tensor("head.bias", BIAS) if BIAS in tensors else zeros("head.bias", len(rows))),
     }
 
