@@ -119,10 +119,6 @@ class Reading(ABC):
     def shown(self, tokens: Sequence[int]) -> list[str]:
         """Each token as text."""
 
-    @abstractmethod
-    def numbered(self, ids: Sequence[int]) -> list[int]:
-        """Numbers of the run's tokenizer.json as tokens."""
-
     def row(self, text: str) -> list[int]:
         """What the model reads for a text: at least one token."""
         return [*self.opening, *self.tokens(text)] or [SOS]

@@ -67,10 +67,10 @@ def ragged_mask(rows: int, steps: int) -> Tensor:
     return torch.arange(steps) < lengths[:, None]
 
 
-def random_texts(vocabulary: Vocabulary, count: int, least: int) -> list[str]:
-    """Texts of `least` to 20 random pieces."""
+def random_texts(vocabulary: Vocabulary, count: int, least: int, most: int = 20) -> list[str]:
+    """Texts of `least` to `most` random pieces."""
     draw, numbers = random.Random(SEED), range(EOS + 1, len(vocabulary))
-    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, 20))) for _ in range(count)]
+    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, most))) for _ in range(count)]
 
 
 def random_sentences(words: Sequence[str], count: int) -> list[list[str]]:

@@ -64,7 +64,6 @@ class ImagesTraining(Training):
         self._places = places_of(task.model_config.front, train.pixels.shape[1:])
 
     def plan(self, seed: int) -> ShuffledBatches:
-        """Batches of pictures in a new order each epoch."""
         return ShuffledBatches(len(self._train.labels), self._data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
@@ -73,7 +72,6 @@ class ImagesTraining(Training):
         return LabelBatch(x, mask, torch.tensor(labels), len(labels))
 
     def validate(self, model: Labeller) -> Validation:
-        """Loss, accuracy and mean F1."""
         found, names = self._valid, self._names
         shape = self._train.pixels.shape[1:]
         read = partial(self._data.one, clip=len(shape) == 4)
@@ -155,7 +153,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         return self.model_config.build(self.data.likely(), 3)
 
     def rehearse(self) -> Loss:
-        """Two pictures or clips."""
         shape = self.data.likely()
         model = self.model_config.build(shape, 3)
         x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.model_config.front, shape))
@@ -170,7 +167,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         return train, valid
 
     def learn(self, corpus: tuple[LabelledPictures, LabelledPictures], run: Path, progress: Progress) -> None:
-        """Save the shape of the pictures and their classes."""
         train, _ = corpus
         write_shape(run, train.pixels.shape[1:], sorted(set(train.labels)))
 
@@ -186,5 +182,4 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         return ImagesTraining(self, pipeline.names, train, valid)
 
     def open(self, run: Path) -> ImagesPipeline:
-        """Read the shape and the classes of the run."""
         return ImagesPipeline(self, *read_shape(run))

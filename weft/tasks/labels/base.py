@@ -292,7 +292,6 @@ class ClassEvaluation(Evaluation):
         return self.scores[0].score
 
     def notes(self) -> list[str]:
-        """Classes never seen, calibration."""
         unseen = f"  {self.classes} that training never saw (always wrong): {', '.join(self.unseen)}"
         sure = self.confidence.lines(self.accuracy.value) if self.confidence else []
         return [*([unseen] if self.unseen else []), *sure]
@@ -309,7 +308,6 @@ class ClassEvaluation(Evaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Classes, confusions, calibration."""
         return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,

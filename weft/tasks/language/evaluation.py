@@ -21,7 +21,7 @@ from weft.metrics.nats import Perplexity
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, speed
 from weft.tasks.language.data import Stream, lines_of
 from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.language.scoring import (
@@ -77,9 +77,7 @@ class ProseEvaluation(Evaluation):
         return [] if self.buckets else [missing]
 
     def details(self) -> list[str]:
-        """Speed, and loss by frequency."""
-        rate = len(self.model.logp) / max(self.seconds, 1e-9)
-        lines = [f"  {rate:,.0f} tokens/s, {self.seconds:.1f} s"]
+        lines = [speed(len(self.model.logp), "tokens", self.seconds)]
         names = "; ".join(self.buckets[0].nats) if self.buckets else ""
         lines.append(f"nats per token by how often it was seen in training: {names}")
         lines += [
@@ -90,7 +88,6 @@ class ProseEvaluation(Evaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Context, counts, loss by frequency."""
         return {
             "context": self.context,
             "vocabulary": self.vocabulary,

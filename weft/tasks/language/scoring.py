@@ -44,17 +44,13 @@ def token_logp(
     """Log-probabilities [N] of the tokens of a text in nats, in their order."""
     with torch.inference_mode():
         if batching == "stream":
-            return _streamed(model, stream.tokens, rows)
+            found = [picked(model.head, h, target) for h, target in streamed(model, stream.tokens, rows)]
+            return np.concatenate(found, 1).reshape(-1)[: stream.size]
         if batching == "windows":
             return _windowed(model, stream.tokens, length, stride or length)
         if batching == "lines":
             return _by_lines(model, list(lines_of(stream)), stride)
     raise ValueError(f"batching {batching!r}")
-
-
-def _streamed(model: Generator, tokens: np.ndarray, rows: int) -> np.ndarray:
-    found = [picked(model.head, h, target) for h, target in streamed(model, tokens, rows)]
-    return np.concatenate(found, 1).reshape(-1)[: len(tokens) - 1]
 
 
 def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -189,7 +189,6 @@ class LanguageTraining(Training):
         return LanguageTraining(self._data, self._vocabulary, text, self._valid, self._most)
 
     def plan(self, seed: int) -> StreamPieces | RandomWindows | Batches:
-        """Consecutive pieces of the training text, random windows, or lines."""
         rows, length = self._data.batch_rows, self._data.length
         if self._data.batches == "stream":
             return StreamPieces(self.text.size, rows=rows, length=length)
@@ -334,7 +333,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
         return f"{self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
     def rehearse(self) -> Loss:
-        """Two pieces, or lines, with a vocabulary of 19 tokens, or a few more than the cutoffs."""
         model = self.model_config.build(max(19, self.model_config.least))
         if self.streams:
             loss, state = model.carry_on(cut(np.arange(19), np.array([0, 5]), 4), None)
@@ -375,7 +373,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
     def training(
         self, corpus: None, pipeline: LanguagePipeline, run: Path, progress: Progress
     ) -> LanguageTraining:
-        """The text, read with the vocabulary."""
         vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
         train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")

@@ -195,7 +195,6 @@ class RunningTextTask(Task, Generic[M]):
         return run / VOCABULARY
 
     def learn(self, corpus: Any, run: Path, progress: Progress) -> None:
-        """Learn the vocabulary of the training text."""
         progress("learning the vocabulary", 0, None)
         self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
 

@@ -372,7 +372,6 @@ class TagEvaluation(ClassEvaluation):
     offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels", "probabilities")
 
     def details(self) -> list[str]:
-        """Speed, confusions, each tag."""
         rate = self.words / max(self.seconds, 1e-9)
         lines = [f"  {rate:,.0f} words/s with probabilities, {self.seconds:.1f} s"]
         wrong = [
@@ -387,7 +386,6 @@ class TagEvaluation(ClassEvaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Tags, confusions, calibration, names."""
         names = {"names": [row._asdict() for row in self.names]} if self.names else {}
         return {**super().facts(), **names, "words": self.words}
 
