@@ -208,8 +208,7 @@ def mixture_parts(
     """Read a text with a model, in the context that it was trained with, and with its cache."""
     ngram = None if ngrams is None else ngram_logp(ngrams, stream)
     if decoding.cache:
-        both = cached_logp(model, stream, decoding.cache)
-        return MixtureParts(both.neural, ngram, both.cache)
+        return cached_logp(model, stream, decoding.cache)._replace(ngram=ngram)
     logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
     return MixtureParts(logp, ngram)
 
