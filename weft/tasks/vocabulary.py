@@ -196,16 +196,8 @@ class Lexicon:
 
     def save(self, path: Path) -> None:
         """Write the lexicon as JSON, atomically."""
-        saved = SavedLexicon(
-            words=self.words,
-            counts=self.counts,
-            letters=self.letters,
-            tags=self.tags,
-            lowercase=self.lowercase,
-            separator=self.form.separator if self.form else "",
-            width=self.form.width if self.form else 0,
-            word=self.form.word if self.form else 0,
-        )
+        form = self.form or ()
+        saved = SavedLexicon(self.words, self.counts, self.letters, self.tags, self.lowercase, *form)
         jsonfile.save(path, jsonfile.plain(saved))
 
     @classmethod
