@@ -349,16 +349,6 @@ LONGEST = 512
 """Pieces that an encoder without a limit reads at once, with the symbols around them."""
 
 
-def in_pieces(
-    vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], *, frame: Frame, most: int | None
-) -> tuple[WordsInPieces, Tensor]:
-    """Sentences of words as the pieces of a vocabulary, at most `most` at once, and their mask [B, S]."""
-    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, leading=True)
-    lengths = torch.tensor([len(words) for words in sentences])
-    mask = from_lengths(lengths, int(lengths.max()))
-    return WordsInPieces(pieces, mask), mask
-
-
 class TagPipeline(TextLabelPipeline[ConlluSentence]):
     """The lexicon of a run."""
 
@@ -654,9 +644,16 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return TagPipeline(self, Lexicon.load(self.saved(run)), context, features, pieces)
 
     def piece_reader(self, vocabulary: Vocabulary) -> Callable[..., tuple[WordsInPieces, Tensor]]:
-        """What reads sentences with a vocabulary of pieces, as the encoder can."""
-        most, frame = most_positions(self.small_model()), self.embedding.pieces or "none"
-        return partial(in_pieces, vocabulary, frame=frame, most=most)
+        """Reads sentences as the pieces of a vocabulary, as long as the encoder can, with a mask [B, S]."""
+        most, frame = most_positions(self.small_model()) or LONGEST, self.embedding.pieces or "none"
+
+        def read(sentences: Sequence[Sequence[str]]) -> tuple[WordsInPieces, Tensor]:
+            pieces = words_in_pieces(vocabulary, sentences, most - 2, frame=frame, leading=True)
+            lengths = torch.tensor([len(words) for words in sentences])
+            mask = from_lengths(lengths, int(lengths.max()))
+            return WordsInPieces(pieces, mask), mask
+
+        return read
 
     @staticmethod
     def _pieces(run: Path) -> Vocabulary:
