@@ -59,11 +59,6 @@ class WordSettings(TextVocabulary):
     lowercase: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProseVocabulary(TextVocabulary):
-    """The tokens of running text."""
-
-
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
 """Maximum number of letters of a word; only the first and last 15 letters of a longer word are read."""

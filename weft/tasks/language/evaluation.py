@@ -58,11 +58,7 @@ class ProseEvaluation(Evaluation):
 
     context: str
     vocabulary: str
-    model: TextLikelihood
-    lines: int
-    words: int
-    characters: int
-    unknown: int
+    stream: Stream
     buckets: list[Bucket]
     seconds: float
     shows: ClassVar[str] = "nats per token by how often it was seen"
@@ -77,7 +73,7 @@ class ProseEvaluation(Evaluation):
         return [] if self.buckets else [missing]
 
     def details(self) -> list[str]:
-        lines = [speed(len(self.model.logp), "tokens", self.seconds)]
+        lines = [speed(self.stream.size, "tokens", self.seconds)]
         names = "; ".join(self.buckets[0].nats) if self.buckets else ""
         lines.append(f"nats per token by how often it was seen in training: {names}")
         lines += [
@@ -91,10 +87,10 @@ class ProseEvaluation(Evaluation):
         return {
             "context": self.context,
             "vocabulary": self.vocabulary,
-            "tokens": len(self.model.logp),
-            "words": self.words,
-            "characters": self.characters,
-            "unknown": self.unknown,
+            "tokens": self.stream.size,
+            "words": self.stream.words,
+            "characters": self.stream.characters,
+            "unknown": self.stream.unknown,
             "seconds": self.seconds,
             "by_frequency": [bucket._asdict() for bucket in self.buckets],
         }
@@ -105,7 +101,7 @@ class ProseEvaluation(Evaluation):
 
         note = (
             f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "
-            f"tokens: {len(self.model.logp):,}"
+            f"tokens: {self.stream.size:,}"
         )
         return nats_by_frequency(self.buckets, title=f"{name}: {self.title}", note=note)
 
@@ -149,11 +145,7 @@ def evaluate(
         outputs=[f"{logp:.4f}" for logp in stream.by_line(own.logp)],
         scores=scores,
         compared=[compared],
-        model=own,
-        lines=stream.lines,
-        words=stream.words,
-        characters=stream.characters,
-        unknown=stream.unknown,
+        stream=stream,
         buckets=by_frequency(stream, train, known, size) if train is not None else [],
         seconds=seconds,
     )

@@ -25,7 +25,7 @@ from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.init import FEWEST
 from weft.tasks.task import Pipeline, Progress, Scoring, Split, Task
-from weft.tasks.vocabulary import Lexicon, ProseVocabulary
+from weft.tasks.vocabulary import Lexicon, TextVocabulary
 from weft.text.pieces import cut_words
 
 Batching = Literal["stream", "windows", "lines"]
@@ -45,7 +45,7 @@ class ProseData:
         valid_share: without `valid`, this share of characters at the end of `train` is the validation text.
         corpus: an embedded corpus instead of files.
         language: of the corpus.
-        vocabulary: see ProseVocabulary.
+        vocabulary: how it is tokenised.
         batches: "stream" reads the text in `batch_rows` long rows, piece after piece, and carries the state
             from batch to batch (recurrent networks); "windows" draws pieces from anywhere (Transformers);
             "lines" takes each line alone.
@@ -60,7 +60,7 @@ class ProseData:
     valid_share: Share = 0.0
     corpus: str | None = None
     language: str | None = None
-    vocabulary: ProseVocabulary = field(default_factory=ProseVocabulary)
+    vocabulary: TextVocabulary = field(default_factory=TextVocabulary)
     batches: Batching = "stream"
     length: AtLeastOne = 35
     batch_rows: AtLeastOne = 20
