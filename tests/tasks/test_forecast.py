@@ -42,7 +42,7 @@ def test_it_beats_the_last_value_and_says_so(run: Path, tmp_path: Path) -> None:
     plot = tmp_path / "scores.svg"
     answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--plot", plot)
     assert answer.code == 0 and plot.stat().st_size > 5000
-    for shown in ("actual", "quantiles 0.1 to 0.9", "last value repeated"):
+    for shown in ("actual", "80 % band", "last value repeated"):
         assert shown in plot.read_text("utf-8")
     found = json.loads((tmp_path / "x.json").read_text("utf-8"))
     assert found["mse"] < found["baselines"]["last value repeated"]["mse"]

@@ -432,10 +432,8 @@ class Training(ABC):
         """A batch of the training examples with these numbers [B].
 
         What it draws at random comes from the open generator (weft/nn/randomness.py), whose numbers depend on
-        the batch alone.
-
-        A batch may also have `rows(slice)`, which returns some of its rows with the same padding, or None if
-        it cannot. A batch that does not fit into memory is then computed in parts with the same dropout.
+        the batch alone. It may also have `rows(slice)`, which returns some of its rows with the same padding,
+        or None if it cannot; a batch that is too large for memory is computed in parts with the same dropout.
         """
 
     def check_metric(self, metric: str) -> None:

@@ -155,7 +155,7 @@ class ForecastNetwork(nn.Module):
     def best(self, past: Past) -> Tensor:
         """The forecast [B, H], in the scale of the series."""
         h, level, scale = self.features(past)
-        return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool)) * scale + level
+        return self._step_value(h) * scale + level
 
     def quantiles(self, past: Past, levels: Tensor) -> Tensor:
         """Quantiles [B, H, Q] of the forecast; an autoregressive forecaster is fed its means."""

@@ -241,15 +241,11 @@ class ContextEvaluation(Evaluation):
     shows: ClassVar[str] = "nats by length of the context"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 
-    @property
-    def lowest(self) -> dict[str, float]:
-        """Nats of the baselines of the perplexity."""
-        return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
-
     def figure(self, name: str) -> "Figure":
         """The loss by length of the context, with a line for each direction."""
         from weft.figures.by_place import by_place
 
         lines = {side.name: (side.words, side.nats) for side in self.sides}
+        nats = {name: math.log(value) for name, value in self.scores[0].baselines.items()}
         title = f"{name}: {self.title}"
-        return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
+        return by_place(lines, x=self.beside, y="nats", title=title, baselines=nats)
