@@ -50,7 +50,7 @@ class ModelExport(NamedTuple):
     files: Mapping[str, bytes]  # further files by name, such as tokenizer.json
     examples: Callable[[int], Sequence[Raw]]  # so many inputs as typed, on which it is compared with Weft
     program: str  # the file of export/programs that uses the graphs
-    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None  # gives validation inputs
+    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None  # inputs, and how to score
     shown: Callable[[Answer], str] = lambda answer: answer.text()  # in the form of the program
     distance: Callable[[str, str], float] | None = None  # of answers in numbers, a share of the largest one
     close: float = 0.0  # the largest distance of equal answers
