@@ -79,7 +79,7 @@ def test_line_ends_are_the_tokenizers_and_nothing_else_is_put_before_a_text(impo
     for text in ("Click the button.\n\nOpen a file\n", "\n x", "中文\n\t🙂"):
         ids, row = made(text).input_ids, writer.reading.row(text)
         assert [order[number] for number in row] == ids
-        assert writer.reading.numbered(ids) == row
+        assert writer.vocabulary.numbered(ids) == row
         found = writer.expected([row], 3)[0]
         want = theirs(torch.tensor([ids])).logits.log_softmax(-1)[0].double()
         logps = want[:-1].gather(1, torch.tensor(ids)[1:, None])[:, 0]
@@ -88,7 +88,7 @@ def test_line_ends_are_the_tokenizers_and_nothing_else_is_put_before_a_text(impo
             close(torch.tensor([value for _, value in one.best]).double(), logp.topk(3).values, 1e-5)
         own = made(text, add_special_tokens=False).input_ids
         assert len(writer.reading.begins(text)) == len(own)
-    assert writer.reading.numbered([end]) == [3]
+    assert writer.vocabulary.numbered([end]) == [3]
     empty = writer.reading.row("")
     assert empty == (list(writer.reading.opening) or [2])
 

@@ -15,8 +15,7 @@ import pytest
 
 from tests.commands.shell import Answer, weft
 from tests.shared import shared_run
-from tests.tasks.agreement import agree_to_the_bit
-from tests.tasks.every import KINDS
+from tests.tasks.every import KINDS, agree_to_the_bit
 from weft import rooms, tasks
 from weft.inspect.comparing.measured import Evidence, evidence
 from weft.run import open_run

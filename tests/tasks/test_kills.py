@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.tasks.agreement import agree_to_the_bit
-from tests.tasks.every import KINDS
+from tests.tasks.every import KINDS, agree_to_the_bit
 from weft import cli
 from weft.tasks.task import Pipeline, Training, training_of
 from weft.train import ready as train_ready

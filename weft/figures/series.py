@@ -28,6 +28,7 @@ def forecast_figure(*found: ForecastRecord) -> Figure:
     drawn = found[:DRAWN]
     figure = blank(8, 3.4 * len(drawn), dpi=120)
     for axes, one in zip(figure.subplots(len(drawn), squeeze=False)[:, 0], drawn, strict=True):
+        axes.set_title(one.name, color=INK, fontsize=11, parse_math=False)
         _draw(axes, one)
     if len(found) > DRAWN:
         axes.set_xlabel(f"the first {DRAWN} of {len(found):,} series", color=INK)
@@ -35,27 +36,27 @@ def forecast_figure(*found: ForecastRecord) -> Figure:
 
 
 def _draw(axes: Axes, one: ForecastRecord) -> None:
-    """The past in black, the forecast in colour; bands are darker towards the middle."""
+    """The past in black, what follows from its last value on; bands are darker towards the middle."""
     axes.plot(one.past_times, one.past, color=INK, linewidth=1.2, label="measured")
+    ahead = np.concatenate([one.past_times[-1:], one.times])
+
+    def joined(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([one.past[-1:], values])
+
     if one.quantiles is not None:
         levels = one.levels
         for outer in range(len(levels) // 2):
-            low, high = one.quantiles[:, outer], one.quantiles[:, -1 - outer]
+            low, high = (joined(one.quantiles[:, place]) for place in (outer, -1 - outer))
             share = levels[-1 - outer] - levels[outer]
             name = f"{100 * share:.0f} % band"
-            axes.fill_between(one.times, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=name)
-    axes.plot(one.times, one.best, color=BARS[0], linewidth=1.8, label="forecast")
+            axes.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=name)
+    axes.plot(ahead, joined(one.best), color=BARS[0], linewidth=1.8, label="forecast")
     if one.actual is not None:
-        axes.plot(one.times, one.actual, color=INK, linewidth=1, linestyle=":", label="actual")
+        axes.plot(ahead, joined(one.actual), color=INK, linewidth=1, linestyle=":", label="actual")
     axes.axvline(one.past_times[-1], color=FAINT, linewidth=0.8, linestyle=":")
-    axes.set_title(one.name, color=INK, fontsize=11, parse_math=False)
     plain_axes(axes)
     legend(axes, **BESIDE)
-    mark_dates(axes, one.times[-1] - one.past_times[0])
-
-
-def mark_dates(axes: Axes, span: Any) -> None:
-    """Put evenly spaced ticks at days on a time axis, if it is long enough."""
+    span = one.times[-1] - one.past_times[0]
     if isinstance(span, np.timedelta64) and span > DAYS:
         # Ticks at every second day of a month would make the labels of the 31st and the 1st overlap.
         axes.xaxis.set_major_locator(AutoDateLocator(interval_multiples=False))
@@ -75,21 +76,10 @@ def errors_figure(by_step: Mapping[str, np.ndarray], one: ForecastRecord, *, tit
     above.set_ylabel("mean squared error (scaled)", color=INK)
     above.set_ylim(bottom=0)
     above.set_title(title, color=INK, fontsize=10, parse_math=False)
-    below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
-    # starts at the last value of the past, so that the line has no gap
-    ahead = np.concatenate([one.past_times[-1:], one.times])
-    actual, said = (np.concatenate([one.past[-1:], each]) for each in (one.actual, one.best))
-    below.plot(ahead, actual, color=INK, linewidth=1, linestyle=":", label="actual")
-    below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
-    if one.quantiles is not None:
-        low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))
-        band = f"quantiles {one.levels[0]:g} to {one.levels[-1]:g}"
-        below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
+    plain_axes(above)
+    legend(above, **BESIDE)
+    _draw(below, one)
     below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
-    mark_dates(below, one.times[-1] - one.past_times[0])
-    for axes in (above, below):
-        plain_axes(axes)
-        legend(axes, **BESIDE)
     return figure
 
 

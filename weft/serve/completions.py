@@ -89,7 +89,7 @@ class Completions:
         try:  # numbers of tokens, before they share a batch with other requests
             for prompt in prompts:
                 if not isinstance(prompt, str):
-                    writer.reading.numbered(prompt)
+                    writer.vocabulary.numbered(prompt)
         except DataError as error:
             raise Refusal(400, f"prompt: {error}", param="prompt") from error
         seed = (writer.decoding.seed if given.seed is None else given.seed) % 2**62

@@ -127,7 +127,7 @@ def _begun(writer: TextContinuation, ask: Ask) -> ContinuationSoFar:
         row = reading.row(ask.prompt)
         given = row[len(reading.opening) :] if ask.prompt else []
     else:
-        row = given = reading.numbered(ask.prompt)
+        row = given = writer.vocabulary.numbered(ask.prompt)
     spelling = reading.spelling()
     read = "".join([spelling(token)[1] for token in row])
     prompt = ask.prompt if isinstance(ask.prompt, str) else read

@@ -250,11 +250,11 @@ def _completed(form: dict[str, Any], runs: list[ServedRun], items: int) -> None:
 
 def _last_number(run: ServedRun) -> int:
     """The largest number of a token."""
-    reading = writer_of(run).reading
+    vocabulary = writer_of(run).vocabulary
 
     def unknown(number: int) -> bool:
         try:
-            return not reading.numbered([number])
+            return not vocabulary.numbered([number])
         except DataError:
             return True
 

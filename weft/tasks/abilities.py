@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from torch import Tensor
 
+from weft.search.offered import SearchSettings
 from weft.text.vocabulary import SOS
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class TextContinuation(Protocol):
         """The model as the search sees it."""
 
     @property
-    def decoding(self) -> "ContinuationSettings":
+    def decoding(self) -> SearchSettings:
         """The recipe's settings for continuing a text."""
 
     @property
@@ -119,10 +120,6 @@ class Reading(ABC):
     def shown(self, tokens: Sequence[int]) -> list[str]:
         """Each token as text."""
 
-    @abstractmethod
-    def numbered(self, ids: Sequence[int]) -> list[int]:
-        """Numbers of the run's tokenizer.json as tokens."""
-
     def row(self, text: str) -> list[int]:
         """What the model reads for a text: at least one token."""
         return [*self.opening, *self.tokens(text)] or [SOS]
@@ -136,14 +133,6 @@ class Reader(Protocol):
 
     def step(self, token: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Log-probabilities [B, V] of the next token, and the next state."""
-
-
-class ContinuationSettings(Protocol):
-    """Settings of a continuation."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of sampling."""
 
 
 @runtime_checkable

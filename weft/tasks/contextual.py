@@ -1,10 +1,6 @@
 """Words in context from another run, which is read once and saved in the new run.
 
-    PretrainedContext.check(source, runs)                     before a run is made
-    context = PretrainedContext.begin(source, runs, run)      in Task.open_for_training
-    context = PretrainedContext.open(runs, run)               in Task.open
-    context.read(sentences), context.model()
-
+A task calls PretrainedContext.check before a run is made, begin in open_for_training, and open in open.
 Read next: ../nn/embed/contextual.py, `InContext`; elmo/task.py and masked/task.py, which provide such words.
 """
 

@@ -201,9 +201,13 @@ class Validation(NamedTuple):
 
 
 class Batch(Protocol):
-    """What a model's loss takes."""
+    """A batch, as the model's `loss` reads it."""
 
-    def to(self, device: torch.device) -> Any:
+    @property
+    def target_tokens(self) -> int:
+        """What a loss is divided by, and speed counted in."""
+
+    def to(self, device: torch.device, /) -> Any:
         """The batch on a device."""
 
 

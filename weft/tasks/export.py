@@ -50,7 +50,7 @@ class ModelExport(NamedTuple):
     files: Mapping[str, bytes]  # further files by name, such as tokenizer.json
     examples: Callable[[int], Sequence[Raw]]  # so many inputs as typed, on which it is compared with Weft
     program: str  # the file of export/programs that uses the graphs
-    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None  # gives validation inputs
+    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None  # inputs, and how to score
     shown: Callable[[Answer], str] = lambda answer: answer.text()  # in the form of the program
     distance: Callable[[str, str], float] | None = None  # of answers in numbers, a share of the largest one
     close: float = 0.0  # the largest distance of equal answers
@@ -67,10 +67,10 @@ def ragged_mask(rows: int, steps: int) -> Tensor:
     return torch.arange(steps) < lengths[:, None]
 
 
-def random_texts(vocabulary: Vocabulary, count: int, least: int) -> list[str]:
-    """Texts of `least` to 20 random pieces."""
+def random_texts(vocabulary: Vocabulary, count: int, least: int, most: int = 20) -> list[str]:
+    """Texts of `least` to `most` random pieces."""
     draw, numbers = random.Random(SEED), range(EOS + 1, len(vocabulary))
-    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, 20))) for _ in range(count)]
+    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(least, most))) for _ in range(count)]
 
 
 def random_sentences(words: Sequence[str], count: int) -> list[list[str]]:

@@ -203,11 +203,7 @@ class Init(ABC):
 
     @abstractmethod
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
-        """Read the user's files and write a commented recipe for them; an option that was not given is None.
-
-        Raises:
-            ConfigError: the options do not fit together.
-        """
+        """Read the user's files and write a commented recipe for them; options not given are None."""
 
     def check(self, *words: object) -> tuple[str, ...]:
         """The command that checks these files, with these options, as files of this task."""

@@ -266,11 +266,17 @@ def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tu
             return found.pixels[0], f"{found.names[0]}, {data.describe('valid')}"
         path = data.find("valid")[0].path
         return read(path), path.name
+    path = file_named(text, "a picture")
+    return read(path), path.name
+
+
+def file_named(text: str, what: str) -> Path:
+    """The file that an input names."""
     if not text.strip():
-        raise DataError("the text is empty; give the name of a picture, or leave it out")
+        raise DataError(f"the text is empty; give {what}, or leave it out to use the recipe's data")
     if len(text) > 1000 or not Path(text).is_file():
-        raise DataError(f"{text[:60]}: no such file; give a picture")
-    return read(Path(text)), Path(text).name
+        raise DataError(f"{text[:60]}: no such file; give {what}")
+    return Path(text)
 
 
 def places(grid: Sequence[int]) -> list[str]:

@@ -140,7 +140,6 @@ class PlainTask(Task):
         return None if any("\t" in one for one in sources) else super().predict_example(sources)
 
     def rehearse(self) -> Loss:
-        """Two examples of the training file."""
         pairs = self.examples(self.data.train)[:2]
         words = self._words(pairs)
         loss: Loss = self.model_config.build(len(words)).loss(self.batch(words, *zip(*pairs, strict=True)))
@@ -155,7 +154,6 @@ class PlainTask(Task):
         return self.examples(self.data.train)
 
     def learn(self, corpus: Pairs, run: Path, progress: Progress) -> None:
-        """Count the words."""
         self._words(corpus).save(run / "tokenizer.json")
 
     def open(self, run: Path) -> "PlainPipeline":
@@ -182,7 +180,6 @@ class PlainTraining(Training):
         return self._pipeline.batch([self._pairs[n] for n in numbers])
 
     def validate(self, model: Any) -> Validation:
-        """Loss and score."""
         task = self._pipeline.task
         pairs, rows = task.examples(task.data.valid), task.data.batch_rows
         parts = (pairs[at : at + rows] for at in range(0, len(pairs), rows))

@@ -194,10 +194,6 @@ class OpenedRun(Protocol):
     def path(self) -> Path:
         """The run's directory."""
 
-    @property
-    def task(self) -> Any:
-        """The recipe as an object."""
-
     def evaluate(self, *, split: Literal["test", "valid"], data: Path | None) -> "Evaluation":
         """Score the model on a split of its recipe's data, or on other data."""
 

@@ -17,27 +17,16 @@ Recipe = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """The values of one setting: numbers between two ends, or a list to choose from.
+    """The values of one setting: numbers between two ends, or a list to choose from."""
 
-    Args:
-        low, high: the ends, both included; whole numbers if both are.
-        log: try equally many values between 1 and 10 as between 10 and 100.
-        step: distance of the values; 0 for any.
-        layers: the setting is a list of equal numbers, one per layer, such as `sizes`; the largest number of
-            layers to try, 0 if the setting is not a list.
-        values: the values to choose from, instead of the ends.
-        also: other settings that get the same value.
-        unless: another setting of the space; this one is 0 where that one is true.
-    """
-
-    low: int | float | None = None
+    low: int | float | None = None  # both included; whole numbers if both are
     high: int | float | None = None
-    log: bool = False
-    step: int | float = 0
-    layers: int = 0
-    values: tuple[Any, ...] = ()
-    also: tuple[str, ...] = ()
-    unless: str = ""
+    log: bool = False  # try equally many values between 1 and 10 as between 10 and 100
+    step: int | float = 0  # distance of the values; 0 for any
+    layers: int = 0  # most layers to try, if it is a list of equal numbers, one per layer, such as `sizes`
+    values: tuple[Any, ...] = ()  # to choose from, instead of the ends
+    also: tuple[str, ...] = ()  # other settings that get the same value
+    unless: str = ""  # another setting of the space; this one is 0 where that one is true
 
     def __post_init__(self) -> None:
         if self.values:

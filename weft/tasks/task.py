@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-import torch
 from torch import nn
 
 from weft.data.report import Report
@@ -25,7 +24,7 @@ from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.search.offered import Offer
 from weft.setting_types import check_fields, check_value
-from weft.tasks.evaluation import Evaluation, Validation
+from weft.tasks.evaluation import Batch, Evaluation, Validation
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import NO_EXAMPLES, Examples, Inspection, checked
 from weft.tasks.predictor import Predictor
@@ -407,17 +406,6 @@ class BatchOrder(Protocol):
         """The batches of an epoch, which are numbered from 0."""
 
 
-class TrainingBatch(Protocol):
-    """A batch, as the model's `loss` reads it."""
-
-    @property
-    def target_tokens(self) -> int:
-        """What a loss is divided by, and speed counted in."""
-
-    def to(self, device: torch.device, /) -> "TrainingBatch":
-        """The batch on a device."""
-
-
 class Training(ABC):
     """The training data: its order, its batches and its validation.
 
@@ -440,14 +428,12 @@ class Training(ABC):
         """The order of the training batches."""
 
     @abstractmethod
-    def collate(self, numbers: np.ndarray) -> TrainingBatch:
+    def collate(self, numbers: np.ndarray) -> Batch:
         """A batch of the training examples with these numbers [B].
 
         What it draws at random comes from the open generator (weft/nn/randomness.py), whose numbers depend on
-        the batch alone.
-
-        A batch may also have `rows(slice)`, which returns some of its rows with the same padding, or None if
-        it cannot. A batch that does not fit into memory is then computed in parts with the same dropout.
+        the batch alone. It may also have `rows(slice)`, which returns some of its rows with the same padding,
+        or None if it cannot; a batch that is too large for memory is computed in parts with the same dropout.
         """
 
     def check_metric(self, metric: str) -> None:
@@ -484,8 +470,7 @@ class Pipeline(ABC):
 
     def widen(self, run: Path) -> None:
         """Train on the validation examples too from now on, and keep what is learnt from them in a run."""
-        assert self.training is not None, "opened for use, not prepared for training"
-        self.training = self.training.whole()
+        self.training = training_of(self).whole()
 
     def belong_to_refit(self, run: Path) -> None:
         """Belong to a model that was trained on the validation examples too."""

@@ -59,11 +59,6 @@ class WordSettings(TextVocabulary):
     lowercase: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProseVocabulary(TextVocabulary):
-    """The tokens of running text."""
-
-
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
 """Maximum number of letters of a word; only the first and last 15 letters of a longer word are read."""
@@ -196,16 +191,8 @@ class Lexicon:
 
     def save(self, path: Path) -> None:
         """Write the lexicon as JSON, atomically."""
-        saved = SavedLexicon(
-            words=self.words,
-            counts=self.counts,
-            letters=self.letters,
-            tags=self.tags,
-            lowercase=self.lowercase,
-            separator=self.form.separator if self.form else "",
-            width=self.form.width if self.form else 0,
-            word=self.form.word if self.form else 0,
-        )
+        form = self.form or ()
+        saved = SavedLexicon(self.words, self.counts, self.letters, self.tags, self.lowercase, *form)
         jsonfile.save(path, jsonfile.plain(saved))
 
     @classmethod

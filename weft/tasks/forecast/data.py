@@ -37,8 +37,6 @@ from weft.store import jsonfile
 from weft.tasks.task import SPLITS, Split
 from weft.wording import plural
 
-GENERATED = ("waves",)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesData:
@@ -83,7 +81,7 @@ class SeriesData:
     """
 
     file: str | None = None
-    generated: str | None = None
+    generated: Literal["waves"] | None = None
     folder: Path = Path()
     time: str | tuple[str, ...] | None = None
     id: str | tuple[str, ...] | None = None
@@ -114,8 +112,6 @@ class SeriesData:
         check_fields(self)
         if (self.file is None) == (self.generated is None):
             raise ConfigError("set exactly one of file (your series) and generated: waves")
-        if self.generated is not None and self.generated not in GENERATED:
-            raise ConfigError(f"generated: expected one of {', '.join(GENERATED)}, got {self.generated!r}")
         if len(self.split) != 3:
             raise ConfigError(f"split: expected three parts, got {list(self.split)}")
         if self.resample is not None and self.frequency is None:

@@ -62,7 +62,6 @@ class ForecastEvaluation(Evaluation):
         return [*found, f"  and {rest:,} more series, see --json"] if rest > 0 else found
 
     def facts(self) -> dict[str, Any]:
-        """Errors by step, for the model and the baselines."""
         mse, mae = self.scores[:2]
         found = {
             name: {
@@ -81,7 +80,6 @@ class ForecastEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Errors by steps ahead next to the baselines, and one window."""
         from weft.figures.series import errors_figure  # imports matplotlib
 
         by_step = {name if one == MODEL else one: errors for one, errors in self.by_step.items()}

@@ -5,7 +5,7 @@ Read next: predictor.py, tables of series; ../../data/windows.py, the same windo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,20 +172,14 @@ class SeriesColumn(NamedTuple):
     name: str
 
 
+@dataclass(eq=False)
 class SeriesForecaster:
     """Forecasts what follows a series, with quantiles of some levels."""
 
-    def __init__(
-        self,
-        model: AnyForecaster,
-        data: SeriesData,
-        about: Mapping[str, Any],
-        levels: Sequence[float],
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.about = about
-        self.levels = tuple(levels)
+    model: AnyForecaster
+    data: SeriesData
+    about: Mapping[str, Any]
+    levels: Sequence[float]
 
     def of_values(
         self,

@@ -168,8 +168,8 @@ def recipe(
         {
             **found.values,
             "notes": "\n# ".join(note.removeprefix(f"{file}: ") for note in said) or None,
-            "file": _quoted(str(file)),
-            **{name: _quoted(value) if value else None for name, value in given.items()},
+            "file": json.dumps(str(file), ensure_ascii=False),
+            **{name: json.dumps(one, ensure_ascii=False) if one else None for name, one in given.items()},
             "resample": which.resample,
             "absent": which.absent,
             "horizon": horizon,
@@ -224,7 +224,3 @@ def _measured(
         "calendar": "true" if shortest >= YEARS else "false",
     }
     return _Measured(values, len(table.columns) * sum(windows), left_out)
-
-
-def _quoted(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -1,13 +1,10 @@
 """A recipe's section `model` for forecasts, the network, and the closed-form forecast from which it begins.
 
-The network learns the residuals of the best among ridge regression, the last season and the last value. Each
-is a product of a window and a matrix, and so is a mixture of them. Their errors on the validation part follow
-from its second moments alone. With `level`, ridge regression may also depend on the last value itself, so
-that it returns to the mean of the training part, or have no constant, so that it has no drift.
-
-Which of these forms is best is judged on stretches. The validation part alone is one short stretch, such as
-one swing of a random walk. So the training part is cut into stretches too; the later ones are forecast by
-fits on what comes before them. All of this follows from sums over windows, which are computed once.
+The network learns the residuals of the best among ridge regression, the last season and the last value, or a
+mixture: each is a product of a window and a matrix, whose validation errors follow from second moments.
+With `level`, ridge regression may also depend on the last value itself, to return to the mean, or have no
+constant, to have no drift. As the validation part is one short stretch, such as one swing of a random walk,
+the training part is cut into stretches too; fits on what comes before them forecast the later ones.
 Read next: ../../nn/forecasters/forecaster.py; forecaster.py.
 """
 
@@ -158,7 +155,7 @@ class ForecastNetwork(nn.Module):
     def best(self, past: Past) -> Tensor:
         """The forecast [B, H], in the scale of the series."""
         h, level, scale = self.features(past)
-        return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool)) * scale + level
+        return self._step_value(h) * scale + level
 
     def quantiles(self, past: Past, levels: Tensor) -> Tensor:
         """Quantiles [B, H, Q] of the forecast; an autoregressive forecaster is fed its means."""

@@ -42,7 +42,7 @@ from weft.tasks.forecast.forecaster import (
     record,
 )
 from weft.tasks.forecast.model import ForecastNetwork, SeriesBatch, tensors
-from weft.tasks.inspection import Inspection
+from weft.tasks.inspection import Inspection, file_named
 from weft.tasks.predictor import Answer, Json, ParsedInput, Place, Raw, Reads
 from weft.tasks.task import Progress, silent
 from weft.words import LETTERS
@@ -441,14 +441,9 @@ def inspect_series(forecaster: SeriesForecaster, text: str | None, series: str |
 
     If the table lacks the covariates for that, its last rows are forecast instead, beside the true values.
     """
-    if text is not None and not text.strip():
-        raise DataError(
-            "the text is empty; give a file of series, or leave it out to use the recipe's series"
-        )
-    if text is not None and (len(text) > 1000 or not Path(text).is_file()):
-        raise DataError(f"{text[:60]}: no such file; give a file of series")
     data, model = forecaster.data, forecaster.model
-    table = data.table(None if text is None else Path(text), forecaster.about)
+    file = None if text is None else file_named(text, "a file of series")
+    table = data.table(file, forecaster.about)
     one = forecaster.chosen(table, [series] if series else ())[0]
     if (why := forecaster.why_not(one)) and not data.known:
         raise DataError(why)

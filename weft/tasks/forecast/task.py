@@ -136,7 +136,6 @@ class ForecastTraining(Training):
         return SeriesBatch(past, values, torch.from_numpy(mask), int(mask.sum()))
 
     def validate(self, model: ForecastNetwork) -> Validation:
-        """Errors over all validation windows."""
         windows, chosen = self._windows, self._windows.of(PARTS["valid"])
         forecasts = ScoredWindows(model, windows, chosen, self._data.season_of(windows.table))
         scores = {
@@ -173,7 +172,6 @@ class ForecastPipeline(Pipeline):
         self._calibrated: CalibratedForecast | None = None  # computed once, from all validation windows
 
     def model(self) -> ForecastNetwork:
-        """A new model for these series."""
         names, classes = self.about.get("channels", {}).get("names", ()), self.about.get("classes", {})
         seen = sum(len(classes.get(name, name[:1])) for name in names)
         model = self.task.built(len(self.about["names"]), self.about["known"], seen)
@@ -332,7 +330,6 @@ class ForecastTask(Task):
         return "pinball loss" if isinstance(head, Quantile) else "nats"
 
     def about(self) -> str:
-        """The series and the horizon."""
         return f"{plural(self.data.horizon, 'step')} ahead, on {self.data.name}"
 
     def predict_example(self, sources: Sequence[str]) -> PredictExample | None:
@@ -392,7 +389,6 @@ class ForecastTask(Task):
         return CutSeries(table, windows)
 
     def learn(self, corpus: CutSeries, run: Path, progress: Progress) -> None:
-        """Save names and scales of the series."""
         jsonfile.save(run / KEPT, series_facts(corpus.windows))
 
     def training(
@@ -420,7 +416,6 @@ class ForecastTask(Task):
         return ForecastTraining(self, windows, base)
 
     def open(self, run: Path) -> ForecastPipeline:
-        """Read names and scales of the series."""
         return ForecastPipeline(self, read_facts(run / KEPT))
 
     def built(self, series: int, known: int, seen: int) -> ForecastNetwork:

@@ -276,7 +276,6 @@ class ImageEvaluation(ClassEvaluation):
     """The classes that a model predicted, and their scores: accuracy and macro F1."""
 
     def details(self) -> list[str]:
-        """Speed, and each class."""
         return [speed(len(self.outputs), "pictures", self.seconds), table(self.rows)]
 
 

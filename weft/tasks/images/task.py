@@ -49,33 +49,26 @@ from weft.tasks.task import (
 from weft.wording import plural
 
 
+@dataclass(eq=False)
 class ImagesTraining(Training):
     """The training pictures."""
 
-    def __init__(
-        self, task: "ImagesTask", names: list[str], train: LabelledPictures, valid: LabelledPictures
-    ) -> None:
-        self._data = task.data
-        self._names = names
-        self._train = train
-        self._valid = valid
-        self._places = places_of(task.model_config.front, train.pixels.shape[1:])
+    pipeline: "ImagesPipeline"
+    train: LabelledPictures
+    valid: LabelledPictures
+    places: int
 
     def plan(self, seed: int) -> ShuffledBatches:
-        """Batches of pictures in a new order each epoch."""
-        return ShuffledBatches(len(self._train.labels), self._data.batch_rows, seed)
+        return ShuffledBatches(len(self.train.labels), self.pipeline.task.data.batch_rows, seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
-        labels = [self._names.index(self._train.labels[int(number)]) for number in numbers]
-        x, mask = source(self._train.pixels[numbers], self._places)
+        labels = [self.pipeline.names.index(self.train.labels[int(number)]) for number in numbers]
+        x, mask = source(self.train.pixels[numbers], self.places)
         return LabelBatch(x, mask, torch.tensor(labels), len(labels))
 
     def validate(self, model: Labeller) -> Validation:
-        """Loss, accuracy and mean F1."""
-        found, names = self._valid, self._names
-        shape = self._train.pixels.shape[1:]
-        read = partial(self._data.one, clip=len(shape) == 4)
-        probs = ImageClassifier(model, names, shape, read).probs(found.pixels)
+        found, names = self.valid, self.pipeline.names
+        probs = self.pipeline.predictor(model).probs(found.pixels)
         outputs = [names[n] for n in probs.argmax(1)]
         labels = ComparedOutputs(outputs, found.labels, reads="labels")
         known = {name: n for n, name in enumerate(names)}
@@ -153,7 +146,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         return self.model_config.build(self.data.likely(), 3)
 
     def rehearse(self) -> Loss:
-        """Two pictures or clips."""
         shape = self.data.likely()
         model = self.model_config.build(shape, 3)
         x, mask = source(np.zeros((2, *shape), np.uint8), places_of(self.model_config.front, shape))
@@ -168,7 +160,6 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
         return train, valid
 
     def learn(self, corpus: tuple[LabelledPictures, LabelledPictures], run: Path, progress: Progress) -> None:
-        """Save the shape of the pictures and their classes."""
         train, _ = corpus
         write_shape(run, train.pixels.shape[1:], sorted(set(train.labels)))
 
@@ -181,8 +172,8 @@ class ImagesTask(LabelTask[ClassData, ImageModel]):
     ) -> ImagesTraining:
         train, valid = corpus
         progress(f"training pictures: {len(train.labels):,}, {plural(len(pipeline.names), 'class')}", 0, 0)
-        return ImagesTraining(self, pipeline.names, train, valid)
+        places = places_of(self.model_config.front, pipeline.shape)
+        return ImagesTraining(pipeline, train, valid, places)
 
     def open(self, run: Path) -> ImagesPipeline:
-        """Read the shape and the classes of the run."""
         return ImagesPipeline(self, *read_shape(run))

@@ -212,12 +212,7 @@ class TextLabelPipeline(Pipeline, Generic[E]):
 
     @abstractmethod
     def examples(self, split: Split, file: Path | None = None) -> list[E]:
-        """The texts of a split, or of the user's file, with their labels.
-
-        Raises:
-            ConfigError: the recipe does not have the split.
-            DataError: a file is missing or damaged, or there are no texts.
-        """
+        """The texts of a split, or of the user's file, with their labels; a DataError if there are none."""
 
     @abstractmethod
     def valid_texts(self) -> Iterable[str]:
@@ -249,7 +244,13 @@ class TextLabelPipeline(Pipeline, Generic[E]):
             if self.refit:
                 train += self.examples("valid")
         if asked.settings.calibrate:
-            self._check_held_out()
+            if self.refit:
+                again = f"weft train {self.run}/recipe.yaml --run {self.run} training.refit="
+                raise ConfigError(
+                    "--calibrate: the model was trained on the validation examples too (training.refit), so "
+                    f"they cannot show how sure it may be; {again}false brings back the model before, "
+                    f"without training; calibrate that one, and {again}true keeps its calibration"
+                )
             self.calibrate(model)
         title = self.title(asked) + note(self.run, on_validation=asked.validation)
         scored = self.scores(model, found, train, title, asked.settings)
@@ -261,15 +262,6 @@ class TextLabelPipeline(Pipeline, Generic[E]):
     @abstractmethod
     def text_of(self, example: E) -> str:
         """The text of an example, to find it among those of the training."""
-
-    def _check_held_out(self) -> None:
-        if self.refit:
-            again = f"weft train {self.run}/recipe.yaml --run {self.run} training.refit="
-            raise ConfigError(
-                "--calibrate: the model was trained on the validation examples too (training.refit), so they "
-                f"cannot show how sure it may be; {again}false brings back the model before, without "
-                f"training; calibrate that one, and {again}true keeps its calibration"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +284,6 @@ class ClassEvaluation(Evaluation):
         return self.scores[0].score
 
     def notes(self) -> list[str]:
-        """Classes never seen, calibration."""
         unseen = f"  {self.classes} that training never saw (always wrong): {', '.join(self.unseen)}"
         sure = self.confidence.lines(self.accuracy.value) if self.confidence else []
         return [*([unseen] if self.unseen else []), *sure]
@@ -309,7 +300,6 @@ class ClassEvaluation(Evaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Classes, confusions, calibration."""
         return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,

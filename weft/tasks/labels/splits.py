@@ -54,9 +54,7 @@ def parts(labels: Sequence[str], how: HeldOut) -> list[Split]:
         else:
             rest.append(number)
     left = Counter(labels[number] for number in rest)
-    shared = [
-        number for number in rest if left[labels[number]] > 1
-    ]  # the only one of a class is for training
+    shared = [number for number in rest if left[labels[number]] > 1]  # the only one of a class is trained on
     for number in shared[:: how.hold_out] if how.hold_out else ():
         found[number] = "valid"
     return found

@@ -89,9 +89,6 @@ class LineReading(Reading):
         pieces = self._vocabulary.spelled(tokens)
         return ["\n" if token == EOS else piece for token, piece in zip(tokens, pieces, strict=True)]
 
-    def numbered(self, ids: Sequence[int]) -> list[int]:
-        return self._vocabulary.numbered(ids)
-
 
 class WholeReading(Reading):
     """Text as the tokenizer of an imported model reads it: line ends are its own tokens."""
@@ -122,9 +119,6 @@ class WholeReading(Reading):
 
     def shown(self, tokens: Sequence[int]) -> list[str]:
         return self._vocabulary.spelled(tokens)
-
-    def numbered(self, ids: Sequence[int]) -> list[int]:
-        return self._vocabulary.numbered(ids)
 
 
 def known(tokens: Sequence[int], size: int) -> list[int]:

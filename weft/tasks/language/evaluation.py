@@ -20,7 +20,7 @@ from weft.metrics.probabilities import Perplexity
 from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines, mean_of, ratio
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.tasks.evaluation import Evaluation
+from weft.tasks.evaluation import Evaluation, speed
 from weft.tasks.language.data import Stream, lines_of
 from weft.tasks.language.decoding import LanguageDecoding
 from weft.tasks.language.scoring import (
@@ -57,11 +57,7 @@ class ProseEvaluation(Evaluation):
 
     context: str
     vocabulary: str
-    model: TextLikelihood
-    lines: int
-    words: int
-    characters: int
-    unknown: int
+    stream: Stream
     buckets: list[Bucket]
     seconds: float
     shows: ClassVar[str] = "nats per token by how often it was seen"
@@ -76,9 +72,7 @@ class ProseEvaluation(Evaluation):
         return [] if self.buckets else [missing]
 
     def details(self) -> list[str]:
-        """Speed, and loss by frequency."""
-        rate = len(self.model.logp) / max(self.seconds, 1e-9)
-        lines = [f"  {rate:,.0f} tokens/s, {self.seconds:.1f} s"]
+        lines = [speed(self.stream.size, "tokens", self.seconds)]
         names = "; ".join(self.buckets[0].nats) if self.buckets else ""
         lines.append(f"nats per token by how often it was seen in training: {names}")
         lines += [
@@ -89,14 +83,13 @@ class ProseEvaluation(Evaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Context, counts, loss by frequency."""
         return {
             "context": self.context,
             "vocabulary": self.vocabulary,
-            "tokens": len(self.model.logp),
-            "words": self.words,
-            "characters": self.characters,
-            "unknown": self.unknown,
+            "tokens": self.stream.size,
+            "words": self.stream.words,
+            "characters": self.stream.characters,
+            "unknown": self.stream.unknown,
             "seconds": self.seconds,
             "by_frequency": [bucket._asdict() for bucket in self.buckets],
         }
@@ -107,7 +100,7 @@ class ProseEvaluation(Evaluation):
 
         note = (
             f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "
-            f"tokens: {len(self.model.logp):,}"
+            f"tokens: {self.stream.size:,}"
         )
         return nats_by_frequency(self.buckets, title=f"{name}: {self.title}", note=note)
 
@@ -151,11 +144,7 @@ def evaluate(
         outputs=[f"{logp:.4f}" for logp in stream.by_line(own.logp)],
         scores=scores,
         compared=[compared],
-        model=own,
-        lines=stream.lines,
-        words=stream.words,
-        characters=stream.characters,
-        unknown=stream.unknown,
+        stream=stream,
         buckets=by_frequency(stream, train, known, size) if train is not None else [],
         seconds=seconds,
     )
@@ -210,8 +199,7 @@ def mixture_parts(
     """Read a text with a model, in the context that it was trained with, and with its cache."""
     ngram = None if ngrams is None else ngram_logp(ngrams, stream)
     if decoding.cache:
-        both = cached_logp(model, stream, decoding.cache)
-        return MixtureParts(both.neural, ngram, both.cache)
+        return cached_logp(model, stream, decoding.cache)._replace(ngram=ngram)
     logp = token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
     return MixtureParts(logp, ngram)
 

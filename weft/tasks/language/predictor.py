@@ -4,7 +4,6 @@
 Read next: decoding.py, what a search sees of it; ../../search/sampling.py.
 """
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +25,7 @@ from weft.search.offered import written
 from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.export import ModelExport, some_of
+from weft.tasks.export import ModelExport, random_texts, some_of
 from weft.tasks.inspection import Inspection, SearchTree, Words, choices_of, vectors_of
 from weft.tasks.language.data import collate_lines, known, reading_of
 from weft.tasks.language.decoding import ExpectedToken, LanguageDecoding, MixedModel, StepReader, expected
@@ -378,9 +377,6 @@ def inspect_text(writer: TextWriter, text: str, valid: Callable[[], Iterable[str
     )
 
 
-SEED = 1
-
-
 def export_writer(writer: TextWriter, valid: Callable[[], Iterable[str]]) -> ModelExport:
     """A language model as one graph, `step`, which reads and writes one token."""
     model, vocabulary, how = writer.model, writer.vocabulary, writer.decoding
@@ -421,8 +417,4 @@ def _examples(vocabulary: Vocabulary, valid: Callable[[], Iterable[str]], count:
         lines = (line.split() for line in islice(valid(), 10 * count) if line.strip())
         return (" ".join(words[: 1 + len(words) // 2]) for words in lines)
 
-    def drawn() -> Sequence[str]:
-        draw, numbers = random.Random(SEED), range(EOS + 1, len(vocabulary))
-        return [vocabulary.decode(draw.choices(numbers, k=5)) for _ in range(count)]
-
-    return some_of(halves, count, drawn)
+    return some_of(halves, count, lambda: random_texts(vocabulary, count, 5, 5))

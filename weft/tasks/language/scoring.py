@@ -44,17 +44,13 @@ def token_logp(
     """Log-probabilities [N] of the tokens of a text in nats, in their order."""
     with torch.inference_mode():
         if batching == "stream":
-            return _streamed(model, stream.tokens, rows)
+            found = [picked(model.head, h, target) for h, target in streamed(model, stream.tokens, rows)]
+            return np.concatenate(found, 1).reshape(-1)[: stream.size]
         if batching == "windows":
             return _windowed(model, stream.tokens, length, stride or length)
         if batching == "lines":
             return _by_lines(model, list(lines_of(stream)), stride)
     raise ValueError(f"batching {batching!r}")
-
-
-def _streamed(model: Generator, tokens: np.ndarray, rows: int) -> np.ndarray:
-    found = [picked(model.head, h, target) for h, target in streamed(model, tokens, rows)]
-    return np.concatenate(found, 1).reshape(-1)[: len(tokens) - 1]
 
 
 def streamed(model: Generator, tokens: np.ndarray, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -186,17 +182,10 @@ class CacheMemory(NamedTuple):
         return torch.logaddexp(logp + math.log1p(-cache.weight), found + math.log(cache.weight))
 
 
-class CacheScores(NamedTuple):
-    """Log-probabilities of the tokens of a text in nats."""
-
-    neural: np.ndarray  # [N]
-    cache: np.ndarray  # [K, N], a row for each sharpness; the network's for the first token
-
-
 def cached_logp(
     model: Generator, stream: Stream, size: int, sharpness: Sequence[float] = SHARPNESS
-) -> CacheScores:
-    """Read a text once, with the network and the cache."""
+) -> "MixtureParts":
+    """Read a text once, with the network and the cache; for the first token that is the network's too."""
     neural, found = [], []
     keys = tokens = None
     with torch.inference_mode():
@@ -207,9 +196,9 @@ def cached_logp(
                 keys = query if keys is None else torch.cat([keys[-size:], query])
                 tokens = new if tokens is None else torch.cat([tokens[-size:], new])
                 found.append(_block(query, keys, tokens, size, sharpness))
-    both = CacheScores(np.concatenate(neural, 1)[0], np.concatenate(found, 1))
-    both.cache[:, 0] = both.neural[0]  # nothing to remember yet
-    return both
+    logp, cache = np.concatenate(neural, 1)[0], np.concatenate(found, 1)
+    cache[:, 0] = logp[0]  # nothing to remember yet
+    return MixtureParts(logp, cache=cache)
 
 
 def _block(query: Tensor, keys: Tensor, tokens: Tensor, size: int, sharpness: Sequence[float]) -> np.ndarray:

@@ -42,8 +42,8 @@ from weft.tasks.language.data import (
     joined,
     lines_of,
     rarity,
+    read,
 )
-from weft.tasks.language.data import read as read_text
 from weft.tasks.language.decoding import LanguageDecoding, MixedModel, ProseSettings
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, mixture_parts
 from weft.tasks.language.predictor import TextWriter, export_writer, inspect_text
@@ -56,7 +56,6 @@ from weft.tasks.task import (
     PredictionSettings,
     Progress,
     Scoring,
-    Split,
     Training,
     named_rows,
 )
@@ -152,11 +151,6 @@ UNSEEN = (
 )
 
 
-def read(data: ProseData, vocabulary: Vocabulary, split: Split) -> Stream:
-    """The text of a split as tokens."""
-    return read_text(data.open(split), vocabulary)
-
-
 def as_read(data: ProseData, vocabulary: Vocabulary) -> ProseData:
     """The recipe's section; a vocabulary that reads whole texts has windows instead of lines."""
     whole = vocabulary.opening is not None and data.batches == "lines"
@@ -189,7 +183,6 @@ class LanguageTraining(Training):
         return LanguageTraining(self._data, self._vocabulary, text, self._valid, self._most)
 
     def plan(self, seed: int) -> StreamPieces | RandomWindows | Batches:
-        """Consecutive pieces of the training text, random windows, or lines."""
         rows, length = self._data.batch_rows, self._data.length
         if self._data.batches == "stream":
             return StreamPieces(self.text.size, rows=rows, length=length)
@@ -267,12 +260,12 @@ class LanguagePipeline(RunningTextPipeline):
         data, size, given = self.data, len(self.vocabulary), decoding.ngram_weight
         ngrams = None
         if decoding.mixture:
-            ngrams = counted_for(data, decoding, read(data, self.vocabulary, "train"), size)
+            ngrams = counted_for(data, decoding, read(data.open("train"), self.vocabulary), size)
         if given is not None and not decoding.tuned:
             return MixedModel(ngrams, given)
         if self.refit:
             raise ConfigError(UNSEEN)
-        valid = read(data, self.vocabulary, "valid")
+        valid = read(data.open("valid"), self.vocabulary)
         weights = mixture_parts(model, valid, data, decoding, ngrams).tuned(given)
         cache = Cache(decoding.cache, weights.sharpness, weights.cache) if decoding.cache else None
         return MixedModel(ngrams, weights.ngram, cache)
@@ -282,18 +275,18 @@ class LanguagePipeline(RunningTextPipeline):
         source = self.data
         train = None
         with suppress(DataError):
-            train = read(source, self.vocabulary, "train")
+            train = read(source.open("train"), self.vocabulary)
             if self.refit:
-                train = joined(train, read(source, self.vocabulary, "valid"))
+                train = joined(train, read(source.open("valid"), self.vocabulary))
         return evaluate(
             model,
-            read_text(text, self.vocabulary),
+            read(text, self.vocabulary),
             title=title,
             data=source,
             decoding=self.task.decoding,
             size=len(self.vocabulary),
             train=train,
-            valid=None if asked.validation else lambda: read(source, self.vocabulary, "valid"),
+            valid=None if asked.validation else lambda: read(source.open("valid"), self.vocabulary),
         )
 
     def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:
@@ -334,7 +327,6 @@ class LanguageTask(RunningTextTask[ProseModel]):
         return f"{self.data.vocabulary.kind} tokens of {self.data.describe('train')}"
 
     def rehearse(self) -> Loss:
-        """Two pieces, or lines, with a vocabulary of 19 tokens, or a few more than the cutoffs."""
         model = self.model_config.build(max(19, self.model_config.least))
         if self.streams:
             loss, state = model.carry_on(cut(np.arange(19), np.array([0, 5]), 4), None)
@@ -375,10 +367,9 @@ class LanguageTask(RunningTextTask[ProseModel]):
     def training(
         self, corpus: None, pipeline: LanguagePipeline, run: Path, progress: Progress
     ) -> LanguageTraining:
-        """The text, read with the vocabulary."""
         vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
-        train, valid = read(self.data, vocabulary, "train"), read(self.data, vocabulary, "valid")
+        train, valid = (read(self.data.open(split), vocabulary) for split in ("train", "valid"))
         most = most_positions(self.small_model().decoder)
         training = LanguageTraining(pipeline.data, vocabulary, train, valid, most)
         left_out = f" ({training.left_out:,} left out, longer than the model's {most} positions)"

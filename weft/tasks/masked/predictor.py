@@ -22,7 +22,7 @@ from weft.metrics.probabilities import Perplexity
 from weft.metrics.scored import ComparedOutputs
 from weft.nn.positions import most_positions
 from weft.tasks import predictor
-from weft.tasks.export import Graph, ModelExport, ragged_mask, some_of
+from weft.tasks.export import SEED, Graph, ModelExport, ragged_mask, random_texts, some_of
 from weft.tasks.inspection import Inspection, ShownVectors, TokenChoice, choices_of, vectors_of
 from weft.tasks.masked.model import SPECIALS, MaskedBatch, MaskedLanguageModel, hide
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text
@@ -146,7 +146,6 @@ class GapFiller(predictor.Predictor[list[int]]):
         return self._answer(self.parse(text, Place("input"))).filled(count)
 
     def value(self, answer: GapAnswer) -> str:
-        """The text with its gaps filled."""
         return answer.filled(1).text
 
     def tokens(self, text: str) -> list[int]:
@@ -181,7 +180,8 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
         )
     gaps = [place for place, token in enumerate(tokens) if token == size]
     source = torch.tensor([tokens], device=device)
-    pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
+    names = [*vocabulary.pieces(range(size)), MASK]
+    pieces = ["<sos>", *(names[token] for token in tokens[1:-1]), "<eos>"]
     if gaps:
         logp = _logp(filler, source)[0, :, :size]
         logp[:, :SPECIALS] = -torch.inf
@@ -207,10 +207,6 @@ def inspect_gaps(filler: GapFiller, text: str, most: int, valid: Callable[[], It
         chosen_what=what,
         vectors=_vectors(filler, tokens, pieces, most, valid),
     )
-
-
-def _piece(filler: GapFiller, token: int) -> str:
-    return MASK if token == len(filler.vocabulary) else filler.vocabulary.pieces([token])[0]
 
 
 def _logp(filler: GapFiller, source: torch.Tensor) -> torch.Tensor:
@@ -255,7 +251,6 @@ def _vectors(
     return vectors_of(predictor.embed, names, *inner, states(tokens), context, valid)
 
 
-SEED = 1
 STEPS = 10  # of the longer example
 
 
@@ -296,7 +291,7 @@ def _examples(
     filler: GapFiller, length: int, most: int | None, valid: Callable[[], Iterable[str]], count: int
 ) -> Sequence[str]:
     """Validation lines with a word left out, or random tokens where the data is missing."""
-    draw, vocabulary = random.Random(SEED), filler.vocabulary
+    draw = random.Random(SEED)
 
     def lines() -> Iterator[str]:
         words = (line.split()[:length] for line in valid())
@@ -304,9 +299,8 @@ def _examples(
         return (text for text in gaps if len(filler.tokens(text)) <= (most or 2**31))
 
     def drawn() -> Sequence[str]:
-        pieces, longest = range(SPECIALS, len(vocabulary)), min(20, length if most is None else most - 3)
-        rows = [draw.choices(pieces, k=draw.randint(1, longest)) for _ in range(count)]
-        return [f"{vocabulary.decode(row)} {MASK}" for row in rows]
+        longest = min(20, length if most is None else most - 3)
+        return [f"{text} {MASK}" for text in random_texts(filler.vocabulary, count, 1, longest)]
 
     return some_of(lines, count, drawn)
 

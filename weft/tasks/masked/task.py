@@ -86,7 +86,6 @@ class MaskedTraining(Training):
         return hide(lines, len(self.vocabulary), share=self.share, seed=seed)
 
     def validate(self, model: MaskedLanguageModel) -> Validation:
-        """Nats and accuracy of what is hidden, and a few gaps."""
         vocabulary = self.vocabulary
         found = score(model, self.valid, len(vocabulary))
         filler = GapFiller(model, vocabulary)
@@ -187,13 +186,11 @@ class MaskedTask(RunningTextTask[MaskedModel]):
         return self.model_config.build(19)
 
     def rehearse(self) -> Loss:
-        """Two lines of a vocabulary of 19."""
         return self.small_model().loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
     def training(
         self, corpus: None, pipeline: MaskedPipeline, run: Path, progress: Progress
     ) -> MaskedTraining:
-        """The text, read with the vocabulary."""
         vocabulary = pipeline.vocabulary
         progress("reading the text", 0, None)
         train, valid = (

@@ -25,7 +25,7 @@ from weft.setting_types import AtLeastOne, Share, check_fields
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.init import FEWEST
 from weft.tasks.task import Pipeline, Progress, Scoring, Split, Task
-from weft.tasks.vocabulary import Lexicon, ProseVocabulary
+from weft.tasks.vocabulary import Lexicon, TextVocabulary
 from weft.text.pieces import cut_words
 
 Batching = Literal["stream", "windows", "lines"]
@@ -45,7 +45,7 @@ class ProseData:
         valid_share: without `valid`, this share of characters at the end of `train` is the validation text.
         corpus: an embedded corpus instead of files.
         language: of the corpus.
-        vocabulary: see ProseVocabulary.
+        vocabulary: how it is tokenised.
         batches: "stream" reads the text in `batch_rows` long rows, piece after piece, and carries the state
             from batch to batch (recurrent networks); "windows" draws pieces from anywhere (Transformers);
             "lines" takes each line alone.
@@ -60,7 +60,7 @@ class ProseData:
     valid_share: Share = 0.0
     corpus: str | None = None
     language: str | None = None
-    vocabulary: ProseVocabulary = field(default_factory=ProseVocabulary)
+    vocabulary: TextVocabulary = field(default_factory=TextVocabulary)
     batches: Batching = "stream"
     length: AtLeastOne = 35
     batch_rows: AtLeastOne = 20
@@ -195,7 +195,6 @@ class RunningTextTask(Task, Generic[M]):
         return run / VOCABULARY
 
     def learn(self, corpus: Any, run: Path, progress: Progress) -> None:
-        """Learn the vocabulary of the training text."""
         progress("learning the vocabulary", 0, None)
         self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
 
@@ -242,15 +241,11 @@ class ContextEvaluation(Evaluation):
     shows: ClassVar[str] = "nats by length of the context"
     offers: ClassVar[tuple[ItemKind, ...]] = ("nats",)
 
-    @property
-    def lowest(self) -> dict[str, float]:
-        """Nats of the baselines of the perplexity."""
-        return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
-
     def figure(self, name: str) -> "Figure":
         """The loss by length of the context, with a line for each direction."""
         from weft.figures.charts import by_place
 
         lines = {side.name: (side.words, side.nats) for side in self.sides}
+        nats = {name: math.log(value) for name, value in self.scores[0].baselines.items()}
         title = f"{name}: {self.title}"
-        return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
+        return by_place(lines, x=self.beside, y="nats", title=title, baselines=nats)

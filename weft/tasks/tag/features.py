@@ -75,7 +75,7 @@ class SavedFeatures(jsonfile.Schema):
 
 
 class WordFeatures:
-    """The features that a tagger knows; one of them is a row of the table, from 1."""
+    """The features that a model knows: names, numbered from 1; 0 is padding and every unknown one."""
 
     def __init__(self, how: TagFeatures, kept: Sequence[str]) -> None:
         self.how = how

@@ -372,7 +372,6 @@ class TagEvaluation(ClassEvaluation):
     offers: ClassVar[tuple[ItemKind, ...]] = ("tags", "labels", "probabilities")
 
     def details(self) -> list[str]:
-        """Speed, confusions, each tag."""
         rate = self.words / max(self.seconds, 1e-9)
         lines = [f"  {rate:,.0f} words/s with probabilities, {self.seconds:.1f} s"]
         wrong = [
@@ -387,7 +386,6 @@ class TagEvaluation(ClassEvaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """Tags, confusions, calibration, names."""
         names = {"names": [row._asdict() for row in self.names]} if self.names else {}
         return {**super().facts(), **names, "words": self.words}
 
@@ -414,10 +412,10 @@ def evaluate(
     pairs = list(zip(tagged, sentences, strict=True))
     answers = [[""] * len(sentence.forms) if one is None else one.tags for one, sentence in pairs]
     read = [(one, sentence) for one, sentence in pairs if one is not None]
-    flat = list(chain(*answers)), list(chain(*(sentence.tags or [] for sentence in sentences)))
-    labels = classes_of(*reversed(flat))
     known = [sentence.tags or [] for sentence in sentences]
-    scores, compared = _scores(tagger.lexicon, sentences, answers, train)
+    flat = list(chain(*answers)), list(chain(*known))
+    labels = classes_of(*reversed(flat))
+    scores, compared = _scores(tagger.lexicon, sentences, known, answers, train)
     sure = _sure(tagger.lexicon.tags, tagged, known, train)
     return TagEvaluation(
         title=f"{title}, {plural(len(sentences), 'sentence')}, {plural(len(flat[1]), 'gold word')}"
@@ -449,17 +447,16 @@ def evaluate(
 def _scores(
     lexicon: Lexicon,
     sentences: Sequence[ConlluSentence],
+    references: Sequence[Sequence[str]],
     answers: Sequence[Sequence[str]],
     train: Sequence[ConlluSentence] | None,
 ) -> tuple[list[ScoreWithBaselines], list[ComparedOutputs]]:
     """Accuracy, whole names, words that training never saw, and macro F1, beside the baseline."""
-    references = [sentence.tags or [] for sentence in sentences]
-    forms = [sentence.forms for sentence in sentences]
-    new = [[not lexicon.knows(form) for form in words] for words in forms]
+    new = [[not lexicon.knows(form) for form in sentence.forms] for sentence in sentences]
     guessed: dict[str, list[list[str]]] = {}
     if train is not None:
         most = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
-        guessed["most frequent tag and ending"] = [most.tag(words) for words in forms]
+        guessed["most frequent tag and ending"] = [most.tag(sentence.forms) for sentence in sentences]
     words = f"words:{sum(map(len, references))}"
     tags = tags_of(answers, references, guessed)
     labels = ComparedOutputs(answers, references, baselines=guessed, reads="labels")

@@ -276,14 +276,12 @@ class TagTraining(SolvedTraining):
         return Design.of_words(list(numbers), lengths, target, self.features.num_rows)
 
     def plan(self, seed: int) -> Batches:
-        """Batches of sentences of similar length."""
         lengths = np.array([[len(sentence.forms)] * 2 for sentence in self.train])
         rows = self.data.batch_rows or None
         return Batches(lengths, max_tokens=self.data.batch_tokens, max_rows=rows, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
-        chosen = [self.train[int(number)] for number in numbers]
-        return collate(self.lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
+        return collate(self.lexicon, [self.train[int(number)] for number in numbers])
 
     def whole(self) -> "TagTraining":
         """Sentences with a tag that training never saw stay out, and those longer than its longest."""
@@ -337,16 +335,9 @@ class TagTraining(SolvedTraining):
 
     def _mean_loss(self, model: Labeller, sentences: Sequence[ConlluSentence]) -> float:
         """Nats a word, over the words whose tag is known."""
-        known = _known(self.lexicon, sentences)
-        known.sort(key=lambda one: len(one.forms))
+        known = sorted(_known(self.lexicon, sentences), key=lambda one: len(one.forms))
         parts = (known[at : at + 64] for at in range(0, len(known), 64))
-        return mean_loss(
-            model,
-            (
-                collate(self.lexicon, [one.forms for one in part], [one.tags or [] for one in part])
-                for part in parts
-            ),
-        )
+        return mean_loss(model, (collate(self.lexicon, part) for part in parts))
 
 
 def _known(lexicon: Lexicon, sentences: Sequence[ConlluSentence]) -> list[ConlluSentence]:
@@ -356,16 +347,6 @@ def _known(lexicon: Lexicon, sentences: Sequence[ConlluSentence]) -> list[Conllu
 
 LONGEST = 512
 """Pieces that an encoder without a limit reads at once, with the symbols around them."""
-
-
-def in_pieces(
-    vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], *, frame: Frame, most: int | None
-) -> tuple[WordsInPieces, Tensor]:
-    """Sentences of words as the pieces of a vocabulary, at most `most` at once, and their mask [B, S]."""
-    pieces = words_in_pieces(vocabulary, sentences, (most or LONGEST) - 2, frame=frame, leading=True)
-    lengths = torch.tensor([len(words) for words in sentences])
-    mask = from_lengths(lengths, int(lengths.max()))
-    return WordsInPieces(pieces, mask), mask
 
 
 class TagPipeline(TextLabelPipeline[ConlluSentence]):
@@ -507,15 +488,13 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
         return export_tagger(self.predictor(model), self.valid_texts)
 
 
-def collate(
-    lexicon: Lexicon, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
-) -> LabelBatch:
-    """Sentences of words, and their tags, as a batch."""
-    spelled, mask = lexicon.read(sentences)
+def collate(lexicon: Lexicon, sentences: Sequence[ConlluSentence]) -> LabelBatch:
+    """Sentences with their tags as a batch."""
+    spelled, mask = lexicon.read([one.forms for one in sentences])
     target = np.zeros(mask.shape, dtype=np.int64)
-    for row, own in enumerate(tags):
-        target[row, : len(own)] = lexicon.encode(own)
-    return LabelBatch(spelled, mask, torch.from_numpy(target), sum(map(len, sentences)))
+    for row, one in enumerate(sentences):
+        target[row, : len(one.forms)] = lexicon.encode(one.tags or [])
+    return LabelBatch(spelled, mask, torch.from_numpy(target), sum(len(one.forms) for one in sentences))
 
 
 class TagTask(TextLabelTask[TagData, TagModel]):
@@ -541,7 +520,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return ("tags", "labels")
 
     def about(self) -> str:
-        """The column and the file."""
         return f"{self.data.column} tags, on {called(self.data.train)}"
 
     @classmethod
@@ -584,9 +562,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return self.model_config.build(5, 5, 3, num_features=5, num_pieces=5)
 
     def rehearse(self) -> Loss:
-        """Two sentences of three words and one."""
         lexicon = Lexicon(["a", "b"], [3, 1], ["a", "b"], ["X", "Y", "Z"], lowercase=True)
-        words, rows = [["a", "b", "ab"], ["b"]], 0
+        words, tags, rows = [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]], 0
         if self.model_config.features is not None:
             features = WordFeatures.learn(self.model_config.features, words)
             TagPipeline(self, lexicon, features=features)  # which reads them by the lexicon
@@ -596,7 +573,8 @@ class TagTask(TextLabelTask[TagData, TagModel]):
             lexicon.reader = self.piece_reader(letters)
         sizes = lexicon.num_words, lexicon.num_letters, 3
         model = self.model_config.build(*sizes, num_features=rows, num_pieces=len(letters))
-        return model.loss(collate(lexicon, words, [["X", "Y", "Z"], ["Y"]]))
+        examples = [ConlluSentence([], 0, [], *one) for one in zip(words, tags, strict=True)]
+        return model.loss(collate(lexicon, examples))
 
     def unused(self) -> Sequence[str]:
         """What features alone replace."""
@@ -619,7 +597,6 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return run / "tokenizer.tags.json"
 
     def learn(self, corpus: TaggedText, run: Path, progress: Progress) -> None:
-        """Learn the lexicon."""
         train, vectors = corpus
         learnt = Lexicon.learn(
             train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=vectors
@@ -667,9 +644,16 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         return TagPipeline(self, Lexicon.load(self.saved(run)), context, features, pieces)
 
     def piece_reader(self, vocabulary: Vocabulary) -> Callable[..., tuple[WordsInPieces, Tensor]]:
-        """What reads sentences with a vocabulary of pieces, as the encoder can."""
-        most, frame = most_positions(self.small_model()), self.embedding.pieces or "none"
-        return partial(in_pieces, vocabulary, frame=frame, most=most)
+        """Reads sentences as the pieces of a vocabulary, as long as the encoder can, with a mask [B, S]."""
+        most, frame = most_positions(self.small_model()) or LONGEST, self.embedding.pieces or "none"
+
+        def read(sentences: Sequence[Sequence[str]]) -> tuple[WordsInPieces, Tensor]:
+            pieces = words_in_pieces(vocabulary, sentences, most - 2, frame=frame, leading=True)
+            lengths = torch.tensor([len(words) for words in sentences])
+            mask = from_lengths(lengths, int(lengths.max()))
+            return WordsInPieces(pieces, mask), mask
+
+        return read
 
     @staticmethod
     def _pieces(run: Path) -> Vocabulary:
