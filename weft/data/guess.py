@@ -42,6 +42,8 @@ PERIODS = {
 }
 """Names of columns of weeks and quarters of a year."""
 
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+
 MANY_ROWS = 20
 """Minimum rows of each series in a ledger."""
 
@@ -123,7 +125,7 @@ def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 def holds_values(first: Sequence[str], mark: str) -> bool:
     """Whether a first row has numbers alone, or numbers behind a time."""
     if not are_times(first[:1]):
-        return all(map(is_number, first))
+        return all(is_number(cell) or _DECIMAL_COMMA.fullmatch(cell) for cell in first)
     ((_, others),) = plain_numbers([(1, list(first[1:]))], mark).rows
     return all(is_number(cell) or cell.lower() in MISSING for cell in others)
 

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from weft.data.dialect import mark_of
+from weft.data.dialect import columns_named, mark_of
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
 from weft.data.languages import CODE
 from weft.data.lines import LONGEST, numbered_lines, raw_lines, text_bytes, wrong_bytes
@@ -210,15 +210,7 @@ class TableFile:
         Raises:
             DataError: several columns have this name.
         """
-        names = self.names()
-        found = [n for n, one in enumerate(names) if one == name]
-        found = found or [n for n, one in enumerate(names) if one.casefold() == name.casefold()]
-        if len(found) > 1:
-            where = " and ".join(str(n + 1) for n in found)
-            raise DataError(
-                f"the columns {where} are both called {name!r}; rename one", path=self.path, line=self.number
-            )
-        return found[0] if found else None
+        return columns_named(self.path, self.names(), [name], self.number)[0]
 
     def _read(self) -> Iterator[Row | Finding]:
         if self._held is not None:
