@@ -7,7 +7,6 @@ import pytest
 
 from tests.documents.capitals import translated
 from weft.documents.files import opened
-from weft.text.links import Links
 from weft.text.moving import laid
 from weft.text.placeholders import (
     PORTABLE,
@@ -20,7 +19,7 @@ from weft.text.placeholders import (
     unbroken,
     untagged,
 )
-from weft.text.segments import Mark, Segment, WrittenSentence
+from weft.text.segments import Links, Mark, Segment, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "polib"):

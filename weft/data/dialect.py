@@ -44,11 +44,9 @@ MISSING = {
 }  # fmt: skip
 """Cells without a value, as pandas, R, spreadsheets, SQL and statistical offices write them; lower-cased."""
 
-Row = tuple[int, list[str]]
-"""Line number and cells."""
+Row = tuple[int, list[str]]  # line number and cells
 
-Order = Literal["day", "month"]
-"""The first part of a date: 31.12.2024 or 12/31/2024."""
+Order = Literal["day", "month"]  # the first part of a date: 31.12.2024 or 12/31/2024
 
 
 def columns_named(

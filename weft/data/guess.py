@@ -20,8 +20,7 @@ from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
 from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
 
-ROWS = 2_000
-"""Rows examined."""
+ROWS = 2_000  # rows examined
 
 LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "target", "stars", "rating")
 """Common names of a column of classes."""
@@ -44,8 +43,7 @@ PERIODS = {
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
-MANY_ROWS = 20
-"""Minimum rows of each series in a ledger."""
+MANY_ROWS = 20  # minimum rows of each series in a ledger
 
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year", "datum", "fecha")
 """Common names of a column of times."""

@@ -28,8 +28,7 @@ from weft.wording import close_name, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-EACH = "each"
-"""The frequency of series that each have their own."""
+EACH = "each"  # the frequency of series that each have their own
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")

@@ -33,26 +33,20 @@ RECORDS = (".jsonl", ".ndjson", ".json")
 HALF = (
     "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it, or remove the record"
 )
-NAMED = (*RECORDS, ".parquet")
-"""Tables whose columns always have names."""
+NAMED = (*RECORDS, ".parquet")  # tables whose columns always have names
 
 ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 """Endings of tables; those of text files may be compressed too."""
 
-NULL = "\\N"
-"""A cell without a value, as MySQL and PostgreSQL write it."""
+NULL = "\\N"  # a cell without a value, as MySQL and PostgreSQL write it
 
-YEAR = re.compile(r"(19|20)\d\d")
-"""A number that may name a column."""
+YEAR = re.compile(r"(19|20)\d\d")  # a number that may name a column
 
-HEAD = 20
-"""Rows in which the header is looked for."""
+HEAD = 20  # rows in which the header is looked for
 
-KEYS = 1_000
-"""Records whose keys are the columns."""
+KEYS = 1_000  # records whose keys are the columns
 
-MOST_CELLS = 2**28
-"""Cells of a sheet at most, without text too."""
+MOST_CELLS = 2**28  # cells of a sheet at most, without text too
 
 SAMPLE = 100, 2**16
 """Lines, and about the characters, that the delimiter of a .csv is chosen from."""
@@ -384,12 +378,7 @@ class TableFile:
 
 
 def kind_of(path: Path) -> str:
-    """The ending of a table, such as .csv for a.csv.gz; "" if the file is no table.
-
-    Example:
-        >>> kind_of(Path("a.CSV.gz")), kind_of(Path("book.xlsx#Sheet 2")), kind_of(Path("a.txt"))
-        ('.csv', '.xlsx', '')
-    """
+    """The ending of a table, such as .csv of a.CSV.gz; "" if the file is no table."""
     name = bare(_book(path)[0]).name.lower()
     return next((ending for ending in ENDINGS if name.endswith(ending)), "")
 

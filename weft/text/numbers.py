@@ -14,13 +14,11 @@ import numpy as np
 import regex
 
 from weft.text.characters import named
-from weft.text.links import Links, Span
 from weft.text.placeholders import became_words, differing, restored, spans, unchanged
-from weft.text.segments import WrittenSentence
+from weft.text.segments import Links, Span, WrittenSentence
 from weft.words import base
 
-Languages = tuple[str, str]
-"""The codes of source and target; "" if they are not known."""
+Languages = tuple[str, str]  # the codes of source and target; "" if they are not known
 
 _POINT = {
     "am", "bn", "cy", "en", "fa", "fil", "ga", "gu", "he", "hi", "ja", "kn", "km", "ko", "ml", "mr", "ms",
@@ -59,14 +57,12 @@ _FORM = regex.compile(
 )
 _SIGNS = {"€": "EUR", "£": "GBP", "$": "USD", "¥": "JPY"}
 _GROUPED = re.compile(r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d+)?")
-DIGITS = "2345678"
-"""Those that stand for other numbers."""
+DIGITS = "2345678"  # those that stand for other numbers
 _SEPARATOR = re.compile(r"\D+")
 _SIGNS_BETWEEN = re.compile(r" ?[-−–+*/×÷^|&<>=≤≥≈≠~]+ ?|[:;]")
 _BEFORE = re.compile(r"(?:[#№§]|(?<!\w)(?:[A-Z\d]{1,9}[-/_:+.])+)?$")
 _BEHIND = re.compile(r"(?:[-/_:+.][A-Z\d]{1,9}(?![^\W\d_A-Z]))*[%‰°]?")
-_NEAR = 40
-"""Characters beside a number that may belong to it."""
+_NEAR = 40  # characters beside a number that may belong to it
 
 
 class Number(NamedTuple):
@@ -75,8 +71,7 @@ class Number(NamedTuple):
     begin: int
     end: int
     text: str
-    value: str
-    """The same for all of its forms."""
+    value: str  # the same for all of its forms
 
 
 def numbers(text: str, language: str = "") -> list[Number]:
@@ -177,17 +172,10 @@ def _share(links: Links, target: Number, source: Number) -> float:
 
 
 class StandIns(NamedTuple):
-    """A text with numbers of one digit, which a model knows better, in place of its own.
-
-    Example:
-        >>> found = stand_ins("Page 14 of 250, F12", "en")
-        >>> found.text, found.put_back("Página 2 de 3, F4", "es")
-        ('Page 2 of 3, F4', 'Página 14 de 250, F12')
-    """
+    """A text with numbers of one digit, which a model knows better, in place of its own."""
 
     text: str
-    own: dict[str, str]
-    """What each of them stands for."""
+    own: dict[str, str]  # what each of them stands for
 
     def put_back(self, translation: str, language: str) -> str | None:
         """The translation with the numbers of the text; None if it does not have each of them once."""
@@ -200,12 +188,7 @@ class StandIns(NamedTuple):
 
 
 def expressions(text: str, language: str = "") -> list[Number]:
-    """The numbers of a text with the signs at them; those with only signs between them are one.
-
-    Example:
-        >>> [one.text for one in expressions("6 + 1 = 7, 5% of #12, rows 3-5 (A-4/B)")]
-        ['6 + 1 = 7', '5%', '#12', '3-5', 'A-4/B']
-    """
+    """The numbers of a text with the signs at them; those with only signs between, as 6 + 1 = 7, are one."""
     found = list[Number]()
     for one in numbers(text, language):
         if found and one.begin < found[-1].end:

@@ -13,9 +13,8 @@ from functools import reduce
 import numpy as np
 import regex
 
-from weft.text.links import Links, Span
 from weft.text.moving import laid, with_tags
-from weft.text.segments import InlineText, Mark, Segment, WrittenSentence
+from weft.text.segments import InlineText, Links, Mark, Segment, Span, WrittenSentence
 
 _ATTRIBUTE = r"""\s+[\w:.-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*')"""
 _TAG = rf"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*+)(?:{_ATTRIBUTE})*\s*(?P<empty>/?)>"
@@ -54,8 +53,7 @@ PORTABLE = reduce(lambda form, other: re.sub(other[0], other[1], form), _OTHER, 
 """The same expression for programs without the library, in Python's `re` and JavaScript."""
 _BRANCHES = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\b")
 _LETTER = re.compile(r"[^\W_]")
-HALF = 0.5
-"""Share of a word's attention from which on it stands for a placeholder."""
+HALF = 0.5  # share of a word's attention from which on it stands for a placeholder
 
 
 def spans(text: str) -> list[Span]:

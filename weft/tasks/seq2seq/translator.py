@@ -49,7 +49,6 @@ from weft.tasks.seq2seq.domains import check_domain
 from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
 from weft.tasks.seq2seq.glossary import Glossary, read_glossary
 from weft.text.characters import Alphabet, named
-from weft.text.links import Links, Span, attended, proportional
 from weft.text.numbers import (
     DIGITS,
     Languages,
@@ -63,7 +62,7 @@ from weft.text.numbers import (
     wrong_numbers,
 )
 from weft.text.placeholders import became_words, differing, missing, restored, spans, tagged, untagged
-from weft.text.segments import WrittenSentence
+from weft.text.segments import Links, Span, WrittenSentence, attended, proportional
 from weft.text.terms import Term, begun, occurrences, rivals, with_terms, wrong_terms
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words
