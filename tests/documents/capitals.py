@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.documents.files import Document, opened
-from weft.text.placeholders import missing, restored
+from weft.text.kept import missing, restored
 from weft.text.segments import Links, WrittenSentence
 from weft.words import spans as words
 

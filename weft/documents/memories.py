@@ -14,8 +14,7 @@ from weft.data.xml import parsed, rewritten
 from weft.documents.markup import MarkupTexts, Role
 from weft.documents.plain import Plain
 from weft.errors import DataError
-from weft.text.numbers import wrong_parts
-from weft.text.placeholders import placeholders
+from weft.text.kept import placeholders, wrong_parts
 from weft.text.segments import WrittenSentence
 from weft.words import base
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.errors import library
-from weft.text.placeholders import unbroken
+from weft.text.kept import unbroken
 from weft.text.segments import Segment, Sentence, WrittenSentence, together
 from weft.words import base
 
