@@ -12,8 +12,7 @@ from typing import Literal
 
 import regex
 
-LETTERS = r"[\p{L}\p{M}\p{N}]"
-"""A character of a word, for patterns of the package `regex`."""
+LETTERS = r"[\p{L}\p{M}\p{N}]"  # a character of a word, for patterns of the package `regex`
 
 _NAMES = (
     "Han Hiragana Katakana Bopomofo Yi Thai Lao Khmer Myanmar Tibetan Tai_Le New_Tai_Lue Tai_Tham Tai_Viet "
@@ -109,10 +108,5 @@ def folded(text: str) -> str:
 
 
 def base(code: str) -> str:
-    """A language code without script and region, in lower case.
-
-    Example:
-        >>> base("pt-BR"), base("zh_Hans"), base("EN")
-        ('pt', 'zh', 'en')
-    """
+    """A language code without script and region, in lower case: pt of pt-BR, zh of zh_Hans."""
     return code.replace("_", "-").partition("-")[0].lower()

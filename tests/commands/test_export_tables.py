@@ -171,6 +171,10 @@ def test_times_are_converted_to_the_zone_of_the_training(frequency: str, tmp_pat
         (lambda text: "\n".join(text.splitlines()[:9]), "expected at least 12 rows, got 8"),
         (lambda text: text.rpartition("2024")[0], "expected k1 for the 5 rows to forecast"),
         (lambda text: text.replace("when,y", "when,z"), "expected a column 'y'"),
+        (
+            lambda text: "".join(f"{line},1\n" for line in text.splitlines()).replace("y,k1,1", "Y,k1,Y"),
+            "the columns 2 and 4 are both called 'y'; rename one",
+        ),
         (lambda text: text.replace("2024-02-22", "2024-02-23"), "sort the rows"),
         (lambda text: text.replace("2024-02-22", "yesterday"), "is not a time"),
         (lambda text: text.replace(",", ",x", 9), "x"),

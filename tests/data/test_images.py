@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weft.data import archive, images, shapes
+from weft.data import files, images, shapes
 from weft.errors import DataError
 
 
@@ -175,7 +175,7 @@ def test_pictures_are_read_from_within_a_zip(tmp_path, top, given):
         np.testing.assert_array_equal(images.read_picture(one.path), want)
     (first,) = images.read_captions(path, images_, split="train")
     assert first.path == tmp_path / "images.zip" / f"{top}a.png" and first.number == "a"
-    assert [each.name for each in archive.files(tmp_path / "images.zip")] == ["a.png", "b.png", "c.png"]
+    assert [each.name for each in files.members(tmp_path / "images.zip")] == ["a.png", "b.png", "c.png"]
 
 
 def test_a_picture_on_the_disk_goes_before_the_one_in_the_zip(tmp_path):
@@ -194,7 +194,7 @@ def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"x\.npy: arrays are not read from within a \.zip"):
         images.read_array(tmp_path / "images.zip" / "x.npy")
     with monkeypatch.context() as patch:
-        patch.setattr(archive, "LARGEST", 50)
+        patch.setattr(files, "MEMBER_BYTES", 50)
         with pytest.raises(DataError, match=r"a\.png: larger than 0 MiB; unpack the archive"):
             images.read_picture(tmp_path / "images.zip" / "a.png")
     (tmp_path / "images.zip").write_bytes(kept.replace(b"IDAT", b"IDXT"))

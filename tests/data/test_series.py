@@ -43,6 +43,7 @@ def test_compressed_and_without_a_header(tmp_path: Path) -> None:
         ("1,2\n3,4\n5,6\n", ("1", "2"), "(1, 2) is read as values of columns called 1 to 2"),
         ("0,5\n1,6\n2,7\n", ("1", "2"), "(0, 5) is read as values"),
         ("2,5.5\n3.5,4.0\n4,6.5\n", ("1", "2"), "(2, 5.5) is read as values"),
+        ("1,5;2,5\n3,5;4,5\n5,5;6,5\n", ("1", "2"), "(1,5, 2,5) is read as values"),
         (
             "2024-01-01,5,9\n2024-01-02,7,9\n2024-01-03,5,\n",
             ("2", "3"),
@@ -436,11 +437,13 @@ def test_a_head_of_one_endless_cell_is_read_up_to_the_limit_of_a_line(tmp_path: 
         read_series(tmp_path / "long.csv")
 
 
-def test_names_are_found_in_any_case_and_the_first_of_two_is_taken(tmp_path: Path) -> None:
+def test_names_are_found_in_any_case_and_of_two_neither_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("date,Sales,sales,SALES,heat\n2024-01-01,1,2,3,4\n2024-01-02,5,6,7,8\n")
-    for name, values in (("sales", [2, 6]), ("SALES", [3, 7]), ("sALES", [1, 5]), ("Heat", [4, 8])):
+    for name, values in (("sales", [2, 6]), ("SALES", [3, 7]), ("Heat", [4, 8])):
         found = read_series(path, Columns(targets=(name,)))
         assert found.series[0].values[:, 0].tolist() == values
     with pytest.raises(ConfigError, match="no such column 'rain'"):
         read_series(path, Columns(targets=("rain",)))
+    with pytest.raises(DataError, match="the columns 2 and 3 and 4 are both called 'sALES'; rename one"):
+        read_series(path, Columns(targets=("sALES",)))

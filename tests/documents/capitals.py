@@ -3,9 +3,8 @@
 import numpy as np
 
 from weft.documents.files import Document, opened
-from weft.text.links import Links
-from weft.text.placeholders import missing, restored
-from weft.text.segments import WrittenSentence
+from weft.text.kept import missing, restored
+from weft.text.segments import Links, WrittenSentence
 from weft.words import spans as words
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.documents.capitals import translated
 from weft.documents.html import Html, read_html_events
-from weft.text.links import Links, attended, proportional
-from weft.text.segments import WrittenSentence
+from weft.text.segments import Links, WrittenSentence, attended, proportional
 from weft.text.sentences import DocumentPlan
 from weft.words import spans as words
 

@@ -15,8 +15,7 @@ import pytest
 from weft.documents import isolated
 from weft.documents.isolated import DocumentBounds
 from weft.errors import ConfigError, DataError
-from weft.text.links import Links
-from weft.text.segments import Sentence, WrittenSentence
+from weft.text.segments import Links, Sentence, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "sentencex"):

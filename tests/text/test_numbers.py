@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from weft.text.links import Links, proportional
-from weft.text.numbers import CODES, codes, expressions, numbers, replaced, stand_ins, wrong_numbers
-from weft.text.segments import WrittenSentence
+from weft.text.kept import CODES, codes, expressions, numbers, replaced, stand_ins, wrong_numbers
+from weft.text.segments import Links, WrittenSentence, proportional
 from weft.words import spans
 
 ENGLISH_SPANISH = ("en", "es")

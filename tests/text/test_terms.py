@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from weft.text.links import Links
-from weft.text.segments import WrittenSentence
+from weft.text.segments import Links, WrittenSentence
 from weft.text.terms import Term, rivals, with_terms, wrong_terms
 from weft.words import spans
 

@@ -29,8 +29,7 @@ SOUNDS = (
 )
 """Extensions of recordings; any other file is a list of them."""
 
-SPOKEN = ListForm("file", "transcript", SOUNDS)
-"""A list of recordings."""
+SPOKEN = ListForm("file", "transcript", SOUNDS)  # a list of recordings
 
 BLOCK = 2**16  # samples read at a time
 

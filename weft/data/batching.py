@@ -26,12 +26,9 @@ class Statistics(NamedTuple):
     """Statistics of an epoch's batches; lengths include eos."""
 
     batches: int
-    rows: float
-    """Mean rows per batch."""
-    target_tokens: float
-    """Mean target tokens per batch, without padding."""
-    fill: float
-    """Share of the padded cells that hold tokens, both sides together."""
+    rows: float  # mean rows per batch
+    target_tokens: float  # mean target tokens per batch, without padding
+    fill: float  # share of the padded cells that hold tokens, both sides together
 
 
 class Batches:

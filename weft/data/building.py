@@ -38,11 +38,9 @@ FILES: dict[str, tuple[str, int]] = {  # name: type, columns
     "numbers": ("<i8", 1),  # line number in the source file
 }
 
-BATCH = 2_000
-"""Lines encoded at a time."""
+BATCH = 2_000  # lines encoded at a time
 
-PIECE = 2**15
-"""Lines that a process is given at a time."""
+PIECE = 2**15  # lines that a process is given at a time
 
 JOURNAL = 2**20
 """Lines between two records in done.json; a killed build loses at most this many."""
@@ -59,8 +57,7 @@ class EncodedPairs(NamedTuple):
 PairEncoder = Callable[[list[str], list[str]], EncodedPairs]
 """Encodes lists of sources and targets of equal length."""
 
-Line = tuple[int, str, str]
-"""Line number, source, target."""
+Line = tuple[int, str, str]  # line number, source, target
 
 
 class EncodingSettings(NamedTuple):

@@ -29,14 +29,11 @@ FREE_HOLES = 20.0
 MOST_VALUES = 30_000_000
 """Maximum periods times columns that rows of a series are aggregated into; 57 years of minutes."""
 
-SELDOM = 0.01
-"""A step that fewer steps have is no frequency: clocks were changed there."""
+SELDOM = 0.01  # a step that fewer steps have is no frequency: clocks were changed there
 
-FEW_TIMES = 8
-"""Fewer times tell no frequency: a week of business days may be days."""
+FEW_TIMES = 8  # fewer times tell no frequency: a week of business days may be days
 
-FEWEST = 3
-"""Periods that tell whether another one is incomplete."""
+FEWEST = 3  # periods that tell whether another one is incomplete
 
 OTHER_DAY = re.compile(r"(\d+) months?(?: on day (\d\d?))?$")
 """Months that begin on the day of the first time, or on another one if a month has it."""

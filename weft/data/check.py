@@ -24,14 +24,11 @@ from weft.data.sides import AlignedText, SideLines, texts
 from weft.errors import ConfigError
 from weft.words import units
 
-LEARNT = 5_000
-"""Number of pairs used to count words."""
+LEARNT = 5_000  # number of pairs used to count words
 
-SURE = 4.0
-"""Evidence in nats for the other side's language that each side must show."""
+SURE = 4.0  # evidence in nats for the other side's language that each side must show
 
-FEW = 30
-"""Fewer words than this are too few to tell a side's language."""
+FEW = 30  # fewer words than this are too few to tell a side's language
 
 
 class SwappedPairs:
@@ -103,8 +100,7 @@ class SwappedPairs:
                 yield log((right + 0.5) / self._sizes[1]) - log((left + 0.5) / self._sizes[0])
 
 
-OUT_OF_PROPORTION = 4.0
-"""Maximum factor between a pair's length ratio and the text's median."""
+OUT_OF_PROPORTION = 4.0  # maximum factor between a pair's length ratio and the text's median
 
 LINES = COMMON | {
     "again": "duplicate lines in one file",
@@ -301,11 +297,9 @@ def _short(text: str) -> str:
 
 
 MOST_LINES = 50_000
-WIDEST = 200
-"""Maximum difference of the line counts."""
+WIDEST = 200  # maximum difference of the line counts
 
-SKIP = 8.0
-"""Cost of skipping a line, in nats."""
+SKIP = 8.0  # cost of skipping a line, in nats
 
 _VARIANCE = 6.8  # of a translation's length, per character (Gale & Church)
 _NUMBERS = re.compile(r"\d+")

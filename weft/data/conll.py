@@ -19,17 +19,14 @@ from weft.data.spans import holds_spans
 from weft.data.tables import header_of, is_table, kind_of
 from weft.errors import DataError
 
-SAMPLE = 2_000
-"""Lines that are examined."""
+SAMPLE = 2_000  # lines that are examined
 
-START = "-DOCSTART-"
-"""Begins a document in files of CoNLL-2003, as a sentence of its own."""
+START = "-DOCSTART-"  # begins a document in files of CoNLL-2003, as a sentence of its own
 
 MOST = 0.9
 """Share of lines with the same number of columns that tells the form of a file with wrong lines."""
 
-FEW = 3
-"""Fewer words than this do not tell a form."""
+FEW = 3  # fewer words than this do not tell a form
 
 _SPAN = re.compile(r"O|[BIESLUMW]-\S+", re.IGNORECASE)  # the tag of a name or of what is outside
 _TAG = re.compile(r"[^a-z\s]+|[BIESLUMW]-\S+")
@@ -128,8 +125,7 @@ def _check_tabs(lines: Sequence[str], file: str) -> None:
 ReadAs = Literal["auto", "sentences", "words", "columns"]
 """How lines are read: a sentence or a word on each, or columns; auto decides by the first lines."""
 
-EMPTY_TAGS = ("_", "-", "-X-", "?")
-"""The cells of a column of tags without any."""
+EMPTY_TAGS = ("_", "-", "-X-", "?")  # the cells of a column of tags without any
 
 
 def reading_of(

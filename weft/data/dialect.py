@@ -44,11 +44,28 @@ MISSING = {
 }  # fmt: skip
 """Cells without a value, as pandas, R, spreadsheets, SQL and statistical offices write them; lower-cased."""
 
-Row = tuple[int, list[str]]
-"""Line number and cells."""
+Row = tuple[int, list[str]]  # line number and cells
 
-Order = Literal["day", "month"]
-"""The first part of a date: 31.12.2024 or 12/31/2024."""
+Order = Literal["day", "month"]  # the first part of a date: 31.12.2024 or 12/31/2024
+
+
+def columns_named(
+    path: str | Path, header: Sequence[str], names: Sequence[str], line: int | None = None
+) -> list[int | None]:
+    """The columns of these names, in any letter case if no other has it exactly; None if there is none."""
+    exact: dict[str, list[int]] = {}
+    folded: dict[str, list[int]] = {}
+    for n, one in enumerate(header):
+        exact.setdefault(one, []).append(n)
+        folded.setdefault(one.casefold(), []).append(n)
+    places: list[int | None] = []
+    for name in names:
+        found = exact.get(name) or folded.get(name.casefold(), [])
+        if len(found) > 1:
+            where = " and ".join(str(n + 1) for n in found)
+            raise DataError(f"the columns {where} are both called {name!r}; rename one", path=path, line=line)
+        places.append(found[0] if found else None)
+    return places
 
 
 def mark_of(lines: Sequence[str]) -> str:

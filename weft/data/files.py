@@ -1,6 +1,7 @@
-"""Read the bytes of a file or stream, with decompression and clear errors.
+"""Read the bytes of a file, a stream or a member of a .zip, with decompression and clear errors.
 
-Read next: lines.py.
+photos.zip/cat.png is a path like any other. Nothing of an archive is written to disk, so names in it cannot
+escape it. Read next: lines.py; images.py.
 """
 
 import bz2
@@ -10,10 +11,10 @@ import shlex
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from weft.data import archive
 from weft.errors import DataError, library
 from weft.store.digests import note
 
@@ -27,6 +28,10 @@ _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, R
 
 FREE_BYTES = 64 * 2**20
 """A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
+
+MEMBER_BYTES = 64 * 2**20  # maximum size of an unpacked member, in bytes
+
+_BROKEN_ZIP = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def file_bytes(path: str | Path) -> Iterator[bytes]:
@@ -66,7 +71,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
 def bare(path: Path) -> Path:
     """A path without the ending of a compressed file; of a .zip, with the name of the one file in it."""
     if path.suffix.lower() == ".zip" and path.is_file() and not path.with_suffix("").suffix:
-        inside = archive.files(path) if zipfile.is_zipfile(path) else []
+        inside = members(path) if zipfile.is_zipfile(path) else []
         return path.with_name(inside[0].name) if len(inside) == 1 else path
     return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
 
@@ -110,7 +115,7 @@ def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _zipped(path: Path) -> Iterator[bytes]:
-    inside = archive.files(path)
+    inside = members(path)
     if len(inside) != 1:
         shown = ", ".join(one.name for one in inside[:3])
         how = f"unpack it: unzip {shlex.quote(str(path))}"
@@ -153,3 +158,75 @@ def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
             raise unreadable(path, error) from error
         why = f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again"
         raise DataError(why, path=path) from error
+
+
+def member_of(path: Path) -> tuple[Path, str] | None:
+    """The archive and the member named by a path; None if the path does not pass through a .zip file."""
+    for parent in path.parents:
+        if parent.suffix.lower() == ".zip" and parent.is_file():
+            return parent, path.relative_to(parent).as_posix()
+    return None
+
+
+def is_stored(path: Path) -> bool:
+    """Whether the file exists, on disk or in an archive."""
+    if path.is_file():
+        return True
+    found = member_of(path)
+    return found is not None and found[1] in _archive(found[0]).NameToInfo
+
+
+def read_member(path: Path) -> bytes | None:
+    """The bytes of a file in an archive; None if the path does not pass through a .zip file."""
+    if (found := member_of(path)) is None:
+        return None
+    archive, member = found
+    note(archive)
+    if member not in _archive(archive).NameToInfo:
+        raise DataError("no such file in the archive; check the name", path=path)
+    try:
+        with _archive(archive).open(member) as file:
+            content = file.read(MEMBER_BYTES + 1)  # do not trust the size in the header
+    except _BROKEN_ZIP:
+        raise DataError(
+            "damaged or encrypted; write the archive again without a password", path=path
+        ) from None
+    if len(content) > MEMBER_BYTES:
+        raise DataError(
+            f"larger than {MEMBER_BYTES // 2**20} MiB; unpack the archive if you trust it", path=path
+        )
+    return content
+
+
+def members(archive: Path) -> list[Path]:
+    """The paths of all files in an archive, sorted by name."""
+    return [archive / name for name in sorted(_member_names(archive)) if not name.endswith("/")]
+
+
+def archive_folders(archive: Path) -> list[Path]:
+    """Where to look for names in an archive: at the top, and in the top-level folder if there is only one."""
+    if archive.suffix.lower() != ".zip" or not archive.is_file():
+        return []
+    names = _member_names(archive)
+    tops = {name.partition("/")[0] for name in names if "/" in name}
+    flat = any("/" not in name for name in names)
+    return [archive] if flat or len(tops) != 1 else [archive, archive / tops.pop()]
+
+
+def _member_names(archive: Path) -> list[str]:
+    """The names of the members, without what macOS adds about them."""
+    names = _archive(archive).NameToInfo
+    return [name for name in names if name.rpartition("/")[2][:1] != "." and name[:9] != "__MACOSX/"]
+
+
+def _archive(archive: Path) -> zipfile.ZipFile:
+    try:
+        return _opened(archive, archive.stat().st_mtime_ns)
+    except _BROKEN_ZIP:
+        raise DataError("not a .zip, or damaged; copy or download it again", path=archive) from None
+
+
+@lru_cache(maxsize=4)
+def _opened(archive: Path, changed: int) -> zipfile.ZipFile:
+    """Cached, because reading a long list of members takes time."""
+    return zipfile.ZipFile(archive)

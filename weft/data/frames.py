@@ -103,8 +103,6 @@ def in_python(text: str, given: Sequence[GivenData] = ()) -> str:
     Example:
         >>> in_python("x.csv: expected a column 'text'; name the column with --text")
         "x.csv: expected a column 'text'; name the column with text="
-        >>> in_python("the run has no test data; score the validation texts: --split valid")
-        "the run has no test data; score the validation texts: split='valid'"
     """
     for one in given:
         text = re.sub(

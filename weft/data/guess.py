@@ -20,8 +20,7 @@ from weft.data.tables import Row, TableFile, is_number, is_table, kind_of
 from weft.data.times import are_times, count_times
 from weft.errors import ConfigError, DataError
 
-ROWS = 2_000
-"""Rows examined."""
+ROWS = 2_000  # rows examined
 
 LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "target", "stars", "rating")
 """Common names of a column of classes."""
@@ -42,8 +41,9 @@ PERIODS = {
 }
 """Names of columns of weeks and quarters of a year."""
 
-MANY_ROWS = 20
-"""Minimum rows of each series in a ledger."""
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+
+MANY_ROWS = 20  # minimum rows of each series in a ledger
 
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day", "year", "datum", "fecha")
 """Common names of a column of times."""
@@ -123,7 +123,7 @@ def statistics_of(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]
 def holds_values(first: Sequence[str], mark: str) -> bool:
     """Whether a first row has numbers alone, or numbers behind a time."""
     if not are_times(first[:1]):
-        return all(map(is_number, first))
+        return all(is_number(cell) or _DECIMAL_COMMA.fullmatch(cell) for cell in first)
     ((_, others),) = plain_numbers([(1, list(first[1:]))], mark).rows
     return all(is_number(cell) or cell.lower() in MISSING for cell in others)
 

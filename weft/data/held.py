@@ -27,8 +27,7 @@ _PACKED = re.compile(rb"PK\x03\x04|PAR1|\xd0\xcf\x11\xe0")
 _COMPRESSED = re.compile(rb"\x1f\x8b|BZh|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
 """How gzip, bzip2, xz and zstandard begin."""
 
-_names: dict[Path, str] = {}
-"""What users call the temporary files that there are now."""
+_names: dict[Path, str] = {}  # what users call the temporary files that there are now
 
 
 def name_of(source: Path | BinaryIO) -> str:

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from weft.data import archive
-from weft.data.files import unreadable
+from weft.data.files import archive_folders, member_of, read_member, unreadable
 from weft.data.guess import LABELS
 from weft.data.listed import (
     SPLITS,
@@ -41,8 +40,7 @@ from weft.errors import DataError, DataWarning
 from weft.store.digests import note
 from weft.wording import plural
 
-UNREAD = (".heic", ".heif")
-"""Pictures that Pillow does not read: the error says what to type."""
+UNREAD = (".heic", ".heif")  # pictures that Pillow does not read: the error says what to type
 
 PICTURES = (
     *(".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".webp", ".tif", ".tiff", ".avif"),
@@ -288,8 +286,8 @@ def _opened(path: Path) -> Iterator[Image.Image]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # most are about metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            found = archive.inside(path)
-            with Image.open(path if found is None else io.BytesIO(archive.read_member(*found))) as file:
+            content = read_member(path)
+            with Image.open(path if content is None else io.BytesIO(content)) as file:
                 yield file
     except DataError:  # a ValueError too, so it must not reach the next clause
         raise
@@ -300,7 +298,7 @@ def _opened(path: Path) -> Iterator[Image.Image]:
 def _broken(path: Path, error: BaseException, what: str = "picture") -> DataError:
     if isinstance(error, FileNotFoundError | IsADirectoryError):
         return unreadable(path, error)
-    if isinstance(error, NotADirectoryError) and archive.inside(path):
+    if isinstance(error, NotADirectoryError) and member_of(path):
         return DataError("arrays are not read from within a .zip; unpack it", path=path)
     if isinstance(error, Image.DecompressionBombWarning | Image.DecompressionBombError):
         return DataError(
@@ -314,9 +312,8 @@ def _broken(path: Path, error: BaseException, what: str = "picture") -> DataErro
 
 def _other(path: Path) -> str | None:
     """What a file is that Pillow does not know; None if its bytes do not say."""
-    found = archive.inside(path)
-    if found is not None:
-        return misread(archive.read_member(*found)[:START], str(path), "picture", "Pillow")
+    if (content := read_member(path)) is not None:
+        return misread(content[:START], str(path), "picture", "Pillow")
     with path.open("rb") as file:
         return misread(file.read(START), str(path), "picture", "Pillow")
 
@@ -390,4 +387,4 @@ def read_captions(
 
 def folders(path: Path, images: Path | None = None) -> list[Path]:
     """Folders to search for the images that a file names; see `read_captions`."""
-    return folders_for(path) if images is None else archive.folders(images) or [images]
+    return folders_for(path) if images is None else archive_folders(images) or [images]

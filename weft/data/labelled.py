@@ -24,8 +24,7 @@ MARKED = re.compile(rf"(?<!\S){MARK}(?!,*(?:\s|$))(\S+)(?:\s+|$)")
 BORDER = " \u241e "
 """Between the columns of a text: a word that no text has, and every vocabulary of such texts."""
 
-NO_BORDER = " "
-"""Of runs that were trained before there was one."""
+NO_BORDER = " "  # of runs that were trained before there was one
 
 Labels = Literal["marked", "first", "coarse"]
 """Where a line has its class: in __label__x, in its first word, or in its first word up to the colon."""
@@ -297,14 +296,7 @@ def check_encoding(name: str) -> None:
 
 
 def joined_columns(cells: Sequence[str], border: str) -> str:
-    """The columns of a text as one text; empty if all of them are.
-
-    Example:
-        >>> joined_columns(["Hi ", "all"], " | "), joined_columns(["", "all"], " | ")
-        ('Hi | all', ' | all')
-        >>> joined_columns(["", "all"], NO_BORDER)
-        'all'
-    """
+    """The columns of a text as one text, with the border between them; empty if all of them are."""
     if len(cells) == 1:
         return cells[0]
     texts = [one.strip() for one in cells]

@@ -42,19 +42,15 @@ _CODES = {
 }  # fmt: skip
 """Codes by the names of languages in English and in themselves."""
 
-CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
-"""A language code, such as en or pt-BR."""
+CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")  # a language code, such as en or pt-BR
 
-SIDES = ("source", "target", "src", "tgt", "trg")
-"""Common names of the two sides of a pair."""
+SIDES = ("source", "target", "src", "tgt", "trg")  # common names of the two sides of a pair
 
 
 def code_of(name: str) -> str | None:
-    """The code of a language that has a word list, from its code or a name in English or in itself; or None.
+    """The code of a language that has a word list, or None.
 
-    Example:
-        >>> code_of("English"), code_of("Deutsch"), code_of("de_AT"), code_of("source")
-        ('en', 'de', 'de', None)
+    Its name may be a code, also with a region (de_AT), or be in English or in the language (German, Deutsch).
     """
     lower = name.lower()
     code = _CODES.get(lower, lower.replace("_", "-").partition("-")[0])

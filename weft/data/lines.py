@@ -27,8 +27,7 @@ LONGEST = 16 * 2**20
 PROSE = 20_000
 """Bytes of a line of running text above which it is read as several, such as the only line of text8."""
 
-PIECE = 1_000
-"""Maximum bytes of each of them; a letter is not split."""
+PIECE = 1_000  # maximum bytes of each of them; a letter is not split
 
 _PIECES = re.compile(rb"(?s)(.{1,%d})(?: (?=.)|\Z)|(.{%d}[\x80-\xbf]*)" % (PIECE, PIECE))
 
@@ -263,11 +262,9 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str | DataError]:
         yield from text.removesuffix("\n").split("\n")
 
 
-SAMPLE = 2**20
-"""Bytes read of a file."""
+SAMPLE = 2**20  # bytes read of a file
 
-FEW = 20
-"""Bytes beyond ASCII below which a file may be in one of several encodings."""
+FEW = 20  # bytes beyond ASCII below which a file may be in one of several encodings
 
 ENCODINGS = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859-2"),

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple
 
-from weft.data import archive
+from weft.data.files import archive_folders, is_stored
 from weft.data.guess import has_header
 from weft.data.held import folder_of
 from weft.data.lines import each_line, numbered_lines, read_lines
@@ -46,14 +46,12 @@ SPLITS |= {
 
 LONGEST_NAME = 255
 
-FEW = 5
-"""Rows in which the column of the files is looked for."""
+FEW = 5  # rows in which the column of the files is looked for
 
 MOST_FOLDERS = 20_000
 """Most folders below that of a list in which its files are looked for, as it may lie in a home folder."""
 
-BESIDE = (".txt", ".lab", ".caption")
-"""Endings of files with the text of the file beside them."""
+BESIDE = (".txt", ".lab", ".caption")  # endings of files with the text of the file beside them
 
 BELOW = re.compile(r"anno|meta|imagesets|.*(label|list|split)s?$|(etc|main)$", re.IGNORECASE)
 """Names of folders with lists, beside the folders of the files."""
@@ -129,7 +127,7 @@ class FileFinder:
         for first in range(len(parts)):  # the list may come from another machine
             for folder in self._where:
                 file = folder.joinpath(*parts[first:])
-                if archive.is_file(file) or (self._form.folders and file.is_dir()):
+                if is_stored(file) or (self._form.folders and file.is_dir()):
                     return file
         every = self.called(name)
         alike = [one for one in every if self._source.stem.startswith(one.parent.name)]
@@ -199,7 +197,7 @@ def folders_for(path: Path) -> list[Path]:
     above = [path.parent]
     while BELOW.match(above[-1].name):
         above.append(above[-1].parent)
-    return [path.parent, *archive.folders(path.parent / "images.zip"), *above[1:]]
+    return [path.parent, *archive_folders(path.parent / "images.zip"), *above[1:]]
 
 
 def listed(
@@ -449,7 +447,7 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
     if isinstance(found, dict) and all(PurePath(name).suffix.lower() in form.endings for name in found):
         return _named(found.items())
     by_class = form.classes and isinstance(found, dict) and not form.names(list(found))
-    if by_class and all(isinstance(one, list) and all(map(_is_text, one)) for one in found.values()):
+    if by_class and all(map(_are_texts, found.values())):
         return _named((name, label) for label, names in found.items() for name in names)  # Food-101
     inside = (
         next((found[one] for one in ("data", "labels") if one in found), None)
@@ -471,8 +469,8 @@ def _of_json(path: Path, form: ListForm) -> Iterator[ListedText | Finding] | Non
     return _named([next((one[key] for key in some if key in one), "") for some in keys] for one in inside)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _are_records(value: Any) -> bool:

@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 
 from weft.errors import DataError
 
-START = 2**16
-"""Number of bytes that are enough to tell."""
+START = 2**16  # number of bytes that are enough to tell
 
 Holds = Literal["picture", "sound", "writing", "table", "archive", "numbers", "other"]
 UNLISTED: tuple[Holds, ...] = ("picture", "sound", "writing")

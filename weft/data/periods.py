@@ -17,8 +17,7 @@ from weft.data.tables import is_number
 from weft.data.times import are_times, read_times
 from weft.errors import DataError
 
-Rows = Sequence[tuple[int, list[str]]]
-"""Lines and their cells."""
+Rows = Sequence[tuple[int, list[str]]]  # lines and their cells
 
 _PERIOD = re.compile(r"(19|20)\d\d([-/ ]?([MQTW]?\d\d?)(-\d\d?)?)?( ?\[YR\d{4}\])?|\d\d?/\d\d?/\d{2,4}")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d(:\d\d)?|(h|hh|he|hour|p|period)[_ ]?(\d\d?)", re.IGNORECASE)
@@ -30,8 +29,7 @@ _COUNTED = re.compile(r"(v|d_|f|t|x|m|week_?|day_?)\d+", re.IGNORECASE)
 _FLAG = re.compile(r"(?<=\d) [a-z]{1,3}$")
 """A remark after a number, such as Eurostat's p for provisional."""
 
-FEW = 50
-"""Rows that tell what columns hold."""
+FEW = 50  # rows that tell what columns hold
 
 
 class Group(NamedTuple):

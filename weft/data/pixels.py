@@ -17,17 +17,14 @@ from PIL.TiffImagePlugin import BITSPERSAMPLE, PHOTOMETRIC_INTERPRETATION, SAMPL
 
 from weft.errors import DataError
 
-MOST_GREY = 65535
-"""White of a greyscale image of 16 bits."""
+MOST_GREY = 65535  # white of a greyscale image of 16 bits
 
-DEPTHS = (8, 10, 12, 14, 16)
-"""Bits of grey values that cameras write into 16."""
+DEPTHS = (8, 10, 12, 14, 16)  # bits of grey values that cameras write into 16
 
 WHITE_IS_0, SIGNED = 0, 2
 """Values of the TIFF tags PhotometricInterpretation and SampleFormat."""
 
-LARGEST_CLIP = 256 * 2**20
-"""Maximum bytes of all frames of a .gif, three per pixel."""
+LARGEST_CLIP = 256 * 2**20  # maximum bytes of all frames of a .gif, three per pixel
 
 # Pillow passes on the errors of its decoders, which fail in many ways on damaged files.
 _DECODERS = (

@@ -18,22 +18,14 @@ from weft.data.lines import raw_lines, text_bytes
 from weft.errors import DataError
 
 _RULE = re.compile(r"(?=[^|+]*[|+])(?=.*---)[-+|: ]+")  # between the header and the rows of a drawn table
-ENOUGH = 100
-"""Cells with quotes that no table would have, after which the rest is not examined."""
+ENOUGH = 100  # cells with quotes that no table would have, after which the rest is not examined
 
 ENCLOSED = "quotes enclose its cells, as spreadsheets write them, and are no part of the text"
 LITERAL = "its quotes do not enclose cells as a table's do, so they are part of the text"
 
 
 def drawn(lines: Sequence[str], path: Path) -> str:
-    """What to do with a table that is drawn for reading, as psql, MySQL and Markdown do; empty if it is not.
-
-    Example:
-        >>> drawn(["| en | de |", "|---|---|"], Path("a.csv")).partition(";")[0]
-        'expected cells between delimiters, got a table with drawn lines (psql, MySQL, Markdown)'
-        >>> drawn(["en|de", "-|-"], Path("a.csv"))
-        ''
-    """
+    """What to do with a table drawn for reading, as psql, MySQL and Markdown do; empty if it is not drawn."""
     if not any(_RULE.fullmatch(line.strip()) for line in lines[:3]):
         return ""
     steps = r"/^[-+|: ]*$/d; /^\([0-9]+ rows?\)$/d; s/^ *\|(.*)\| *$/\1/; s/ *\| */\t/g; s/^ +| +$//g"
@@ -43,12 +35,7 @@ def drawn(lines: Sequence[str], path: Path) -> str:
 
 
 def escaped(lines: Sequence[str], mark: str) -> bool:
-    r"""Whether quotes inside the cells of a .csv are written \" and not twice, as MySQL and R write them.
-
-    Example:
-        >>> escaped([r'"a \"b\" c",1'], ","), escaped(['"a ""b"" c",1'], ","), escaped([r'"C:\",1'], ",")
-        (True, False, False)
-    """
+    r"""Whether quotes inside the cells of a .csv are written \" and not twice, as MySQL and R write them."""
     if not any('\\"' in line for line in lines):
         return False
     return not _fits(lines, mark) and _fits([doubled(line) for line in lines], mark)

@@ -12,11 +12,9 @@ from typing import NamedTuple
 from weft.errors import DataError
 from weft.wording import plural
 
-MOST = 1_000
-"""Findings kept of each kind; all are counted."""
+MOST = 1_000  # findings kept of each kind; all are counted
 
-SHOWN = 50
-"""Findings printed by default."""
+SHOWN = 50  # findings printed by default
 
 COMMON = {
     "file": "files that cannot be read completely",
@@ -37,9 +35,7 @@ class Finding(NamedTuple):
     """A problem at some place."""
 
     file: str
-    line: int
-    """From 1; 0 for the whole file."""
-
+    line: int  # from 1; 0 for the whole file
     kind: str
     text: str
 
@@ -101,26 +97,13 @@ class Report(NamedTuple):
     """The findings in some files."""
 
     findings: list[Finding]
-    counts: dict[str, int]
-    """Number of findings of each kind, including those not kept."""
-
-    lines: dict[str, int]
-    """Number of items in each text."""
-
-    words: Mapping[str, str] = COMMON
-    """Description of each kind of finding in this task."""
-
-    item: str = "lines"
-    """Name of the counted items."""
-
-    shared_sources: int = 0
-    """Lines whose source also occurs in an earlier text; scores on them are too high."""
-
-    notes: tuple[str, ...] = ()
-    """How the files were interpreted, where that was a guess."""
-
-    each: int = MOST
-    """Findings of each kind in a short listing."""
+    counts: dict[str, int]  # number of findings of each kind, including those not kept
+    lines: dict[str, int]  # number of items in each text
+    words: Mapping[str, str] = COMMON  # description of each kind of finding in this task
+    item: str = "lines"  # name of the counted items
+    shared_sources: int = 0  # lines whose source is in an earlier text too; their scores are too high
+    notes: tuple[str, ...] = ()  # how the files were interpreted, where that was a guess
+    each: int = MOST  # findings of each kind in a short listing
 
     def with_too_few(self, least: int = 1) -> "Report":
         """The report with an error for each text that has no item, or fewer than `least` if it is alone."""

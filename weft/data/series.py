@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.data import periods
 from weft.data.calendar import FEW_TIMES, aligned, alike, incomplete, infer, resampled, step_of
-from weft.data.dialect import MISSING, Order, order_of, plain_numbers
+from weft.data.dialect import MISSING, Order, columns_named, order_of, plain_numbers
 from weft.data.guess import HALF_HOUR, PERIODS, TIMES, has_header, holds_values
 from weft.data.held import name_of
 from weft.data.periods import Group
@@ -28,8 +28,7 @@ from weft.wording import close_name, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-EACH = "each"
-"""The frequency of series that each have their own."""
+EACH = "each"  # the frequency of series that each have their own
 
 TRUTH = {"true": 1.0, "false": 0.0}
 LONG = ("unique_id", "ds", "y")
@@ -443,19 +442,15 @@ def time_column(path: Path, header: list[str], names: Sequence[str], rows: Seque
 
 
 def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The indices of several columns; an exact match wins, then the first match ignoring case."""
-    exact = {name: number for number, name in reversed(list(enumerate(header)))}
-    for name in names if len(exact) < len(header) else ():
-        if header.count(name) > 1:
-            where = " and ".join(str(n + 1) for n, one in enumerate(header) if one == name)
-            raise DataError(f"the columns {where} are both called {name!r}; rename one", path=path)
-    folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
-    for name in names:
-        if name not in exact and name.lower() not in folded:
+    """The indices of several columns, see `columns_named`."""
+    found: list[int] = []
+    for name, place in zip(names, columns_named(path, header, names), strict=True):
+        if place is None:
             near = close_name(name, header)
             hint = f"; did you mean {near!r}?" if near else ""
             raise ConfigError(f"{path}: no such column {name!r}; it has {', '.join(header[:30])[:300]}{hint}")
-    return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
+        found.append(place)
+    return found
 
 
 def coded_rows(path: Path, header: Sequence[str], rows: periods.Rows, which: Columns) -> dict[str, list[str]]:

@@ -14,8 +14,7 @@ from zlib import crc32
 
 from weft.errors import ConfigError, DataError
 
-Files = str | list[str]
-"""A recipe's training files: one, or a list of files and folders."""
+Files = str | list[str]  # a recipe's training files: one, or a list of files and folders
 
 PART = re.compile(r"(?<![a-z])(train(?:ing)?|valid(?:ation)?|val|dev|test[ab]?)(?![a-z])", re.IGNORECASE)
 _PARTS = {
@@ -27,12 +26,7 @@ _PARTS = {
 
 
 def each_file(names: Files, folder: Path = Path()) -> list[Path]:
-    """The files of a list; a folder in it stands for all files in it, in the order of their names.
-
-    Example:
-        >>> [str(path) for path in each_file(["a.tmx", "b.xlsx"], Path("data"))]
-        ['data/a.tmx', 'data/b.xlsx']
-    """
+    """The files of a list; a folder in it stands for all files in it, in the order of their names."""
     if isinstance(names, str):
         return [folder / names]
     found = [file for name in names for file in (inside(folder / name) or [folder / name])]
@@ -62,12 +56,7 @@ def inside(path: Path) -> list[Path]:
 
 
 def called(names: Files) -> str:
-    """What a training text is called in signatures.
-
-    Example:
-        >>> called("data/a.tsv"), called(["a.tmx", "b.xlsx", "c.po"])
-        ('a.tsv', 'a.tmx and 2 more')
-    """
+    """What a training text is called in signatures: a.tsv, or a.tmx and 2 more."""
     if isinstance(names, str):
         return Path(names).name
     return Path(names[0]).name + (f" and {len(names) - 1} more" if len(names) > 1 else "")

@@ -14,12 +14,10 @@ import numpy as np
 from weft.data.store import JoinedStores
 from weft.store import files, jsonfile
 
-ROUNDS = 5
-"""Of expectation maximisation; Brown et al. note that few suffice."""
+ROUNDS = 5  # of expectation maximisation; Brown et al. note that few suffice
 LINKS = 40_000_000
 """Links that are read: 100,000 pairs of 20 tokens. Of more pairs, evenly spaced ones are read."""
-CHUNK = 2_000_000
-"""Links handled at a time."""
+CHUNK = 2_000_000  # links handled at a time
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -96,12 +94,9 @@ def _flat(chunk: list[Pair], num_source: int, num_target: int) -> tuple[np.ndarr
     return sources[inside] * num_target + np.repeat(targets, count), first, count
 
 
-MOST = 100
-"""Target tokens that are stored for a source token."""
-LEAST = 1e-4
-"""Smallest probability with which a target token goes with a source token."""
-LARGEST = 2**29
-"""Maximum bytes of a file."""
+MOST = 100  # target tokens that are stored for a source token
+LEAST = 1e-4  # smallest probability with which a target token goes with a source token
+LARGEST = 2**29  # maximum bytes of a file
 
 
 class _Saved(jsonfile.Schema):

@@ -165,12 +165,7 @@ def _may_pair(files: Sequence[str]) -> bool:
 
 
 def side_name(file: str) -> str:
-    """The name of a side: its language extension, or its file name without the word train, valid or test.
-
-    Example:
-        >>> side_name("data/train.en"), side_name("train-english.txt.gz"), side_name("hr.txt")
-        ('en', 'english', 'hr')
-    """
+    """The name of a side: its language extension, or its file name without the word train, valid or test."""
     path = bare(Path(file))
     end = path.suffix[1:]
     if CODE.fullmatch(end) and end != "txt":

@@ -9,8 +9,7 @@ import numpy as np
 
 from weft.errors import DataError
 
-ZEROS = 16
-"""Zero crossings on each side of the filter; more give a sharper cutoff."""
+ZEROS = 16  # zero crossings on each side of the filter; more give a sharper cutoff
 
 PRODUCTS = 2**21
 """Products of a sample and a filter computed at a time; a filter from 768 kHz has 1,600."""

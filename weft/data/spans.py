@@ -23,8 +23,7 @@ BEGIN, END, NAME = (
     ("label", "labels", "name"),
 )
 
-Block = tuple[int, list[str]]
-"""The line of a sentence, and a line WORD TAB TAG for each word."""
+Block = tuple[int, list[str]]  # the line of a sentence, and a line WORD TAB TAG for each word
 
 
 def holds_spans(path: Path) -> bool:

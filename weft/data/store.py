@@ -24,8 +24,7 @@ from weft.errors import DataError
 from weft.store import files, jsonfile
 from weft.store.digests import file_digest, note
 
-LOCK = "lock"
-"""Lock file held by the building process."""
+LOCK = "lock"  # lock file held by the building process
 
 
 def content_key(files: Iterable[str | Path], **settings: Any) -> str:
@@ -120,7 +119,11 @@ class TokenStore:
             try:
                 report = write(temporary, pairs, key, settings)
                 if not report["kept"]:
-                    raise DataError(_no_pairs(report, max_length))
+                    raise DataError(
+                        f"no pair is left of {report['pairs']:,}: {report['empty']:,} have an empty side, "
+                        f"{report['too_long']:,} have more than {max_length} tokens; raise max_length or "
+                        "give other data"
+                    )
                 os.replace(temporary / "done.json", temporary / "store.json")
                 (temporary / LOCK).unlink(missing_ok=True)
                 _replace(temporary, directory, key)
@@ -156,13 +159,6 @@ def _build_directory(directory: Path) -> Iterator[Path]:
 def _unwritable(directory: Path, error: OSError) -> DataError:
     why = f"the token store cannot be written ({error.strerror}); free some space or choose another directory"
     return DataError(why, path=directory)
-
-
-def _no_pairs(report: dict[str, int], max_length: int) -> str:
-    return (
-        f"no pair is left of {report['pairs']:,}: {report['empty']:,} have an empty side, "
-        f"{report['too_long']:,} have more than {max_length} tokens; raise max_length or give other data"
-    )
 
 
 def _map(path: Path, form: str, columns: int) -> np.ndarray:

@@ -16,8 +16,7 @@ from weft.data.files import file_bytes
 from weft.data.lines import BYTE_ORDERS
 from weft.data.tables import NAMED, WORKBOOKS, Row, TableFile
 
-ROWS = 1000
-"""Rows whose numbers tell the decimal separator."""
+ROWS = 1000  # rows whose numbers tell the decimal separator
 
 _FIRST_ROW = re.compile(rb'(?:"[^"]*"|[^"\n])*\n')
 

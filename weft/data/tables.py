@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from weft.data.dialect import mark_of
+from weft.data.dialect import columns_named, mark_of
 from weft.data.files import FREE_BYTES, MOST_TIMES, bare, file_bytes
 from weft.data.languages import CODE
 from weft.data.lines import LONGEST, numbered_lines, raw_lines, text_bytes, wrong_bytes
@@ -33,26 +33,20 @@ RECORDS = (".jsonl", ".ndjson", ".json")
 HALF = (
     "expected whole characters, got half a surrogate pair, such as \\ud83d; complete it, or remove the record"
 )
-NAMED = (*RECORDS, ".parquet")
-"""Tables whose columns always have names."""
+NAMED = (*RECORDS, ".parquet")  # tables whose columns always have names
 
 ENDINGS = (".csv", ".tsv", *NAMED, *WORKBOOKS)
 """Endings of tables; those of text files may be compressed too."""
 
-NULL = "\\N"
-"""A cell without a value, as MySQL and PostgreSQL write it."""
+NULL = "\\N"  # a cell without a value, as MySQL and PostgreSQL write it
 
-YEAR = re.compile(r"(19|20)\d\d")
-"""A number that may name a column."""
+YEAR = re.compile(r"(19|20)\d\d")  # a number that may name a column
 
-HEAD = 20
-"""Rows in which the header is looked for."""
+HEAD = 20  # rows in which the header is looked for
 
-KEYS = 1_000
-"""Records whose keys are the columns."""
+KEYS = 1_000  # records whose keys are the columns
 
-MOST_CELLS = 2**28
-"""Cells of a sheet at most, without text too."""
+MOST_CELLS = 2**28  # cells of a sheet at most, without text too
 
 SAMPLE = 100, 2**16
 """Lines, and about the characters, that the delimiter of a .csv is chosen from."""
@@ -210,15 +204,7 @@ class TableFile:
         Raises:
             DataError: several columns have this name.
         """
-        names = self.names()
-        found = [n for n, one in enumerate(names) if one == name]
-        found = found or [n for n, one in enumerate(names) if one.casefold() == name.casefold()]
-        if len(found) > 1:
-            where = " and ".join(str(n + 1) for n in found)
-            raise DataError(
-                f"the columns {where} are both called {name!r}; rename one", path=self.path, line=self.number
-            )
-        return found[0] if found else None
+        return columns_named(self.path, self.names(), [name], self.number)[0]
 
     def _read(self) -> Iterator[Row | Finding]:
         if self._held is not None:
@@ -392,12 +378,7 @@ class TableFile:
 
 
 def kind_of(path: Path) -> str:
-    """The ending of a table, such as .csv for a.csv.gz; "" if the file is no table.
-
-    Example:
-        >>> kind_of(Path("a.CSV.gz")), kind_of(Path("book.xlsx#Sheet 2")), kind_of(Path("a.txt"))
-        ('.csv', '.xlsx', '')
-    """
+    """The ending of a table, such as .csv of a.CSV.gz; "" if the file is no table."""
     name = bare(_book(path)[0]).name.lower()
     return next((ending for ending in ENDINGS if name.endswith(ending)), "")
 

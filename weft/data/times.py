@@ -37,8 +37,7 @@ _ZONES = (
 )  # fmt: skip
 """Tried first where offsets fit several zones; what such zones have in common is all that matters."""
 
-LONGEST = 100
-"""Maximum characters of a time."""
+LONGEST = 100  # maximum characters of a time
 
 _OFFSET = re.compile(
     r"(?i)(.*\d[T ]\d.*?)\s*(?:(?:UTC|GMT)?([+-][01]\d(?::?[0-5]\d)?)|Z|UTC|GMT)(?:\[[\w/+-]+\]|\s\(.*\))?"

@@ -12,10 +12,6 @@ def filled(values: np.ndarray, first: float = 0.0, season: int = 1) -> np.ndarra
     """Fill missing values [T] with the last one before them, or with `first` at the beginning.
 
     With a season, the last value of the same place in it comes first.
-
-    Example:
-        >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
-        [0.0, 2.0, 2.0, 3.0]
     """
     if season > 1 and not np.isfinite(values).all():
         padded = np.concatenate([values, np.full(-len(values) % season, np.nan)]).reshape(-1, season)

@@ -34,8 +34,7 @@ _HEAD = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _MOST = 1_000_000  # maximum vector size; a header with more is damaged
 _FIRST = 100  # lines that the size of a file without a header is read from
 _GAP = re.compile(r"[ \t\n\r\v\f]")
-FEW = 0.5
-"""Share of the tokens below which something is probably wrong."""
+FEW = 0.5  # share of the tokens below which something is probably wrong
 
 
 class VectorEntry(NamedTuple):

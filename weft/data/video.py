@@ -19,8 +19,7 @@ from weft.store.digests import note
 
 VIDEOS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".mpg", ".m4v", ".wmv")
 
-RATE = 8.0
-"""Pictures per second that are read, unless the recipe sets their number."""
+RATE = 8.0  # pictures per second that are read, unless the recipe sets their number
 
 
 @contextmanager

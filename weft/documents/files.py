@@ -80,8 +80,7 @@ _CONVERTED = {
     ".epub": "pandoc FILE -o book.html",
 }
 """Commands that make a document of another file."""
-ENDINGS = (*_KINDS, *_SAME)
-"""The endings of names that `opened` reads."""
+ENDINGS = (*_KINDS, *_SAME)  # the endings of names that `opened` reads
 
 
 def opened(data: bytes, name: str, source: str, target: str, lost: list[str] | None = None) -> Document:

@@ -68,18 +68,11 @@ _escaped = partial(html.escape, quote=False)
 class Event(NamedTuple):
     """A part of a source."""
 
-    kind: str
-    """text, open, close, or other (a comment or a declaration)."""
-
+    kind: str  # text, open, close, or other (a comment or a declaration)
     raw: str
-    name: str = ""
-    """The element's name in lower case."""
-
-    no: bool = False
-    """Whether the element says that it is not to be translated."""
-
-    described: bool = False
-    """Whether it is a `meta` element with a description."""
+    name: str = ""  # the element's name in lower case
+    no: bool = False  # whether the element says that it is not to be translated
+    described: bool = False  # whether it is a `meta` element with a description
 
 
 class Html:

@@ -23,8 +23,7 @@ import numpy as np
 from weft.data.pairs import languages
 from weft.documents.files import Document, opened
 from weft.errors import ConfigError, DataError, WeftError
-from weft.text.links import Links
-from weft.text.segments import Segment, Sentence, WrittenSentence
+from weft.text.segments import Links, Segment, Sentence, WrittenSentence
 from weft.text.sentences import DocumentPlan
 from weft.wording import plural
 from weft.words import base

@@ -30,8 +30,7 @@ _FENCE = re.compile(
 """A line that is not translated; Hugo's and MDX's have the second row."""
 _NOTED = re.compile(r"(!!!|\?\?\?\+?)[ \t]+\w.*|===[!+]?[ \t]+\".*")
 """A line of MkDocs that is not translated, before text with an indent."""
-_TERM = re.compile(r":[ \t]+(?=\S)")
-"""What the definition of a term begins with."""
+_TERM = re.compile(r":[ \t]+(?=\S)")  # what the definition of a term begins with
 _INLINE = re.compile(
     r"\{[#.%:][^{}\n]*\}"  # attributes
     r"|\$(?!\s)[^$\n]+(?<!\s)\$(?!\d)"  # formulas

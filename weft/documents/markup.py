@@ -8,8 +8,8 @@ from io import StringIO
 from itertools import accumulate
 from typing import Any, Literal
 
+from weft.text.kept import spans
 from weft.text.moving import Laid, laid
-from weft.text.placeholders import spans
 from weft.text.segments import Mark, Segment, WrittenSentence
 
 Role = Literal["inline", "point", "break"]

@@ -14,8 +14,7 @@ from weft.data.xml import parsed, rewritten
 from weft.documents.markup import MarkupTexts, Role
 from weft.documents.plain import Plain
 from weft.errors import DataError
-from weft.text.numbers import wrong_parts
-from weft.text.placeholders import placeholders
+from weft.text.kept import placeholders, wrong_parts
 from weft.text.segments import WrittenSentence
 from weft.words import base
 
@@ -95,11 +94,9 @@ class Xliff:
         _check_languages(self._root, name, source, target)
         self._waiting: list[Unit] = []
         for unit in units(self._root, name):
-            if not _full(unit.source) or (unit.target is not None and _translated(unit)):
-                continue
-            if _untranslated(unit.parent):
-                continue
-            self._waiting.append(unit._replace(target=_target(unit, target)))
+            done = unit.target is not None and _translated(unit)
+            if "".join(unit.source.itertext()).strip() and not done and not _untranslated(unit.parent):
+                self._waiting.append(unit._replace(target=_target(unit, target)))
         self._texts = MarkupTexts([unit.target for unit in self._waiting], _xliff_role)
         self.segments = self._texts.segments
 
@@ -134,10 +131,6 @@ def _check_languages(root: Any, name: str, source: str, target: str) -> None:
         key = list(wanted)[1]
         if place.get(key) is None and target:
             place.set(key, target)
-
-
-def _full(element: Any) -> bool:
-    return bool("".join(element.itertext()).strip())
 
 
 def _translated(unit: Unit) -> bool:

@@ -18,11 +18,9 @@ from weft.documents.markup import MarkupTexts, Role, fill_element
 from weft.errors import DataError, library
 from weft.text.segments import WrittenSentence
 
-LARGEST = 200 * 2**20
-"""Maximum bytes of all files of an archive, unpacked."""
+LARGEST = 200 * 2**20  # maximum bytes of all files of an archive, unpacked
 
-MOST = 5000
-"""Maximum number of files in an archive."""
+MOST = 5000  # maximum number of files in an archive
 
 
 def unpacked(data: bytes, name: str) -> dict[str, bytes]:
@@ -94,8 +92,7 @@ class Docx:
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 PARAGRAPH = f"{W}p"
-RUN = "run"
-"""The element of a run of another format, as long as the document is not restored."""
+RUN = "run"  # the element of a run of another format, as long as the document is not restored
 
 _AROUND = {
     f"{W}{name}" for name in ("hyperlink", "ins", "smartTag", "sdt", "sdtContent", "dir", "bdo", "moveTo")

@@ -27,23 +27,15 @@ from msgspec import field as field
 from weft.errors import CheckpointError, WeftError
 from weft.store import files
 
-LARGEST = 64 * 2**20
-"""Maximum bytes of a file; a vocabulary of 100,000 pieces has 6 million."""
+LARGEST = 64 * 2**20  # maximum bytes of a file; a vocabulary of 100,000 pieces has 6 million
 
-LOG = 2**30
-"""Maximum bytes of a log; its lines are small, but months of training write many."""
+LOG = 2**30  # maximum bytes of a log; its lines are small, but months of training write many
 
-LINE = 4 * 2**20
-"""Maximum bytes of a line of a log; longer lines are skipped."""
+LINE = 4 * 2**20  # maximum bytes of a line of a log; longer lines are skipped
 
-Count = Annotated[int, Meta(ge=0, le=10**12)]
-"""A count or an index; larger values are errors."""
+Count = Annotated[int, Meta(ge=0, le=10**12)]  # a count or an index; larger values are errors
 
-Positive = Annotated[int, Meta(ge=1, le=10**12)]
-"""A count of at least 1."""
-
-Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-"""A finite number."""
+Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # a finite number
 
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 """A finite number that is not negative, such as seconds."""

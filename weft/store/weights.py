@@ -27,11 +27,9 @@ CYCLES = "cycles"
 START = "start.safetensors"
 """File in a run with weights to start training from, such as those of an imported model."""
 
-SPARE = 2**26
-"""Numbers that building may allocate besides the weights: position tables, copies."""
+SPARE = 2**26  # numbers that building may allocate besides the weights: position tables, copies
 
-TIMES = 4
-"""Numbers that building may allocate per number in the weights."""
+TIMES = 4  # numbers that building may allocate per number in the weights
 
 _MAKERS = {
     getattr(torch, name) for name in ("empty", "zeros", "ones", "rand", "randn", "full", "eye", "arange")
@@ -52,18 +50,14 @@ class StoredWeights(NamedTuple):
     """The content of a file of weights."""
 
     tensors: dict[str, Tensor]
-    fits: Fits
-    """What they belong to; empty if an earlier version of Weft wrote them."""
+    fits: Fits  # what they belong to; empty if an earlier version of Weft wrote them
 
 
 class CopiedWeights(NamedTuple):
     """A copy of a state dict, with its own memory."""
 
-    kept: dict[str, Tensor]
-    """Tensors on the CPU, each with its own memory."""
-
-    ties: dict[str, str]
-    """Other names of tied tensors, with the name under which the tensor is kept."""
+    kept: dict[str, Tensor]  # on the CPU, each with its own memory
+    ties: dict[str, str]  # other names of tied tensors, with the name under which the tensor is kept
 
 
 def copied(weights: Mapping[str, Tensor]) -> CopiedWeights:

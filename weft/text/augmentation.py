@@ -126,8 +126,7 @@ class _Lattice:
         return found[::-1]
 
 
-Group = list[int]
-"""The tokens of a word with its space."""
+Group = list[int]  # the tokens of a word with its space
 
 
 class Noise:

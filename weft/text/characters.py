@@ -43,8 +43,7 @@ _CLUSTER = regex.compile(r"\X")
 _INVISIBLE = regex.compile(r"\p{Cf}|\p{Variation_Selector}")  # soft hyphens, joiners, marks of direction
 _PLAIN = str.maketrans("’‘‚‛′“”„‟″‐‑‒–—―−", "'''''\"\"\"\"\"-------")
 _FORMS: tuple[Literal["NFC", "NFD", "NFKC"], ...] = ("NFC", "NFD", "NFKC")
-SHOWN = 10
-"""Characters that a message names."""
+SHOWN = 10  # characters that a message names
 
 
 def no_symbol(text: str) -> str:
@@ -53,15 +52,10 @@ def no_symbol(text: str) -> str:
 
 
 class Alphabet:
-    """The characters that a vocabulary can read.
+    """The characters that a vocabulary can read; `has_letters` is false of a vocabulary of numbers.
 
-    Args:
-        shaped: normalises a text as the vocabulary does; None for no change.
-        reads: tells whether it reads a character that is not known; None for no.
-        symbol: returns the start of a text that is one symbol, such as >>spa<<, or ""; never by default.
-
-    Attributes:
-        has_letters: whether it reads letters; a vocabulary of numbers has none.
+    `shaped` normalises a text as the vocabulary does. `reads` tells whether it reads a character that is not
+    known. `symbol` returns the start of a text that is one symbol, such as >>spa<<, or "".
     """
 
     def __init__(

@@ -26,8 +26,7 @@ LONGEST_WORD = 1000
 """Longest word that pieces are learnt from, in letters; longer ones are split, because the library's time
 grows quadratically with the longest."""
 
-SETTING = "data.vocabulary.size"
-"""The size in a recipe, which messages name."""
+SETTING = "data.vocabulary.size"  # the size in a recipe, which messages name
 
 _FEW = 2  # a merge or piece that occurs once only spells one word
 

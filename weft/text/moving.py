@@ -1,7 +1,7 @@
 """Where the markup of a text belongs in its translation.
 
 A mark is used exactly once: around the longest run of words that have most of their weight in its own words.
-Read next: links.py.
+Read next: segments.py.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.text.links import Links
-from weft.text.segments import Mark, Segment, WrittenSentence
+from weft.text.segments import Links, Mark, Segment, WrittenSentence
 
 _NEVER = 1e6  # against sums of weights of at most 1 each
 _begin, _end = itemgetter(0), itemgetter(1)

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.errors import library
-from weft.text.links import together
-from weft.text.placeholders import unbroken
-from weft.text.segments import Segment, Sentence, WrittenSentence
+from weft.text.kept import unbroken
+from weft.text.segments import Segment, Sentence, WrittenSentence, together
 from weft.words import base
 
 UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 """Languages that are written without a space between sentences."""
 
-WINDOW = 8000
-"""Characters that are split together; a sentence of more may be cut there."""
+WINDOW = 8000  # characters that are split together; a sentence of more may be cut there
 
 QUOTE = 1000
 """Characters at the end of a window that are split again with the next: a quotation may continue there."""
@@ -27,8 +25,7 @@ class SplitText(NamedTuple):
     """The sentences of a text without the white space around them."""
 
     texts: list[str]
-    between: list[str]
-    """White space before, between and after them: one more than sentences."""
+    between: list[str]  # white space before, between and after them: one more than sentences
 
     def joined(self, translations: Sequence[str], target: str) -> str:
         """The translations with the white space of the text.

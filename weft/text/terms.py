@@ -1,25 +1,22 @@
 """Terms in translations: whether one stands for its words of the source, and which words do instead.
 
-Read next: links.py, which has the attention; ../tasks/seq2seq/translator.py, which searches again without the
-other words.
+Read next: segments.py, which has the attention; ../tasks/seq2seq/translator.py, which searches again
+without the other words.
 """
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.text.links import Span
 from weft.text.moving import Laid, laid
-from weft.text.segments import Mark, Segment, WrittenSentence
+from weft.text.segments import Mark, Segment, Span, WrittenSentence
 from weft.words import folded, spans, words
 
 SEEN = 0.25
 """Share of a word's attention on a term of the source from which on it may stand for the term."""
-STEM = 4
-"""Letters of words that may be forms of one."""
+STEM = 4  # letters of words that may be forms of one
 
-_NO_WORD = re.compile(r"\d|^\W")
-"""A word of a translation whose place no term takes."""
+_NO_WORD = re.compile(r"\d|^\W")  # a word of a translation whose place no term takes
 
 
 class Term(NamedTuple):
@@ -27,8 +24,7 @@ class Term(NamedTuple):
 
     begin: int
     end: int
-    target: str
-    """Its translation."""
+    target: str  # its translation
 
 
 def key(text: str) -> str:

@@ -11,7 +11,7 @@ from weft.search.offered import Decoding
 from weft.tasks.predictor import Place
 from weft.tasks.seq2seq.encoding import SourceReader
 from weft.tasks.seq2seq.translator import SearchResult, Translator
-from weft.text.links import Links, proportional
+from weft.text.segments import Links, proportional
 from weft.text.vocabulary import Vocabulary
 
 WHOLE = [

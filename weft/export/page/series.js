@@ -95,7 +95,8 @@ export class TableForecaster extends Scaled {
   series(header, rows) {
     const { about } = this, lower = header.map((name) => name.toLowerCase()), plain = !about.id.length && !about.targets.length && ['unique_id', 'ds', 'y'].every((name) => lower.includes(name));
     const place = (name) => {
-      const at = header.includes(name) ? header.indexOf(name) : lower.indexOf(name.toLowerCase());
+      const called = (cells, one) => cells.flatMap((cell, at) => (cell === one ? [at] : [])), exact = called(header, name), [at = -1, ...more] = exact.length ? exact : called(lower, name.toLowerCase());
+      if (more.length) throw new Error(`The columns ${[at, ...more].map((one) => one + 1).join(' and ')} are both called “${name}”; rename one.`);
       if (at < 0) throw new Error(`Expected a column “${name}”, got ${header.join(', ').slice(0, 300)}.`);
       return at;
     };

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.data.dialect import MISSING, begin_of, has_decimal_comma, iso, mark_of, order_of, plain_numbers
+from weft.data.dialect import (
+    MISSING,
+    begin_of,
+    columns_named,
+    has_decimal_comma,
+    iso,
+    mark_of,
+    order_of,
+    plain_numbers,
+)
 from weft.data.values import filled, readable
 from weft.export.programs.common import KINDS
 from weft.export.programs.series import Scaled
@@ -141,10 +150,10 @@ class TableForecaster(Scaled):
 
     def place(self, header: Sequence[str], name: str) -> int:
         """The column of a name."""
-        lower = [one.lower() for one in header]
-        if name not in header and name.lower() not in lower:
+        (found,) = columns_named("", header, [name])
+        if found is None:
             raise ValueError(f"expected a column {name!r}, got {', '.join(header)[:300]}")
-        return header.index(name) if name in header else lower.index(name.lower())
+        return found
 
 
 SAMPLE = 1000

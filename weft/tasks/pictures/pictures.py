@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from weft.data import archive
+from weft.data.files import members, read_member
 from weft.data.held import held, name_of
 from weft.data.listed import ListForm, files_below, named_files
 from weft.data.magic import UNLISTED, kind_of_file
@@ -55,7 +55,7 @@ def _files(path: Path, form: ListForm) -> list[Path] | None:
     """The files; None if the path is a list of them."""
     zipped = path.suffix.lower() == ".zip" and path.is_file()
     if path.is_dir() or zipped:
-        every = archive.files(path) if zipped else files_below(path)
+        every = members(path) if zipped else files_below(path)
         found = [each for each in every if each.suffix.lower() in form.endings]
         if not found:
             raise DataError("expected a folder with pictures, got none", path=path)
@@ -150,8 +150,8 @@ def readable(
 
 def content(path: Path) -> bytes:
     """The content of a file, also inside a .zip."""
-    inside = archive.inside(path)
-    return path.read_bytes() if inside is None else archive.read_member(*inside)
+    member = read_member(path)
+    return path.read_bytes() if member is None else member
 
 
 def encoded(pixels: np.ndarray) -> bytes:

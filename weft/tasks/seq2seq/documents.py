@@ -2,7 +2,7 @@
 
 A line becomes sentences and a line again; a document also needs the links between the words of a sentence and
 those of its translation, by the model's own attention.
-Read next: translator.py; ../../text/sentences.py, which splits; ../../text/links.py.
+Read next: translator.py; ../../text/sentences.py, which splits; ../../text/segments.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,7 @@ from itertools import islice
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.tasks.predictor import Answer, Failure, Place, Predictor, Raw, succeeded
 from weft.tasks.seq2seq.translator import NOTHING, BestTexts, SearchResult, TranslationAnswer, Translator
-from weft.text.links import proportional
-from weft.text.segments import Sentence, WrittenSentence
+from weft.text.segments import Sentence, WrittenSentence, proportional
 from weft.text.sentences import SplitText, split, splitter
 
 

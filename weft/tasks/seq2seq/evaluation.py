@@ -44,8 +44,8 @@ from weft.tasks.seq2seq.glossary import kept as terms_kept
 from weft.tasks.seq2seq.sections import GenerationEvaluationSettings
 from weft.tasks.seq2seq.translator import TranslationAnswer, Translator
 from weft.text.characters import named
-from weft.text.numbers import numbers as numbers_in
-from weft.text.numbers import wrong_numbers
+from weft.text.kept import numbers as numbers_in
+from weft.text.kept import wrong_numbers
 from weft.wording import plural
 from weft.words import unit_of, units
 

@@ -20,9 +20,8 @@ from weft.tasks.predictor import Json
 from weft.tasks.seq2seq.batch_search import looked
 from weft.tasks.seq2seq.sections import Keeps
 from weft.tasks.seq2seq.translator import as_searched
+from weft.text.kept import CODES, PORTABLE
 from weft.text.loading import portable
-from weft.text.numbers import CODES
-from weft.text.placeholders import PORTABLE
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State, leaves, like, tree_map
 

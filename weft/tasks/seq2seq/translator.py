@@ -2,8 +2,8 @@
 
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
 wrong: text without letters, placeholders ("%s"), numbers, and characters that the vocabulary lacks.
-Read next: batch_search.py; ../../search/beam.py; ../../text/placeholders.py; ../../text/numbers.py;
-../../figures/pharaoh.py, which turns attention into pairs of words.
+Read next: batch_search.py; ../../search/beam.py; ../../text/kept.py; ../../figures/pharaoh.py,
+which turns attention into pairs of words.
 """
 
 import copy
@@ -49,21 +49,26 @@ from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, anno
 from weft.tasks.seq2seq.glossary import Glossary, check_domain, read_glossary
 from weft.tasks.seq2seq.sections import Keeps
 from weft.text.characters import Alphabet, named
-from weft.text.links import Links, Span, attended, proportional
-from weft.text.numbers import (
+from weft.text.kept import (
     DIGITS,
     Languages,
     Number,
     StandIns,
+    became_words,
     codes,
+    differing,
     expressions,
+    missing,
     numbers,
     replaced,
+    restored,
+    spans,
     stand_ins,
+    tagged,
+    untagged,
     wrong_numbers,
 )
-from weft.text.placeholders import became_words, differing, missing, restored, spans, tagged, untagged
-from weft.text.segments import WrittenSentence
+from weft.text.segments import Links, Span, WrittenSentence, attended, proportional
 from weft.text.terms import Term, begun, occurrences, rivals, with_terms, wrong_terms
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.words import spans as words

@@ -7,9 +7,7 @@ import pytest
 
 from tests.documents.capitals import translated
 from weft.documents.files import opened
-from weft.text.links import Links
-from weft.text.moving import laid
-from weft.text.placeholders import (
+from weft.text.kept import (
     PORTABLE,
     differing,
     missing,
@@ -20,7 +18,8 @@ from weft.text.placeholders import (
     unbroken,
     untagged,
 )
-from weft.text.segments import Mark, Segment, WrittenSentence
+from weft.text.moving import laid
+from weft.text.segments import Links, Mark, Segment, WrittenSentence
 from weft.words import spans as words
 
 for _name in ("lxml", "polib"):
