@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from weft.tasks.seq2seq.encoding import SourceReader, collate_pairs, encode_pairs, pad
+from weft.tasks.seq2seq.batch_search import SourceReader, pad
+from weft.tasks.seq2seq.encoding import collate_pairs, encode_pairs
 from weft.text.vocabulary import UNK, Vocabulary
 
 LINES = ["the cat sat on the mat .", "the dog saw the cat ."]

@@ -36,8 +36,8 @@ from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, plac
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text, predicted
-from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
+from weft.tasks.seq2seq.batch_search import BatchSearch, pad
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.evaluation import scores_of
 from weft.tasks.seq2seq.inspection import decoded
 from weft.text.pieces import SPECIALS

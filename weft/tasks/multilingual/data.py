@@ -7,7 +7,7 @@ from typing import Annotated
 
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
-from weft.tasks.seq2seq.encoding import SourceVocabulary
+from weft.tasks.seq2seq.batch_search import SourceVocabulary
 from weft.tasks.seq2seq.sections import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Split
 from weft.text.language_names import NAMES
