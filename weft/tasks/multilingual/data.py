@@ -157,7 +157,8 @@ class DirectionReader(SourceVocabulary):
         return rows
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self._shown(number) for number in ids]
+        shown = f"<2{self._target}>"
+        return [shown if number == self._tag else self.base.pieces([number])[0] for number in ids]
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
         """Without the symbol of the language."""
@@ -170,9 +171,3 @@ class DirectionReader(SourceVocabulary):
     def extended(self, pieces: Sequence[str]) -> "DirectionReader":
         base = self.base.extended(pieces)
         return DirectionReader(base, tag=self._tag, prompt=self.prompt, target=self._target)
-
-    def __len__(self) -> int:
-        return len(self.base)
-
-    def _shown(self, number: int) -> str:
-        return f"<2{self._target}>" if number == self._tag else self.base.pieces([number])[0]

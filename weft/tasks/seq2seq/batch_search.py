@@ -231,6 +231,7 @@ class BatchSearch:
             if how.precision == "float32"
             else [rounded(model, how.precision) for model in models]
         )
+        self._device = next(self._models[0].parameters()).device
         self._how = how
         self._banned = banned
         self._shortlist = shortlist if how.shortlist else None
@@ -261,7 +262,7 @@ class BatchSearch:
 
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
-        return torch.Generator(next(self._models[0].parameters()).device).manual_seed(self._how.seed)
+        return torch.Generator(self._device).manual_seed(self._how.seed)
 
     def _require(self, rows: Sequence[Sequence[int]]) -> None:
         self._words = [list(row[self._free :]) for row in rows]
@@ -270,9 +271,14 @@ class BatchSearch:
         self._most = self._how.most_tokens(self._how.width() * (1 + num_tokens))  # of all rows together
 
     def __call__(
-        self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        trace: Trace | None = None,
+        chance: torch.Generator | None = None,
     ) -> Hypotheses:
-        """Token sequences for sources [B, S] with their mask."""
+        """Token sequences for sources [B, S], or others, with their mask, on any device."""
+        tokens, mask = tokens.to(self._device), mask.to(self._device)
         limits = self._limits(mask.sum(1))
         rows = max(1, self._most // int(limits.max()))
         parts = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)

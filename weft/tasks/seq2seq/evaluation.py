@@ -421,7 +421,6 @@ def score_file(
 
 
 def _given(path: Path, count: int, labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The lines of a file, and their texts without labels."""
     given = list(read_lines(path))
     if len(given) != count:
         raise DataError(f"expected {count:,} lines, one for each source, got {len(given):,}", path=path)

@@ -116,7 +116,6 @@ def stepping(model: Generator, states: Sequence[State]) -> tuple[Graph, list[dic
 
 
 def _looks(model: Generator, state: State, token: Tensor) -> bool:
-    """Whether a step looks at the source."""
     with torch.no_grad(), probe() as seen:
         model.step(token, state)
     return any(seen[name] for name in ("attention", "cross_attention"))

@@ -26,7 +26,7 @@ from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.figures.records import Figure
-from weft.models import Generator, SequencePair
+from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.offered import Decoding
@@ -43,7 +43,7 @@ from weft.tasks.seq2seq.batch_search import (
     annotating,
     pad,
 )
-from weft.tasks.seq2seq.encoding import collate_pairs
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.glossary import Glossary, check_domain, read_glossary
 from weft.tasks.seq2seq.sections import Keeps
 from weft.text.characters import Alphabet, named
@@ -163,10 +163,10 @@ class Alignment(NamedTuple):
     shown: str  # names the layer and heads, for a caption
 
 
-def attention(model: Generator, batch: SequencePair, width: int) -> tuple[np.ndarray, str]:
+def attention(model: Generator, batch: PairBatch, width: int) -> tuple[np.ndarray, str]:
     """The attention [T, S] while a target is written, and its layer and heads; S is `width`."""
     with torch.no_grad(), probe() as seen:
-        model.features(batch)
+        model.features(batch.to(next(model.parameters()).device))
     if parts := [part for part in seen["attention"] if part.shape[2] == width]:
         weights, shown = torch.cat(parts, 1), "attention"
     elif layers := seen["cross_attention"]:
@@ -385,7 +385,7 @@ class Translator(Predictor[str]):
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
         """The attention while this target was written for this source."""
-        batch = collate_pairs([list(source)], [list(target)]).to(self.device)
+        batch = collate_pairs([list(source)], [list(target)])
         weights, shown = attention(self.model, batch, batch.source.shape[1])
         return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
 
@@ -703,7 +703,7 @@ class Translator(Predictor[str]):
         """
         tokens, mask = pad([list(source) for source in sources])
         search = self._search.requiring(*asked) if any(asked) else self._search
-        return search(tokens.to(self.device), mask.to(self.device), trace, generator)
+        return search(tokens, mask, trace, generator)
 
 
 @dataclass(eq=False)
