@@ -35,7 +35,7 @@ from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, built, collate_pairs, encode_pairs
-from weft.tasks.seq2seq.evaluation import BETTER, GivenScores, evaluate, loss_of_fitting, score_file, written
+from weft.tasks.seq2seq.evaluation import BETTER, GivenScores, evaluate, loss_of_pairs, score_file, written
 from weft.tasks.seq2seq.sections import (
     DecodingSettings,
     GenerationEvaluationSettings,
@@ -109,7 +109,7 @@ class ManyTraining(Training):
             sources, references = sources[:rows], references[:rows]
             translator = many.of(pair)
             targets = self.vocabulary.encode_batch(references)
-            loss, left_out = loss_of_fitting(model, translator.source.encode_batch(sources), targets)
+            loss, left_out = loss_of_pairs(model, translator.source.encode_batch(sources), targets)
             losses.append(loss)
             notes += [f"{pair}: {note}" for note in left_out]
             outputs = written(translator, sources, range(len(sources)), pair).texts

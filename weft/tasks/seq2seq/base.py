@@ -43,7 +43,7 @@ from weft.tasks.seq2seq.encoding import (
     vocabularies,
     vocabulary_paths,
 )
-from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, score_file, written
+from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_pairs, score_file, written
 from weft.tasks.seq2seq.glossary import check_domain, read_glossary
 from weft.tasks.seq2seq.sections import (
     DecodingSettings,
@@ -268,7 +268,7 @@ class PairTraining(Training):
         return self._pairs.collate([self.store[int(number)] for number in numbers])
 
     def validate(self, model: Generator) -> Validation:
-        loss, notes = loss_of_fitting(model, self._tokens.source, self._tokens.target)
+        loss, notes = loss_of_pairs(model, self._tokens.source, self._tokens.target)
         rows = self.data.validate_rows or len(self.valid.sources)
         sources, references = self.valid.sources[:rows], self.valid.references[:rows]
         known = self.known

@@ -150,6 +150,12 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
     source = translator.source.encode(text)
     trace = Trace()
     found = translator.search([source], trace)
+
+    def pharaoh(looks: Sequence[AttentionMap], target: list[int]) -> str:
+        if not looks or not target or not source:
+            return ""
+        return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))
+
     shown = decoded(
         translator.model,
         translator.target,
@@ -158,7 +164,7 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
         lambda tokens: collate_pairs([source], [tokens]),
         text=text,
         width=max(1, len(source)),
-        pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
+        pharaoh=pharaoh,
     )
     return replace(
         shown,
@@ -166,14 +172,6 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, known, source, text, data),
     )
-
-
-def _pharaoh(
-    translator: Translator, looks: Sequence[AttentionMap], source: list[int], target: list[int]
-) -> str:
-    if not looks or not target or not source:
-        return ""
-    return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))
 
 
 def _vectors(
