@@ -118,15 +118,16 @@ class Seq2SeqTask(Task, ABC):
         return self.small_model().loss(self.small_batch())
 
 
+@dataclass(eq=False)
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
-    """What a task has learnt: at least the vocabulary of the targets."""
+    """What a task has learnt: at least the vocabulary of what it writes."""
 
-    domains: Sequence[str] = ()
+    task: Any
+    target: Vocabulary
 
-    def __init__(self, task: Any, target: Vocabulary) -> None:
-        self.task = task
-        self.target = target
-        self.decoding: Decoding = task.decoding
+    def __post_init__(self) -> None:
+        self.decoding: Decoding = self.task.decoding
+        self.domains: Sequence[str] = [*getattr(self.task.data, "domains", {}).values()]
 
     @abstractmethod
     def model(self) -> Generator: ...
@@ -292,7 +293,6 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         self.source = known.source
         self.reading = known.reading
         self.known = known
-        self.domains = [*task.data.domains.values()]
         self._made: Shortlist | None = None
 
     def model(self) -> Generator:

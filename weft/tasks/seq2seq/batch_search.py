@@ -271,11 +271,7 @@ class BatchSearch:
         self._most = self._how.most_tokens(self._how.width() * (1 + num_tokens))  # of all rows together
 
     def __call__(
-        self,
-        tokens: Tensor,
-        mask: Tensor,
-        trace: Trace | None = None,
-        chance: torch.Generator | None = None,
+        self, tokens: Tensor, mask: Tensor, trace: Trace | None = None, chance: torch.Generator | None = None
     ) -> Hypotheses:
         """Token sequences for sources [B, S], or others, with their mask, on any device."""
         tokens, mask = tokens.to(self._device), mask.to(self._device)

@@ -176,21 +176,16 @@ class SpeechTraining(Training):
         return found.with_metrics([Wer(), Cer()])
 
 
+@dataclass(eq=False)
 class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     """Vocabulary and most frequent answer of a run."""
 
     task: "SpeechTask"
-
-    def __init__(
-        self, task: "SpeechTask", vocabulary: Vocabulary, answer: str, seconds: float | None = None
-    ) -> None:
-        super().__init__(task, vocabulary)
-        self.vocabulary = vocabulary
-        self.answer = answer
-        self.longest = seconds or task.data.max_seconds
+    answer: str
+    seconds: float | None = None  # of the longest training recording
 
     def model(self) -> Generator:
-        return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
+        return self.task.model_config.build(self.task.data.sound.bins, len(self.target))
 
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "sound": self.task.data.sound}
@@ -198,7 +193,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text."""
         how = self.searching(DecodingSettings.of(settings))
-        return Transcriber(model, self.vocabulary, self.task.data.sound, longest=self.longest, **how)
+        longest = self.seconds or self.task.data.max_seconds
+        return Transcriber(model, self.target, self.task.data.sound, longest=longest, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         own = self.task.data
@@ -217,7 +213,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return score_file(
             model,
             len(examples),
-            self.vocabulary.encode_batch,
+            self.target.encode_batch,
             lambda numbers, rows: collate_recordings([examples[n].frames for n in numbers], rows),
             settings,
         )
@@ -232,7 +228,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         else:
             path = Path(text)
         sound = self.task.data.sound
-        transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
+        transcriber = Transcriber(model, self.target, sound, plain_beam(self.decoding))
         return inspect_recording(transcriber, transcriber._read(path), path.name)
 
     def model_export(self, model: Generator) -> ModelExport:
@@ -305,7 +301,7 @@ class SpeechTask(Seq2SeqTask):
             0,
             0,
         )
-        return SpeechTraining(data, pipeline.vocabulary, train, corpus.valid)
+        return SpeechTraining(data, pipeline.target, train, corpus.valid)
 
     @classmethod
     def knows(cls, file: Path) -> bool:
