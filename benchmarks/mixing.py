@@ -43,7 +43,7 @@ def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None
     counted, sizes, collate = [0, 0], [0, 0], PairTraining.collate
 
     def watched(self: Any, numbers: Any) -> Any:
-        sizes[:] = [len(one) for one in self._store.lengths]
+        sizes[:] = [len(one) for one in self.store.lengths]
         for number in numbers:
             counted[int(number >= sizes[0])] += 1
         return collate(self, numbers)

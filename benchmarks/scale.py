@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,12 @@ def store(folder: Path, asked: argparse.Namespace) -> None:
 
     def build(processes: int) -> None:
         from weft.data.store import TokenStore
-        from weft.tasks.seq2seq.encoding import SourceReader
+        from weft.tasks.seq2seq.batch_search import SourceReader
+        from weft.tasks.seq2seq.encoding import encode_pairs
         from weft.text.loading import load_vocabulary
 
         found = load_vocabulary(vocabulary)  # with an empty memory of words
-        encode = SourceReader(found, cut=None, copies=False).counted(found)
+        encode = partial(encode_pairs, SourceReader(found, cut=None, copies=False), found)
         shutil.rmtree(folder / "store", ignore_errors=True)
         TokenStore.build(folder / "store", text, encode, max_length=128, key="k", processes=processes)
 

@@ -44,7 +44,7 @@ def captioned(run: Path) -> list[Any]:
     captioner, opened, found = package.load(run), open_run(run, device="cpu"), []
     for line in (run.parent / "toy" / "valid.tsv").read_text().splitlines():
         name, text = line.split("\t")
-        tokens, logp, token = opened.pipeline.vocabulary.encode(text), 0.0, 2
+        tokens, logp, token = opened.pipeline.target.encode(text), 0.0, 2
         x, mask = source(
             captioner._read(run.parent / "toy" / "pictures" / name)[None], captioner._front.places
         )

@@ -18,6 +18,7 @@ from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
 from weft.run import LoadedRun
 from weft.tasks.masked.predictor import MASK
+from weft.tasks.predictor import Place
 from weft.text.vocabulary import EOS, PAD, SOS
 
 Answers = list[tuple[Any, list[float]]]
@@ -97,7 +98,7 @@ def _forecast(opened: LoadedRun, starts: Sequence[Any]) -> Answers:
 
 def _remembered(opened: LoadedRun, lines: Sequence[Any]) -> Answers:
     rememberer = opened.pipeline.predictor(opened.model)
-    rows = [rememberer._read(line)[0] for line in lines]
+    rows = [rememberer.parse(line, Place("input"))[0] for line in lines]
     x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     mask = torch.arange(x.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
     with torch.no_grad():

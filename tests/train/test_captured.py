@@ -33,7 +33,7 @@ from weft.run.training import check_recipe
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.language.data import collate_lines
 from weft.tasks.masked.model import hide
-from weft.tasks.seq2seq.encoding import pad
+from weft.tasks.seq2seq.batch_search import pad
 from weft.train.captured import CannotCapture, CapturedUpdates, why_not_captured
 from weft.train.loop import train
 from weft.train.objectives.likelihood import OwnLoss

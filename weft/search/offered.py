@@ -244,9 +244,9 @@ class SearchSettings(Narrowing):
         """Maximum tokens of a hypothesis, of as many hypotheses per source as this, or as the search has."""
         return max(1, TOKENS // (width or self.width()))
 
-    def most_rows(self, longest: int, width: int = 0) -> int:
+    def most_rows(self, longest: int) -> int:
         """Maximum number of sources in one batch, with hypotheses of at most so many tokens."""
-        return max(1, TOKENS // ((width or self.width()) * longest))
+        return max(1, self.most_tokens() // longest)
 
     def needs_beam(self, one: Offer) -> bool:
         """Whether only a beam search can do a setting, and only one such setting."""

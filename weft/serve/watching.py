@@ -186,13 +186,13 @@ def _translate_each(
     remarks = Remarks()
     for sentence in text.sentences:
         try:
-            ((_, (best, *_)),) = used.pairs([sentence])
+            (answer,) = used.answers([sentence])
         except (ConfigError, DataError, ShapeError) as error:
             raise Refusal(400, f"the sentence {sentence[:40]!r}: {error}") from error
         lacking = used.lacking(sentence)
         lacked = used.lacked if lacking else ""
-        remarks.see(repr(sentence[:40]), lost=best.lost, lacking=lacking, lacked=lacked)
-        found.append(best.text)
+        remarks.see(repr(sentence[:40]), lost=answer.lost, lacking=lacking, lacked=lacked)
+        found.append(answer.found[0].text)
         emit({"event": "draft", "text": text.joined(found)})
     pairs = [list(pair) for pair in zip(text.sentences, found, strict=True)]
     done = {"event": "done", "kind": run.kind, "text": text.joined(found), "sentences": pairs}
@@ -268,7 +268,7 @@ def _finished(
     rows = [SearchResult(*one) for one in zip(texts, scores, scores, best, strict=False)]
     if finished:
         kept = found.finished(text, rows)
-        rows = [one._replace(score=row.score) for one, row in zip(kept, rows, strict=True)]
+        rows = [one._replace(score=row.score) for one, row in zip(kept, rows, strict=False)]
     remarks, lacking = Remarks(), found.lacking(text)
     lacked = (found.lacked if finished else Translator.unread) if lacking else ""
     remarks.see("the text", lost=rows[0].lost, lacking=lacking, lacked=lacked)

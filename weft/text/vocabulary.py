@@ -248,7 +248,7 @@ class Vocabulary:
         return [(next(unknown) if number == UNK else self._pieces[number]).strip() for number in row]
 
     def copyable(self, text: str) -> Sequence[str]:
-        """Unknown pieces of a source that the output may copy: none; see tasks/seq2seq/encoding.py."""
+        """Unknown pieces of a source that the output may copy: none; see tasks/seq2seq/batch_search.py."""
         return ()
 
     def extended(self, pieces: Sequence[str]) -> "Vocabulary":

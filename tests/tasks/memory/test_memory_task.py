@@ -18,7 +18,7 @@ from weft.nn.pools import Queries
 from weft.tasks.memory.data import EndlessBatches, MemoryData, ProblemName, swaps
 from weft.tasks.memory.predictor import Rememberer, evaluate
 from weft.tasks.memory.task import MemoryModel, MemoryPipeline, MemoryTask, MemoryTraining
-from weft.tasks.predictor import answered
+from weft.tasks.predictor import Place, answered
 from weft.tasks.task import InspectionSettings
 
 
@@ -181,10 +181,10 @@ def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
     copying = small("copying")
     letters = Rememberer(Knows(copying.data), copying.data)
     assert letters.predict("hab") == "hab"
-    assert letters._read("hab").tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
-    assert letters._read("hab..").tolist() == [[7, 0, 1, 8, 8, 9, 8, 8, 8]]
+    assert letters.parse("hab", Place("input")).tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
+    assert letters.parse("hab..", Place("input")).tolist() == [[7, 0, 1, 8, 8, 9, 8, 8, 8]]
     longer = Rememberer(Knows(copying.data), replace(copying.data, test_length=9))
-    assert longer._read("hab").tolist() == [[7, 0, 1, *[8] * 8, 9, 8, 8, 8]]
+    assert longer.parse("hab", Place("input")).tolist() == [[7, 0, 1, *[8] * 8, 9, 8, 8, 8]]
     for wrong in ("ha", "habc", "hax", ""):
         with pytest.raises(DataError, match="3 letters"):
             letters.predict(wrong)
@@ -242,7 +242,7 @@ def test_letters_have_scores_and_a_picture_and_sums_have_none() -> None:
     task = small("copying")
     model = task.small_model()
     rememberer = Rememberer(model, task.data, scores=True)
-    x = rememberer._read("abc")
+    x = rememberer.parse("abc", Place("input"))
     (answer,) = rememberer.answers([x])
     with torch.no_grad():
         logp = model(x, torch.ones(x.shape, dtype=torch.bool))[0, -3:]

@@ -1,6 +1,6 @@
 """A head that can copy, mixing the vocabulary's distribution with the source words.
 
-Read next: ../decoders/pointer.py; ../../tasks/seq2seq/encoding.py, which numbers unknown words.
+Read next: ../decoders/pointer.py; ../../tasks/seq2seq/batch_search.py, which numbers unknown words.
 """
 
 from typing import NamedTuple

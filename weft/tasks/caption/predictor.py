@@ -179,11 +179,10 @@ class Captioner(predictor.Predictor[Picture]):
         return CAPTIONED.names(cells)
 
     def answers(self, inputs: Sequence[Picture]) -> Iterator[CaptionAnswer]:
-        device = next(self.model.parameters()).device
         for at in range(0, len(inputs), self.decoding.batch_rows):
             part = inputs[at : at + self.decoding.batch_rows]
-            x, mask = source(np.stack([one.pixels for one in part]), self._front.places)
-            found = self._search(x.to(device), mask.to(device), None, self._random)
+            read = source(np.stack([one.pixels for one in part]), self._front.places)
+            found = self._search(*read, chance=self._random)
             for one, texts in zip(part, results(found, repeat(self.vocabulary), self.decoding), strict=False):
                 yield CaptionAnswer(self, one, texts)
 
@@ -216,7 +215,6 @@ class Captioner(predictor.Predictor[Picture]):
         return str(answer.found[0].text)
 
     def _read(self, path: Path) -> np.ndarray:
-        """The pixels of a picture's file, in the model's shape."""
         found = read(path, self._data.side)
         check_shape(found.shape, self._shape, path)
         return found
@@ -234,12 +232,10 @@ class Captioner(predictor.Predictor[Picture]):
             ConfigError: the model has no attention.
         """
         places = self._front.places
-        batch = captioned(picture[None], [tokens], places).to(next(self.model.parameters()).device)
-        weights, _ = attention(self.model, batch, places)
+        weights, _ = attention(self.model, captioned(picture[None], [tokens], places), places)
         return weights[: len(tokens)].reshape(len(tokens), *self._front.grid)
 
     def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
-        """Each picture's file, its number or name, and its place."""
         where: list[Path] = []
         if isinstance(source, Path):
             images = Path() if name_of(source) == STREAM else None  # None is the folder of the list
@@ -264,17 +260,16 @@ def inspect_caption(plain: Captioner, text: str | None) -> Inspection:
     how = plain_beam(plain.decoding)
     captioner = Captioner(plain.model, plain.vocabulary, how, plain._shape, plain._data)
     picture, name = asked(plain._data, captioner._read, text)
-    front = captioner._front
-    device = next(captioner.model.parameters()).device
-    x, mask = source(picture[None], front.places)
-    trace = Trace()
-    found = captioner._search(x.to(device), mask.to(device), trace, None)
-
-    def batch_of(tokens: list[int]) -> PairBatch:
-        return captioned(picture[None], [tokens], front.places).to(device)
-
+    front, trace = captioner._front, Trace()
+    found = captioner._search(*source(picture[None], front.places), trace)
     shown = decoded(
-        captioner.model, captioner.vocabulary, found, trace, batch_of, text=name, width=front.places
+        captioner.model,
+        captioner.vocabulary,
+        found,
+        trace,
+        lambda tokens: captioned(picture[None], [tokens], front.places),
+        text=name,
+        width=front.places,
     )
     best = shown.hypotheses[0]
     return replace(

@@ -117,18 +117,15 @@ class CaptionTraining(Training):
         return Validation(scores, samples, [ComparedOutputs(outputs, references)])
 
 
+@dataclass(eq=False)
 class CaptionPipeline(Seq2SeqPipeline[Captions]):
     """Vocabulary and shape of a run."""
 
     task: "CaptionTask"
-
-    def __init__(self, task: "CaptionTask", vocabulary: Vocabulary, shape: tuple[int, ...]) -> None:
-        super().__init__(task, vocabulary)
-        self.vocabulary = vocabulary
-        self.shape = shape
+    shape: tuple[int, ...]
 
     def model(self) -> Generator:
-        return self.task.model_config.build(self.shape, len(self.vocabulary))
+        return self.task.model_config.build(self.shape, len(self.target))
 
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "shape of pictures": self.shape}
@@ -138,7 +135,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         asked = DecodingSettings.of(settings)
         coco = isinstance(asked, CaptionSettings) and asked.coco
         own, how = self.task.data, self.searching(asked)
-        return Captioner(model, self.vocabulary, shape=self.shape, data=own, coco=coco, **how)
+        return Captioner(model, self.target, shape=self.shape, data=own, coco=coco, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Captions:
         return self.task.data.pictures_of(split, data, self.shape)
@@ -160,7 +157,7 @@ class CaptionPipeline(Seq2SeqPipeline[Captions]):
         return score_file(
             model,
             len(examples.pixels),
-            self.vocabulary.encode_batch,
+            self.target.encode_batch,
             lambda numbers, rows: captioned(examples.pixels[numbers], rows, places),
             settings,
         )
@@ -222,11 +219,10 @@ class CaptionTask(Seq2SeqTask):
     def training(
         self, corpus: Pictures, pipeline: CaptionPipeline, run: Path, progress: Progress
     ) -> CaptionTraining:
-        vocabulary = pipeline.vocabulary
-        training = CaptionTraining(self, vocabulary, *corpus)
+        training = CaptionTraining(self, pipeline.target, *corpus)
         progress(
             f"training captions: {training.count:,} of {len(corpus.train.names):,} pictures "
-            f"({training.cut:,} cut at {self.data.max_length} tokens), {len(vocabulary):,} tokens",
+            f"({training.cut:,} cut at {self.data.max_length} tokens), {len(pipeline.target):,} tokens",
             0,
             0,
         )

@@ -25,6 +25,7 @@ from weft.tasks.classify.model import USUAL, Bag
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.solver import Design
 from weft.tasks.reused import Frame, framed
+from weft.tasks.seq2seq.batch_search import pad
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.characters import words_of
 from weft.text.loading import load_vocabulary

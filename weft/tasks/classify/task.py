@@ -72,7 +72,7 @@ from weft.tasks.labels.calibration import ClassThreshold, LabelCalibration, thre
 from weft.tasks.labels.solver import Design
 from weft.tasks.labels.splits import small_validation
 from weft.tasks.reused import ReusedEncoder
-from weft.tasks.seq2seq.encoding import pad
+from weft.tasks.seq2seq.batch_search import pad
 from weft.tasks.space import Range, Recipe, Space, usual
 from weft.tasks.task import (
     EnsembleSettings,

@@ -34,8 +34,8 @@ from weft.tasks.inspection import Inspection, PictureWeights, ShownVectors, plac
 from weft.tasks.pictures.data import Captions
 from weft.tasks.pictures.pictures import parts
 from weft.tasks.predictor import Answer, Json, Place, Raw, as_text, predicted
-from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs, pad
+from weft.tasks.seq2seq.batch_search import BatchSearch, pad
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.evaluation import scores_of
 from weft.tasks.seq2seq.inspection import decoded
 from weft.text.pieces import SPECIALS
@@ -230,7 +230,6 @@ class Painter(predictor.Predictor[str]):
             yield DrawnPicture(caption, picture, lost if long else "")
 
     def _read(self, captions: Sequence[str]) -> list[list[int]]:
-        """Captions as the model reads them."""
         return [row[: self._max_length or None] for row in self.vocabulary.encode_batch(list(captions))]
 
     def overview(self, answers: Sequence[Any]) -> "Figure | None":
@@ -249,24 +248,25 @@ class Painter(predictor.Predictor[str]):
         chance = chance or self._search.seeded()
         for part in parts(len(captions), self.decoding.batch_rows):
             tokens, mask = pad([row or [UNK] for row in captions[part]])
-            found = self._search(tokens.to(chance.device), mask.to(chance.device), None, chance)
+            found = self._search(tokens, mask, chance=chance)
             numbers = found.tokens[:, 0, : self._places].cpu().numpy()
             yield from self._tiles.decode(np.maximum(numbers, FIRST), self._shape)
 
 
 def inspect_painting(painter: Painter, text: str) -> Inspection:
     """What `weft inspect` shows of a caption: the picture as `weft predict` draws it; of a beam its tree."""
-    device = next(painter.model.parameters()).device
     words = painter._read([text])[0] or [UNK]
-    tokens, mask = pad([words])
     trace = Trace() if painter.decoding.search == "beam" else None
-    found = painter._search(tokens.to(device), mask.to(device), trace, painter._search.seeded())
-
-    def batch_of(tiles: list[int]) -> PairBatch:
-        return collate_pairs([words], [tiles]).to(device)
-
-    names = _Numbers(painter._tiles)
-    shown = decoded(painter.model, names, found, trace, batch_of, text=text, width=len(words))
+    found = painter._search(*pad([words]), trace, painter._search.seeded())
+    shown = decoded(
+        painter.model,
+        _Numbers(painter._tiles),
+        found,
+        trace,
+        lambda tiles: collate_pairs([words], [tiles]),
+        text=text,
+        width=len(words),
+    )
     numbers = np.maximum(np.array([to_lists(found, EOS)[0][0][: painter._places]]), FIRST)
     (picture,) = painter._tiles.decode(numbers, painter._shape)
     side = painter._tiles.patterns.shape[1]
@@ -303,8 +303,6 @@ def _placed(pieces: Sequence[str], where: list[str]) -> list[str]:
 
 
 class _Numbers:
-    """Names tiles by their numbers in the palette."""
-
     def __init__(self, tiles: Tiles) -> None:
         self.tiles = tiles
 
@@ -425,7 +423,6 @@ def labels_of(
 
 
 def _label(scene: Scene | None, name: str) -> str:
-    """The colour, shape or place of a scene, or all of them; empty without one."""
     if scene is None:
         return ""
     return scene.caption if name == "all" else str(getattr(scene, name))

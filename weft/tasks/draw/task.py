@@ -119,7 +119,7 @@ class DrawTraining(Training):
         drawn = np.stack(list(painter.draw(sources[:DRAWN])))
         compared = [pixels_of(drawn, self._valid.pixels[:DRAWN])]
         scores = {
-            "loss": loss_of_pairs(model, sources, [row.tolist() for row in tiles]),
+            "loss": loss_of_pairs(model, sources, [row.tolist() for row in tiles])[0],
             "error": compared[0].value(Mse()),
         }
         if right := labels_of(drawn, texts[:DRAWN]):

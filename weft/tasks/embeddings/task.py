@@ -104,26 +104,23 @@ class NeighbourSettings(ScoredSettings):
     nbest: AtLeastOne = NEAREST
 
 
+@dataclass(eq=False)
 class EmbeddingsTraining(Training):
     """The training text."""
 
-    def __init__(
-        self, data: WordsData, words: WordList, corpus: Corpus, table: CooccurrenceTable | None
-    ) -> None:
-        self._data = data
-        self._words = words
-        self._corpus = corpus
-        self._table = table
-        self._source = self._fixed()  # `plan` replaces word2vec's windows by ones with its seed
+    data: WordsData
+    words: WordList
+    corpus: Corpus
+    table: CooccurrenceTable | None
+
+    def __post_init__(self) -> None:
+        self._source = self._pieces(0)  # `plan` replaces word2vec's windows by ones with its seed
 
     def plan(self, seed: int) -> NumberedEpochs:
         """The whole text, or GloVe's table, in a new order each epoch."""
-        rows = self._data.batch_rows
-        if self._table is not None:
-            rows *= self._data.length
-        else:
-            self._source = self._windows(seed)
-        count = len(self._source)
+        self._source = self._pieces(seed)
+        rows, count = self.data.batch_rows, len(self._source)
+        rows *= 1 if self.table is None else self.data.length
         return NumberedEpochs(ShuffledBatches(count, rows, seed), count)
 
     def collate(self, numbers: np.ndarray) -> Neighbourhood | Cells:
@@ -131,30 +128,25 @@ class EmbeddingsTraining(Training):
 
     def validate(self, model: Neighbours | Glove) -> Validation:
         """The loss on a fixed part of the training text, and the neighbours of some words."""
-        vectors = WordVectors(model, self._words, self._data)
+        source = self._pieces(0)
+        most = VALIDATION * (1 if self.table is None else self.data.length)
+        chosen = np.arange(0, len(source), max(1, len(source) // most))[:most]
+        parts = np.array_split(chosen, max(1, -(-len(chosen) // max(1, most // 8))))
+        loss = mean_loss(model, (source.batch(part) for part in parts))
+        vectors = WordVectors(model, self.words, self.data)
         frequent = min(1000, len(vectors.words))
         some = [vectors.words[number] for number in samples_of(frequent)]
         near = [" ".join(one.word for one in vectors.nearest(word, 5)) for word in some]
-        return Validation(
-            {"loss": self._loss(model)},
-            [Sample(word, "", found) for word, found in zip(some, near, strict=True)],
-        )
+        samples = [Sample(word, "", found) for word, found in zip(some, near, strict=True)]
+        return Validation({"loss": loss}, samples)
 
-    def _loss(self, model: Neighbours | Glove) -> float:
-        source = self._fixed()
-        most = VALIDATION * (1 if self._table is None else self._data.length)
-        chosen = np.arange(0, len(source), max(1, len(source) // most))[:most]
-        parts = np.array_split(chosen, max(1, -(-len(chosen) // max(1, most // 8))))
-        return mean_loss(model, (source.batch(part) for part in parts))
-
-    def _fixed(self) -> WordWindows | CooccurrenceTable:
-        return self._windows(0) if self._table is None else self._table
-
-    def _windows(self, seed: int) -> WordWindows:
-        data = self._data
+    def _pieces(self, seed: int) -> WordWindows | CooccurrenceTable:
+        if self.table is not None:
+            return self.table
+        data = self.data
         return WordWindows(
-            self._corpus,
-            self._words.counts,
+            self.corpus,
+            self.words.counts,
             window=data.window,
             subsample=data.subsample,
             length=data.length,

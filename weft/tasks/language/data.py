@@ -20,6 +20,7 @@ from weft.errors import DataError
 from weft.masks import fill, grid, to_device
 from weft.nn.embed.weighted import idf
 from weft.tasks.abilities import Reading, Spelling
+from weft.tasks.seq2seq.batch_search import pad
 from weft.tasks.seq2seq.encoding import pad
 from weft.text.characters import normalise
 from weft.text.imported import ImportedVocabulary

@@ -33,7 +33,7 @@ from weft.search.offered import (
 from weft.setting_types import Probability, Whole
 from weft.tasks.language.data import ProseBatch
 from weft.tasks.language.scoring import Cache, CacheMemory, CountedNGrams, Window, windows
-from weft.tasks.seq2seq.encoding import pad
+from weft.tasks.seq2seq.batch_search import pad
 from weft.tasks.task import ScoredSettings
 from weft.text.vocabulary import EOS, SOS
 from weft.tree import State, fan

@@ -111,7 +111,6 @@ class Rememberer(predictor.Predictor[Tensor]):
         return best[:, 0] if self.data.problem == "adding" else best[:, -self._asked(x) :]
 
     def _logp(self, x: Tensor, mask: Tensor, answer: Tensor) -> list[float]:
-        """Log-probabilities of the symbols that were answered [1, n]."""
         logp: Tensor = self.model(x, mask)[:, -answer.shape[1] :]
         found: list[float] = logp.gather(2, answer[..., None]).flatten().tolist()
         return found
@@ -126,10 +125,6 @@ class Rememberer(predictor.Predictor[Tensor]):
             return [f"{value:.4f}" for value in answers.tolist()]
         return ["".join(LETTERS[n] if n < SYMBOLS else "-" for n in row) for row in answers.tolist()]
 
-    def _read(self, text: str) -> Tensor:
-        """A line as the model's input; see parse."""
-        return self.parse(text, Place("input"))
-
 
 def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
     """A sequence to remember, and what the model answers."""
@@ -140,7 +135,7 @@ def inspect_problem(rememberer: Rememberer, text: str | None) -> Inspection:
         batch = data.batch("test", np.arange(1))
         x = batch.source
     else:
-        x = rememberer._read(checked(text))
+        x = rememberer.parse(checked(text), Place("input"))
     x = x.to(device)
     mask = torch.ones(x.shape[:2], dtype=torch.bool, device=device)
     with torch.no_grad():

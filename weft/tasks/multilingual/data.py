@@ -8,7 +8,7 @@ from typing import Annotated
 from weft.data.languages import NAMES
 from weft.errors import ConfigError
 from weft.setting_types import AtLeastOne, Bounds, Whole, check_fields
-from weft.tasks.seq2seq.encoding import SourceVocabulary
+from weft.tasks.seq2seq.batch_search import SourceVocabulary
 from weft.tasks.seq2seq.sections import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Split
 from weft.text.vocabulary import Vocabulary, Word
@@ -157,7 +157,8 @@ class DirectionReader(SourceVocabulary):
         return rows
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self._shown(number) for number in ids]
+        shown = f"<2{self._target}>"
+        return [shown if number == self._tag else self.base.pieces([number])[0] for number in ids]
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
         """Without the symbol of the language."""
@@ -170,9 +171,3 @@ class DirectionReader(SourceVocabulary):
     def extended(self, pieces: Sequence[str]) -> "DirectionReader":
         base = self.base.extended(pieces)
         return DirectionReader(base, tag=self._tag, prompt=self.prompt, target=self._target)
-
-    def __len__(self) -> int:
-        return len(self.base)
-
-    def _shown(self, number: int) -> str:
-        return f"<2{self._target}>" if number == self._tag else self.base.pieces([number])[0]

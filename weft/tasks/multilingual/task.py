@@ -34,7 +34,7 @@ from weft.tasks.predictor import Json, Predictor
 from weft.tasks.seq2seq.base import Pairs, Seq2SeqPipeline, TextPairTask, read_pairs
 from weft.tasks.seq2seq.documents import SentenceTranslator
 from weft.tasks.seq2seq.encoding import AugmentedPairs, PairBatch, built, collate_pairs, encode_pairs
-from weft.tasks.seq2seq.evaluation import BETTER, GivenScores, evaluate, loss_of_fitting, score_file, written
+from weft.tasks.seq2seq.evaluation import BETTER, GivenScores, evaluate, loss_of_pairs, score_file, written
 from weft.tasks.seq2seq.sections import (
     DecodingSettings,
     GenerationEvaluationSettings,
@@ -73,48 +73,42 @@ class DirectedSettings(TranslationSettings):
     target: str | None = None
 
 
+@dataclass(eq=False)
 class ManyTraining(Training):
     """The training pairs."""
 
-    def __init__(
-        self,
-        data: ManyData,
-        vocabulary: Vocabulary,
-        stores: JoinedStores,
-        valid: Mapping[str, tuple[list[str], list[str]]],
-    ) -> None:
-        self._data = data
-        self._vocabulary = vocabulary
-        self._stores = stores
-        self._valid = valid
+    data: ManyData
+    vocabulary: Vocabulary
+    stores: JoinedStores
+    valid: Mapping[str, tuple[list[str], list[str]]]
+
+    def __post_init__(self) -> None:
+        data, words, tags = self.data, self.vocabulary, 1 if self.data.symbols else 0
         longest = data.max_length, data.max_length
-        tags = 1 if data.symbols else 0
-        self._pairs = AugmentedPairs(
-            data.vocabulary, data.augment, vocabulary, vocabulary, longest, tags=tags
-        )
+        self._pairs = AugmentedPairs(data.vocabulary, data.augment, words, words, longest, tags=tags)
 
     def plan(self, seed: int) -> Mixture:
         return Mixture(
-            self._stores.lengths,
-            temperature=self._data.temperature,
-            max_tokens=self._data.batch_tokens,
-            max_rows=self._data.batch_rows or None,
+            self.stores.lengths,
+            temperature=self.data.temperature,
+            max_tokens=self.data.batch_tokens,
+            max_rows=self.data.batch_rows or None,
             seed=seed,
         )
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
-        return self._pairs.collate([self._stores[number] for number in numbers.tolist()])
+        return self._pairs.collate([self.stores[number] for number in numbers.tolist()])
 
     def validate(self, model: Generator) -> Validation:
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
         losses, compared, samples, notes = [], [], [], list[str]()
-        many = MultilingualTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
-        for pair, (sources, references) in self._valid.items():
-            rows = self._data.validate_rows or len(sources)
+        many = MultilingualTranslator(model, self.data, self.vocabulary, Decoding(search="greedy"))
+        for pair, (sources, references) in self.valid.items():
+            rows = self.data.validate_rows or len(sources)
             sources, references = sources[:rows], references[:rows]
             translator = many.of(pair)
-            targets = self._vocabulary.encode_batch(references)
-            loss, left_out = loss_of_fitting(model, translator.source.encode_batch(sources), targets)
+            targets = self.vocabulary.encode_batch(references)
+            loss, left_out = loss_of_pairs(model, translator.source.encode_batch(sources), targets)
             losses.append(loss)
             notes += [f"{pair}: {note}" for note in left_out]
             outputs = written(translator, sources, range(len(sources)), pair).texts
@@ -176,7 +170,6 @@ class ManyPipeline(Seq2SeqPipeline[Mapping[str, Pairs]]):
         return sample.partition(": ")[2]
 
     def _source_for(self, target: str) -> str | None:
-        """A source language for this target language, or None."""
         return next((source for source, to in self.directions() if to == target), None)
 
     def inspection(self, model: Generator, settings: InspectionSettings) -> Inspection:

@@ -288,7 +288,8 @@ def check_captions(files: Sequence[Path], images: str | None = None) -> Report:
         pictures = (row.path for row in rows if isinstance(row, ListedText) and row.path is not None)
         for picture in dict.fromkeys(pictures):
             findings += _picture(picture, sizes, seen, str(path))
-    return _report(findings, lines, CAPTIONS, "lines")._replace(notes=tuple(notes))
+    counts = dict(Counter(one.kind for one in findings))
+    return Report(findings, counts, lines, CAPTIONS, "lines", notes=tuple(notes), each=3)
 
 
 def check_classes(files: Sequence[Path]) -> Report:
@@ -334,7 +335,8 @@ def check_classes(files: Sequence[Path]) -> Report:
         elif len(set(labels)) > 1 and not beside:
             thin = thinly_held_out(Counter(labels), HOLD_OUT, MORE)
         findings += [Finding(name, 0, "thin", thin)] if thin else []
-    return _report(findings, lines, CLASSES, "pictures")._replace(notes=tuple(notes))
+    counts = dict(Counter(one.kind for one in findings))
+    return Report(findings, counts, lines, CLASSES, "pictures", notes=tuple(notes), each=3)
 
 
 def _picture(
@@ -361,13 +363,6 @@ def _picture(
         kind, other = found
         what = f"is in {source} too" if other == str(path) else f"the same picture as {other}"
         yield Finding(str(path), 0, kind, what)
-
-
-def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:
-    counts: dict[str, int] = {}
-    for one in findings:
-        counts[one.kind] = counts.get(one.kind, 0) + 1
-    return Report(findings, counts, lines, words, item, each=3)
 
 
 @dataclass(frozen=True, kw_only=True)

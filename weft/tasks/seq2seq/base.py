@@ -8,7 +8,7 @@ Read next: sections.py, encoding.py; translator.py; ../caption/task.py, for pict
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -43,7 +43,7 @@ from weft.tasks.seq2seq.encoding import (
     vocabularies,
     vocabulary_paths,
 )
-from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_fitting, score_file, written
+from weft.tasks.seq2seq.evaluation import GivenScores, loss_of_pairs, score_file, written
 from weft.tasks.seq2seq.glossary import check_domain, read_glossary
 from weft.tasks.seq2seq.sections import (
     DecodingSettings,
@@ -118,15 +118,16 @@ class Seq2SeqTask(Task, ABC):
         return self.small_model().loss(self.small_batch())
 
 
+@dataclass(eq=False)
 class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
-    """What a task has learnt: at least the vocabulary of the targets."""
+    """What a task has learnt: at least the vocabulary of what it writes."""
 
-    domains: Sequence[str] = ()
+    task: Any
+    target: Vocabulary
 
-    def __init__(self, task: Any, target: Vocabulary) -> None:
-        self.task = task
-        self.target = target
-        self.decoding: Decoding = task.decoding
+    def __post_init__(self) -> None:
+        self.decoding: Decoding = self.task.decoding
+        self.domains: Sequence[str] = [*getattr(self.task.data, "domains", {}).values()]
 
     @abstractmethod
     def model(self) -> Generator: ...
@@ -221,61 +222,57 @@ def read_pairs(found: Iterable[Any]) -> Pairs:
     return Pairs([row.source for row in rows], [row.target for row in rows])
 
 
+@dataclass(eq=False)
 class PairTraining(Training):
     """The training pairs."""
 
-    def __init__(
-        self,
-        data: PairData,
-        known: Vocabularies,
-        store: JoinedStores,
-        valid: Pairs,
-        scored: Callable[[Validation], Validation],
-    ) -> None:
-        self._data = data
-        self._known = known
-        self._store = store
-        self._valid = valid
-        self._tokens = encode_pairs(known.reading, known.target, *valid)
-        self._scored = scored
+    data: PairData
+    known: Vocabularies
+    store: JoinedStores
+    valid: Pairs
+    scored: Callable[[Validation], Validation]
+
+    def __post_init__(self) -> None:
+        data, known = self.data, self.known
+        self._tokens = encode_pairs(known.reading, known.target, *self.valid)
         longest = data.cut_source or data.max_length, data.max_length
         self._pairs = AugmentedPairs(data.vocabulary, data.augment, known.source, known.target, longest)
 
     def whole(self) -> "PairTraining":
         """Pairs stay out that are too long for training, or have an empty side."""
-        most = self._data.cut_source or self._data.max_length, self._data.max_length
+        most = self.data.cut_source or self.data.max_length, self.data.max_length
         rows = [
             pair
             for pair in zip(self._tokens.source, self._tokens.target, strict=True)
             if all(0 < len(side) <= longest for side, longest in zip(pair, most, strict=True))
         ]
-        store = JoinedStores([*self._store.stores, MemoryStore(rows)])
-        return PairTraining(self._data, self._known, store, self._valid, self._scored)
+        store = JoinedStores([*self.store.stores, MemoryStore(rows)])
+        return PairTraining(self.data, self.known, store, self.valid, self.scored)
 
     def plan(self, seed: int) -> Batches | Mixture:
         """Batches of the training pairs; several texts are mixed by weight and temperature."""
-        tokens, rows = self._data.batch_tokens, self._data.batch_rows or None
-        if not self._data.mixed:
-            lengths = self._store.lengths
+        tokens, rows = self.data.batch_tokens, self.data.batch_rows or None
+        if not self.data.mixed:
+            lengths = self.store.lengths
             every = np.concatenate(lengths) if lengths[1:] else lengths[0]
             return Batches(every, max_tokens=tokens, max_rows=rows, seed=seed)
         return Mixture(
-            self._store.lengths,
-            temperature=self._data.temperature,
-            weights=self._data.weights,
+            self.store.lengths,
+            temperature=self.data.temperature,
+            weights=self.data.weights,
             max_tokens=tokens,
             max_rows=rows,
             seed=seed,
         )
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
-        return self._pairs.collate([self._store[int(number)] for number in numbers])
+        return self._pairs.collate([self.store[int(number)] for number in numbers])
 
     def validate(self, model: Generator) -> Validation:
-        loss, notes = loss_of_fitting(model, self._tokens.source, self._tokens.target)
-        rows = self._data.validate_rows or len(self._valid.sources)
-        sources, references = self._valid.sources[:rows], self._valid.references[:rows]
-        known = self._known
+        loss, notes = loss_of_pairs(model, self._tokens.source, self._tokens.target)
+        rows = self.data.validate_rows or len(self.valid.sources)
+        sources, references = self.valid.sources[:rows], self.valid.references[:rows]
+        known = self.known
         translator = Translator(model, known.reading, known.target, Decoding(search="greedy"))
         outputs = written(translator, sources, range(len(sources)), "validation").texts
         full = [n for n, source in enumerate(sources) if source.strip()]
@@ -283,7 +280,7 @@ class PairTraining(Training):
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
         losses = {"loss": loss, "perplexity": perplexity(loss)}
         compared = [of_lines(outputs, references, sources)]
-        return self._scored(Validation(losses, samples, compared, notes))
+        return self.scored(Validation(losses, samples, compared, notes))
 
 
 class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
@@ -296,7 +293,6 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
         self.source = known.source
         self.reading = known.reading
         self.known = known
-        self.domains = [*task.data.domains.values()]
         self._made: Shortlist | None = None
 
     def model(self) -> Generator:

@@ -1,15 +1,20 @@
-"""Searches a batch of sources with the settings of section `decoding`: models, rules, terms and search.
+"""Reads a batch of sources and searches it with the settings of `decoding`: models, rules, terms and search.
+
+A source is read whole or cut, with unknown words that the output may copy. A pointer
+(../../nn/decoders/pointer.py) copies words that the vocabulary does not have. So that they can be written,
+the unknown pieces of each text get numbers after those of the vocabulary, in order of appearance: the
+extended vocabulary of See et al. The numbers are valid for that text only.
 
 A shortlist needs a model that writes only its tokens, numbered by their place in it: the output layer
-multiplies only their rows, and probabilities are over them alone. Read next: ../../search/beam.py;
-../../search/step.py; ../../data/shortlist.py.
+multiplies only their rows, and probabilities are over them alone.
+Read next: ../../search/beam.py; ../../search/step.py; ../../data/shortlist.py.
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -33,9 +38,131 @@ from weft.search.required import required
 from weft.search.settings import search
 from weft.search.step import decoding_rules, ensemble, ruled
 from weft.search.trace import Trace
+from weft.tasks.seq2seq.glossary import in_domain, read_glossary
 from weft.text.characters import named
-from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 from weft.tree import State, at_step
+from weft.wording import plural
+
+
+class SourceVocabulary(ABC):
+    """What a translator requires of its source vocabulary; `base` numbers the pieces."""
+
+    base: Vocabulary
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts."""
+
+    @abstractmethod
+    def extended(self, pieces: Sequence[str]) -> "SourceVocabulary":
+        """The same with more pieces, numbered after those of the vocabulary."""
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of one text."""
+        return self.encode_batch([text])[0]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces as they are shown."""
+        return self.base.pieces(ids)
+
+    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
+        """The words with the positions of their pieces."""
+        return self.base.words(ids, text)
+
+    def copyable(self, text: str) -> Sequence[str]:
+        """The unknown pieces of a text that the output may copy, in the order of their numbers."""
+        return ()
+
+
+class SourceReader(SourceVocabulary):
+    """A vocabulary that reads the first tokens of a source and numbers its unknown pieces if it copies."""
+
+    def __init__(self, vocabulary: Vocabulary, *, cut: int | None, copies: bool) -> None:
+        self.base = vocabulary
+        self.cut = cut
+        self.copies = copies
+        # Imported models expect symbols at the end of a text, also of one that is cut.
+        self._end = [] if cut is None else vocabulary.encode("")[len(vocabulary.begin()) :]
+
+    def __str__(self) -> str:
+        cut = "whole sources" if self.cut is None else f"the first {plural(self.cut, 'token')} of a source"
+        return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        rows = [self._shortened(row) for row in self.base.encode_batch(texts)]
+        if self.copies:
+            for place, row in enumerate(rows):
+                if UNK in row:
+                    rows[place] = self._named(row, texts[place])[0]
+        return rows
+
+    def num_cut(self, texts: Sequence[str]) -> int:
+        """How many texts are cut."""
+        if self.cut is None:
+            return 0
+        return sum(len(row) > self.cut for row in self.base.encode_batch(texts))
+
+    def copyable(self, text: str) -> Sequence[str]:
+        """The unknown pieces of a text after cutting, each once."""
+        if not self.copies:
+            return ()
+        row = self._shortened(self.base.encode(text))
+        return self._named(row, text)[1] if UNK in row else ()
+
+    def extended(self, pieces: Sequence[str]) -> "SourceReader":
+        return SourceReader(self.base.extended(pieces), cut=self.cut, copies=False)
+
+    def _shortened(self, row: list[int]) -> list[int]:
+        if self.cut is None or len(row) <= self.cut:
+            return row
+        return (
+            [*row[: self.cut - len(self._end)], *self._end] if len(self._end) < self.cut else row[: self.cut]
+        )
+
+    def _named(self, row: list[int], text: str) -> tuple[list[int], list[str]]:
+        unknown = iter(self.base.unknown(text))
+        size, numbers = len(self.base), dict[str, int]()
+        found = [
+            number if number != UNK else numbers.setdefault(next(unknown), size + len(numbers))
+            for number in row
+        ]
+        return found, list(numbers)
+
+
+class AnnotatingReader(SourceVocabulary):
+    """Another reading that also reads what is written into its sources: a domain, translations of terms."""
+
+    def __init__(self, reading: SourceVocabulary, annotated: Callable[[str], str]) -> None:
+        self._reading, self._annotated, self.base = reading, annotated, reading.base
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._reading.encode_batch([*map(self._annotated, texts)])
+
+    def copyable(self, text: str) -> Sequence[str]:
+        return self._reading.copyable(self._annotated(text))
+
+    def extended(self, pieces: Sequence[str]) -> SourceVocabulary:
+        return self._reading.extended(pieces)
+
+
+def annotating(reading: SourceVocabulary, how: Decoding) -> SourceVocabulary:
+    """The reading, with the domain and the terms that the settings of a search write into sources."""
+    if how.domain:
+        reading = AnnotatingReader(reading, partial(in_domain, how.domain))
+    if how.terms == "annotate" and how.glossary is not None:
+        reading = AnnotatingReader(reading, read_glossary(how.glossary).annotated)
+    return reading
+
+
+def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
+    """Token lists to [B, S] int64 and their mask [B, S]; S is the longest row by default."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    places = np.arange(width or max(1, lengths.max()))
+    tokens = np.full((len(rows), len(places)), PAD, dtype=np.int64)
+    tokens[places < lengths[:, None]] = np.concatenate(rows, dtype=np.int64, casting="unsafe")
+    return torch.from_numpy(tokens), torch.from_numpy(places < np.maximum(lengths, 1)[:, None])
+
 
 Words = tuple[str, ...]
 Asked = tuple[Words, Words]
@@ -102,6 +229,7 @@ class BatchSearch:
             if how.precision == "float32"
             else [rounded(model, how.precision) for model in models]
         )
+        self._device = next(self._models[0].parameters()).device
         self._how = how
         self._banned = banned
         self._shortlist = shortlist if how.shortlist else None
@@ -132,25 +260,26 @@ class BatchSearch:
 
     def seeded(self) -> torch.Generator:
         """A new generator for sampling, from the seed."""
-        return torch.Generator(next(self._models[0].parameters()).device).manual_seed(self._how.seed)
+        return torch.Generator(self._device).manual_seed(self._how.seed)
 
     def _require(self, rows: Sequence[Sequence[int]]) -> None:
         self._words = [list(row[self._free :]) for row in rows]
-        self._least = max(len(self._prefix), self._how.min_length) + sum(map(len, self._words)) + 1
+        num_tokens = sum(map(len, self._words))
+        self._least = max(len(self._prefix), self._how.min_length) + num_tokens + 1
+        self._most = self._how.most_tokens(self._how.width() * (1 + num_tokens))  # of all rows together
 
     def __call__(
-        self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
+        self, tokens: Tensor, mask: Tensor, trace: Trace | None = None, chance: torch.Generator | None = None
     ) -> Hypotheses:
-        """Token sequences for sources [B, S] with their mask."""
-        how = self._how
-        width = how.width() * (1 + sum(map(len, self._words)))
-        limits = self._limits(mask.sum(1), width)
-        rows = how.most_rows(int(limits.max()), width)
+        """Token sequences for sources [B, S], or others, with their mask, on any device."""
+        tokens, mask = tokens.to(self._device), mask.to(self._device)
+        limits = self._limits(mask.sum(1))
+        rows = max(1, self._most // int(limits.max()))
         parts = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
         found = [self._search(*part, trace, chance) for part in parts]
         return found[0] if len(found) == 1 else joined(found, EOS)
 
-    def _limits(self, lengths: Tensor, width: int) -> Tensor:
+    def _limits(self, lengths: Tensor) -> Tensor:
         """The maximum output length for each source: by settings, the models' positions and the budget."""
         how = self._how
         limits = torch.ceil(how.max_ratio * lengths).long() + how.max_extra
@@ -161,8 +290,8 @@ class BatchSearch:
                     f"input may have {int(limits.min())}; require less, or raise max_extra"
                 )
             limits = limits.clamp(min=self._least)
-        self._check_room(how.most_tokens(width))
-        limits = limits.clamp(max=how.most_tokens(width))
+        self._check_room(self._most)
+        limits = limits.clamp(max=self._most)
         for model in self._models:
             empty, most = model.max_output(0), model.max_output(int(lengths.max()))
             if empty is None or most is None:
@@ -294,19 +423,6 @@ def rounded(model: Generator, precision: Literal["bfloat16", "int8"]) -> Generat
         if as_bytes and isinstance(part, Decoder | TransformerEncoder | Categorical):
             use_int8(part)
     return copied
-
-
-def batches(order: Sequence[int], words: Mapping[int, Asked], rows: int) -> Iterator[tuple[list[int], Asked]]:
-    """Runs of at most `rows` of these numbers that ask for the same, and what they ask for.
-
-    Example:
-        >>> no, a = ((), ()), (("a",), ())
-        >>> list(batches([4, 2, 7, 1], {4: no, 2: no, 7: no, 1: a}, 2))
-        [([4, 2], ((), ())), ([7], ((), ())), ([1], (('a',), ()))]
-    """
-    for key, run in groupby(order, key=lambda number: words[number]):
-        same = list(run)
-        yield from ((same[at : at + rows], key) for at in range(0, len(same), rows))
 
 
 class _Embed(nn.Module):

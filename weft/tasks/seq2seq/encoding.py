@@ -1,14 +1,8 @@
-"""How pairs of texts become tokens and batches: vocabularies, the reader of sources, the store, tensors.
+"""How pairs of texts become tokens and batches in training: vocabularies, the store, tensors.
 
-A source is read whole or cut, with unknown words that the output may copy. A pointer
-(../../nn/decoders/pointer.py) copies words that the vocabulary does not have. So that they can be written,
-the unknown pieces of each text get numbers after those of the vocabulary, in order of appearance: the
-extended vocabulary of See et al. The numbers are valid for that text only.
-
-In training, pairs may be joined, sources get mistakes, texts get other segmentations. These random changes
-depend only on the seed, the epoch and the batch, so a resumed training repeats them; validation and use
-change nothing.
-Read next: translator.py; ../../data/store.py; ../../text/vocabulary.py, ../../text/augmentation.py.
+Pairs may be joined, sources get mistakes, texts get other segmentations. These random changes depend only on
+the seed, the epoch and the batch, so a resumed training repeats them; validation and use change nothing.
+Read next: batch_search.py, which reads sources; ../../data/store.py; ../../text/augmentation.py.
 
 Source: Kondo et al. 2021, "Sentence Concatenation Approach to Data Augmentation for Neural Machine
 Translation"; Nguyen, Murray and Chiang 2021, "Data Augmentation by Concatenation for Low-Resource
@@ -16,7 +10,6 @@ Translation". They add joined pairs to the training text; we join those of a bat
 """
 
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -33,135 +26,16 @@ from weft.data.store import JoinedStores, TokenStore, content_key
 from weft.errors import CheckpointError, DataError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.randomness import open_generator
-from weft.search.offered import Decoding
 from weft.store.files import cache_directory
-from weft.tasks.seq2seq.glossary import DomainText, in_domain, read_glossary
+from weft.tasks.seq2seq.batch_search import SourceReader, SourceVocabulary, pad
+from weft.tasks.seq2seq.glossary import DomainText
 from weft.tasks.seq2seq.sections import AugmentSettings, PairData, VocabularySettings
 from weft.tasks.task import Progress
 from weft.text import augmentation
 from weft.text.augmentation import Noise, SampledPieces
 from weft.text.loading import load_vocabulary
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.wording import plural
-
-
-class SourceVocabulary(ABC):
-    """What a translator requires of its source vocabulary; `base` numbers the pieces."""
-
-    base: Vocabulary
-
-    @abstractmethod
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts."""
-
-    @abstractmethod
-    def extended(self, pieces: Sequence[str]) -> "SourceVocabulary":
-        """The same with more pieces, numbered after those of the vocabulary."""
-
-    def encode(self, text: str) -> list[int]:
-        """The numbers of one text."""
-        return self.encode_batch([text])[0]
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as they are shown."""
-        return self.base.pieces(ids)
-
-    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
-        """The words with the positions of their pieces."""
-        return self.base.words(ids, text)
-
-    def copyable(self, text: str) -> Sequence[str]:
-        """The unknown pieces of a text that the output may copy, in the order of their numbers."""
-        return ()
-
-
-class SourceReader(SourceVocabulary):
-    """A vocabulary that reads the first tokens of a source and numbers its unknown pieces if it copies."""
-
-    def __init__(self, vocabulary: Vocabulary, *, cut: int | None, copies: bool) -> None:
-        self.base = vocabulary
-        self.cut = cut
-        self.copies = copies
-        # Imported models expect symbols at the end of a text, also of one that is cut.
-        self._end = [] if cut is None else vocabulary.encode("")[len(vocabulary.begin()) :]
-
-    def __str__(self) -> str:
-        cut = "whole sources" if self.cut is None else f"the first {plural(self.cut, 'token')} of a source"
-        return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        rows = [self._shortened(row) for row in self.base.encode_batch(texts)]
-        if self.copies:
-            for place, row in enumerate(rows):
-                if UNK in row:
-                    rows[place] = self._named(row, texts[place])[0]
-        return rows
-
-    def num_cut(self, texts: Sequence[str]) -> int:
-        """How many texts are cut."""
-        if self.cut is None:
-            return 0
-        return sum(len(row) > self.cut for row in self.base.encode_batch(texts))
-
-    def counted(self, target: Vocabulary) -> PairEncoder:
-        """An encoder of pairs, see `encode_pairs`, that also counts the sources it cuts."""
-
-        def encode(sources: list[str], targets: list[str]) -> EncodedPairs:
-            found = encode_pairs(self, target, sources, targets)
-            return found._replace(cut=self.num_cut(sources))
-
-        return encode
-
-    def copyable(self, text: str) -> Sequence[str]:
-        """The unknown pieces of a text after cutting, each once."""
-        if not self.copies:
-            return ()
-        row = self._shortened(self.base.encode(text))
-        return self._named(row, text)[1] if UNK in row else ()
-
-    def extended(self, pieces: Sequence[str]) -> "SourceReader":
-        return SourceReader(self.base.extended(pieces), cut=self.cut, copies=False)
-
-    def _shortened(self, row: list[int]) -> list[int]:
-        if self.cut is None or len(row) <= self.cut:
-            return row
-        return (
-            [*row[: self.cut - len(self._end)], *self._end] if len(self._end) < self.cut else row[: self.cut]
-        )
-
-    def _named(self, row: list[int], text: str) -> tuple[list[int], list[str]]:
-        unknown = iter(self.base.unknown(text))
-        size, numbers = len(self.base), dict[str, int]()
-        found = [
-            number if number != UNK else numbers.setdefault(next(unknown), size + len(numbers))
-            for number in row
-        ]
-        return found, list(numbers)
-
-
-class AnnotatingReader(SourceVocabulary):
-    """Another reading that also reads what is written into its sources: a domain, translations of terms."""
-
-    def __init__(self, reading: SourceVocabulary, annotated: Callable[[str], str]) -> None:
-        self._reading, self._annotated, self.base = reading, annotated, reading.base
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return self._reading.encode_batch([*map(self._annotated, texts)])
-
-    def copyable(self, text: str) -> Sequence[str]:
-        return self._reading.copyable(self._annotated(text))
-
-    def extended(self, pieces: Sequence[str]) -> SourceVocabulary:
-        return self._reading.extended(pieces)
-
-
-def annotating(reading: SourceVocabulary, how: Decoding) -> SourceVocabulary:
-    """The reading, with the domain and the terms that the settings of a search write into sources."""
-    if how.domain:
-        reading = AnnotatingReader(reading, partial(in_domain, how.domain))
-    if how.terms == "annotate" and how.glossary is not None:
-        reading = AnnotatingReader(reading, read_glossary(how.glossary).annotated)
-    return reading
 
 
 def encode_pairs(
@@ -243,7 +117,12 @@ def stored(
         **({"hold_out": data.hold_out} if data.hold_out else {}),
         **({"domain": text.domain} if isinstance(text, DomainText) else {}),
     )
-    store = built(key, text, reading.counted(target), length, progress)
+
+    def encode(sources: list[str], targets: list[str]) -> EncodedPairs:
+        found = encode_pairs(reading, target, sources, targets)
+        return found._replace(cut=reading.num_cut(sources))
+
+    store = built(key, text, encode, length, progress)
     report = store.report
     cut = f", {plural(report['cut'], 'source')} cut after {reading.cut} tokens" if report["cut"] else ""
     name = f" of {text.name}" if data.mixed or data.domains else ""
@@ -332,15 +211,6 @@ class PairBatch(NamedTuple):
         return PairBatch(sources[0], sources[1], found[0], found[1], found[2], *self[5:])
 
 
-def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
-    """Token lists to [B, S] int64 and their mask [B, S]; S is the longest row by default."""
-    lengths = _lengths(rows)
-    places = np.arange(width or max(1, lengths.max()))
-    tokens = np.full((len(rows), len(places)), PAD, dtype=np.int64)
-    tokens[places < lengths[:, None]] = _joined(rows)
-    return torch.from_numpy(tokens), torch.from_numpy(places < np.maximum(lengths, 1)[:, None])
-
-
 def collate_pairs(
     sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]
 ) -> PairBatch:
@@ -352,7 +222,8 @@ def collate_pairs(
         ([[4, 5], [6, 0]], [[7, 3, 0], [8, 9, 3]])
     """
     source, source_mask = pad(sources)
-    lengths, words = _lengths(targets)[:, None], _joined(targets)
+    lengths = np.fromiter(map(len, targets), np.int64, len(targets))[:, None]
+    words = np.concatenate(targets, dtype=np.int64, casting="unsafe")  # an empty list counts as float
     places = np.arange(lengths.max() + 1)
     inside = places < lengths  # [B, T], where target_out has words
     target_in, target_out = (np.full(inside.shape, PAD, dtype=np.int64) for _ in range(2))
@@ -362,15 +233,6 @@ def collate_pairs(
     np.put_along_axis(target_out, lengths, EOS, 1)
     before, after, mask = map(torch.from_numpy, (target_in, target_out, places <= lengths))
     return PairBatch(source, source_mask, before, after, mask, len(words) + len(lengths))
-
-
-def _lengths(rows: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
-    return np.fromiter(map(len, rows), np.int64, len(rows))
-
-
-def _joined(rows: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
-    """The tokens of all rows, [N]."""
-    return np.concatenate(rows, dtype=np.int64, casting="unsafe")  # an empty list counts as float
 
 
 Row = np.ndarray | Sequence[int]

@@ -252,31 +252,28 @@ def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) ->
     return -total / max(1, sum(len(row) + 1 for row in targets))
 
 
-def loss_of_fitting(
+def loss_of_pairs(
     model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> tuple[float, list[str]]:
-    """`loss_of_pairs` of the pairs for which the model has positions, and a sentence about the others."""
+    """Nats per target token, with <eos>, without label smoothing; the model is in evaluation mode.
+
+    Also a sentence about the pairs for which it has no positions, which are left out.
+    """
     fit = fitting(model, sources, targets)
-    loss = loss_of_pairs(model, [sources[n] for n in fit], [targets[n] for n in fit])
+    read, written = [sources[n] for n in fit], [targets[n] for n in fit]
+    loss = mean_loss(
+        model,
+        (
+            collate_pairs([read[n] for n in numbers], [written[n] for n in numbers])
+            for numbers in filled_groups([len(target) + 1 for target in written], TOKENS)
+        ),
+    )
     if len(fit) == len(sources):
         return loss, []
     said = (
         f"{len(sources) - len(fit):,} of {len(sources):,} validation pairs need more positions than the model"
     )
     return loss, [f"{said} has; the loss leaves them out, and a source that is too long gets an empty output"]
-
-
-def loss_of_pairs(
-    model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-) -> float:
-    """Nats per target token, with <eos>, without label smoothing; the model is in evaluation mode."""
-    return mean_loss(
-        model,
-        (
-            collate_pairs([sources[n] for n in numbers], [targets[n] for n in numbers])
-            for numbers in filled_groups([len(target) + 1 for target in targets], TOKENS)
-        ),
-    )
 
 
 class WrittenPairs(NamedTuple):
@@ -415,11 +412,15 @@ def score_file(
     summed = [lines[number] for number in kept if lines[number].logp is not None]
     if not summed:
         raise DataError(wrong[0] if wrong else "expected pairs with text on both sides", path=path)
+    metric = ratio(
+        "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
+    )
+    logp, tokens = np.array([one[:2] for one in summed]).T
     outputs = ["" if one.logp is None else f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in lines]
     return GivenScores(
         title=str(path),
         outputs=outputs,
-        scores=[_perplexity(summed)],
+        scores=[mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))],
         lines=lines,
         left_out=count - len(kept),
         wrong=wrong,
@@ -428,7 +429,6 @@ def score_file(
 
 
 def _given(path: Path, count: int, labels: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The lines of a file, and their texts without labels."""
     given = list(read_lines(path))
     if len(given) != count:
         raise DataError(f"expected {count:,} lines, one for each source, got {len(given):,}", path=path)
@@ -443,14 +443,6 @@ def _given(path: Path, count: int, labels: Sequence[str]) -> tuple[list[str], li
                     line=number,
                 )
     return given, texts
-
-
-def _perplexity(lines: Sequence[GivenLine]) -> ScoreWithBaselines:
-    metric = ratio(
-        "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
-    )
-    logp, tokens = np.array([one[:2] for one in lines]).T
-    return mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))
 
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:

@@ -107,18 +107,13 @@ def stepping(model: Generator, states: Sequence[State]) -> tuple[Graph, list[dic
         for token, state in zip(examples, later, strict=True)
     ]
     changed = [name for name, new in zip(names, changes, strict=True) if new]
-    looks = _looks(model, later[0], examples[0])
+    with torch.no_grad(), probe() as seen:
+        model.step(examples[0], later[0])
+    looks = any(seen[name] for name in ("attention", "cross_attention"))  # at the source
     module = StepGraph(model, later[0], changes, looks=looks)
     outputs = ["logp", *(["attention"] if looks else []), *(f"{name}_out" for name in changed)]
     graph = Graph("step", module, (inputs[0], inputs[1]), outputs)
     return graph, [{"name": name, "changes": name in changed} for name in names]
-
-
-def _looks(model: Generator, state: State, token: Tensor) -> bool:
-    """Whether a step looks at the source."""
-    with torch.no_grad(), probe() as seen:
-        model.step(token, state)
-    return any(seen[name] for name in ("attention", "cross_attention"))
 
 
 def export_rewriter(

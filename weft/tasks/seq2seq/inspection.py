@@ -30,7 +30,7 @@ from weft.tasks.inspection import (
     sentences,
     table_of,
 )
-from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
+from weft.tasks.seq2seq.encoding import collate_pairs
 from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.seq2seq.translator import Alignment, Translator, between_words
 from weft.text.vocabulary import EOS, UNK, Vocabulary
@@ -74,14 +74,14 @@ def decoded(
 
     The decoder can attend to S (`width`) positions.
     """
-    hypotheses, first, choices = [], None, []
-    every = to_lists(found, EOS)[0]
-    for place, one in enumerate(every):
-        batch = batch_of(one)
+    hypotheses, choices = [], []
+    every, device = to_lists(found, EOS)[0], next(model.parameters()).device
+    batches = [batch_of(one).to(device) for one in every]
+    for place, (one, batch) in enumerate(zip(every, batches, strict=True)):
         looks, logp = attention_maps(model, batch, width)
         pieces = names.pieces([*one, EOS])
         if place == 0:
-            first, choices = batch, choices_of(logp, [*one, EOS], name_in(names))
+            choices = choices_of(logp, [*one, EOS], name_in(names))
         hypotheses.append(
             Hypothesis(
                 names.decode(one),
@@ -98,13 +98,13 @@ def decoded(
         different = sorted({one.token for one in trace.candidates})
         named = dict(zip(different, names.pieces(different), strict=True))
         searched = SearchTree(trace, named, [row[:length] for row, length in rows if length])
-    share = copied(model, batch_of(every[0]))
+    share = copied(model, batches[0])
     own = None if share is None else share[0].float().cpu().numpy()
     return Inspection(
         text=text,
         answer=hypotheses[0].text,
         target=["<sos>", *names.pieces(every[0])],
-        batch=first,
+        batch=batches[0],
         hypotheses=hypotheses,
         searched=searched,
         choices=choices,
@@ -151,18 +151,20 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
     trace = Trace()
     found = translator.search([source], trace)
 
-    def batch_of(tokens: list[int]) -> PairBatch:
-        return collate_pairs([source], [tokens]).to(translator.device)
+    def pharaoh(looks: Sequence[AttentionMap], target: list[int]) -> str:
+        if not looks or not target or not source:
+            return ""
+        return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))
 
     shown = decoded(
         translator.model,
         translator.target,
         found,
         trace,
-        batch_of,
+        lambda tokens: collate_pairs([source], [tokens]),
         text=text,
-        width=batch_of([]).source.shape[1],
-        pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
+        width=max(1, len(source)),
+        pharaoh=pharaoh,
     )
     return replace(
         shown,
@@ -170,14 +172,6 @@ def inspect_translation(translator: Translator, text: str, data: PairData) -> In
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, known, source, text, data),
     )
-
-
-def _pharaoh(
-    translator: Translator, looks: Sequence[AttentionMap], source: list[int], target: list[int]
-) -> str:
-    if not looks or not target or not source:
-        return ""
-    return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))
 
 
 def _vectors(

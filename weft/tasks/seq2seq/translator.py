@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.figures.pharaoh import merge, pharaoh
 from weft.figures.records import Figure
 from weft.metrics.bleu import least_risk
-from weft.models import Generator, SequencePair
+from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.offered import Decoding
@@ -39,13 +40,20 @@ from weft.tasks.predictor import (
     Place,
     Predictor,
     Raw,
-    answered,
     as_text,
     each,
     succeeded,
 )
-from weft.tasks.seq2seq.batch_search import Asked, BatchSearch, Words, batches
-from weft.tasks.seq2seq.encoding import AnnotatingReader, SourceVocabulary, annotating, collate_pairs, pad
+from weft.tasks.seq2seq.batch_search import (
+    AnnotatingReader,
+    Asked,
+    BatchSearch,
+    SourceVocabulary,
+    Words,
+    annotating,
+    pad,
+)
+from weft.tasks.seq2seq.encoding import PairBatch, collate_pairs
 from weft.tasks.seq2seq.glossary import Glossary, check_domain, read_glossary
 from weft.tasks.seq2seq.sections import Keeps
 from weft.text.characters import Alphabet, named
@@ -53,7 +61,6 @@ from weft.text.kept import (
     DIGITS,
     Languages,
     Number,
-    StandIns,
     became_words,
     codes,
     differing,
@@ -171,17 +178,10 @@ class Alignment(NamedTuple):
     shown: str  # names the layer and heads, for a caption
 
 
-class ShownAttention(NamedTuple):
-    """The attention of a decoder to one source."""
-
-    weights: np.ndarray  # [T, S]
-    shown: str  # names the layer and heads, for a caption
-
-
-def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttention:
-    """The attention while a target is written, over the S (`width`) places that the decoder can attend to."""
+def attention(model: Generator, batch: PairBatch, width: int) -> tuple[np.ndarray, str]:
+    """The attention [T, S] while a target is written, and its layer and heads; S is `width`."""
     with torch.no_grad(), probe() as seen:
-        model.features(batch)
+        model.features(batch.to(next(model.parameters()).device))
     if parts := [part for part in seen["attention"] if part.shape[2] == width]:
         weights, shown = torch.cat(parts, 1), "attention"
     elif layers := seen["cross_attention"]:
@@ -193,14 +193,14 @@ def attention(model: Generator, batch: SequencePair, width: int) -> ShownAttenti
             "this model has no attention, so it has no alignment to show; "
             "leave that out, or train one whose decoder has attention"
         )
-    return ShownAttention(weights[0].float().cpu().numpy(), shown)
+    return weights[0].float().cpu().numpy(), shown
 
 
 def as_searched(answer: Answer) -> str:
     """The best text of an answer as the model wrote it, before it was completed from its source."""
     assert isinstance(answer, BestTexts)
     best = answer.found[0]
-    return best.text if best.searched is None else best.searched  # type: ignore[no-any-return]
+    return best.text if best.searched is None else best.searched
 
 
 class SearchResult(NamedTuple):
@@ -260,7 +260,7 @@ class Translator(Predictor[str]):
         >>> from weft.models import Generator
         >>> from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
         >>> from weft.search.offered import Decoding
-        >>> from weft.tasks.seq2seq.encoding import SourceReader
+        >>> from weft.tasks.seq2seq.batch_search import SourceReader
         >>> from weft.text.vocabulary import Vocabulary
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> encoder = RecurrentEncoder(3, sizes=(5,))
@@ -322,10 +322,10 @@ class Translator(Predictor[str]):
         """A text; an empty one has empty answers."""
         return as_text(raw, place, self.columns)
 
-    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+    def answers(self, inputs: Sequence[str]) -> Iterator["TranslationAnswer"]:
         return succeeded(self.attempts(inputs))
 
-    def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
+    def attempts(self, inputs: Sequence[str]) -> Iterator["TranslationAnswer | Failure"]:
         """Like Predictor.attempts, but searches only the failed lines again."""
         for line, found in zip(inputs, self._window(inputs, self._random), strict=True):
             if isinstance(found, DataError | ShapeError):
@@ -385,20 +385,6 @@ class Translator(Predictor[str]):
         """Like `predict` of many lines, with the n best translations of each and their scores."""
         return self.listed(lines, lambda one: one.found, texts_of)
 
-    def pairs(
-        self, lines: Iterable[str], *, window: int = WINDOW
-    ) -> Iterator[tuple[str, list[SearchResult]]]:
-        """Like `translate` of a stream, `window` lines at a time; a line without an answer ends it.
-
-        Raises:
-            DataError: a line cannot be translated.
-        """
-        given = (self.given(line, Place(f"lines[{number}]")) for number, line in enumerate(lines))
-        for answer in answered(self.fresh(), given, window):
-            if not isinstance(answer, TranslationAnswer):
-                raise DataError(answer.wrong)
-            yield answer.line, list(answer.found)
-
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
         return () if self._glossary is None else self._glossary.required(line)
@@ -414,7 +400,7 @@ class Translator(Predictor[str]):
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
         """The attention while this target was written for this source."""
-        batch = collate_pairs([list(source)], [list(target)]).to(self.device)
+        batch = collate_pairs([list(source)], [list(target)])
         weights, shown = attention(self.model, batch, batch.source.shape[1])
         return Alignment(weights[: len(target) + 1], list(source), [*target, EOS], shown)
 
@@ -442,8 +428,17 @@ class Translator(Predictor[str]):
         return next(self.model.parameters()).device
 
     def _window(
-        self, lines: Sequence[str], generator: torch.Generator, *, correct: bool = True
+        self,
+        lines: Sequence[str],
+        generator: torch.Generator,
+        *,
+        found: Sequence[list[SearchResult]] | None = None,
+        correct: bool = True,
     ) -> list[list[SearchResult] | Failure]:
+        """The n best translations of each line, with what `decoding.verbatim` keeps of it.
+
+        A search may have `found` them already.
+        """
         nothing = [SearchResult("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[SearchResult] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
@@ -457,7 +452,8 @@ class Translator(Predictor[str]):
             elif source:
                 sources[number] = source
         search = partial(self._batch, sources=sources, lines=read, generator=generator)
-        for number, one in self._searched(sources, dict.fromkeys(sources, ((), ())), search):
+        plain = self._searched(sources, dict.fromkeys(sources, ((), ())), search)
+        for number, one in plain if found is None else ((number, found[number]) for number in sources):
             results[number] = one
         for number, one in self._with_terms(lines, results, sources, search):
             results[number] = one
@@ -470,7 +466,10 @@ class Translator(Predictor[str]):
         for number, source in sources.items():
             one = results[number]
             if self._longest and len(source) > self._longest and not isinstance(one, DataError | ShapeError):
-                results[number] = [found._replace(lost=self._too_long(found.lost, source)) for found in one]
+                why = f"expected at most {self._longest:,} tokens, as in training, got {len(source):,}"
+                results[number] = [
+                    each._replace(lost=both(each.lost, f"{why}; split the text")) for each in one
+                ]
         return results
 
     def _searched(
@@ -478,8 +477,11 @@ class Translator(Predictor[str]):
     ) -> Iterator[tuple[int, list[SearchResult] | Failure]]:
         """The translations of lines, those that ask for the same terms together."""
         order = sorted(asked, key=lambda number: (asked[number], -len(sources[number])))
-        for rows, same in batches(order, asked, self.decoding.batch_rows):
-            yield from zip(rows, each(rows, partial(search, asked=same)), strict=True)
+        for same, run in groupby(order, key=lambda number: asked[number]):
+            numbers = list(run)
+            for at in range(0, len(numbers), self.decoding.batch_rows):
+                rows = numbers[at : at + self.decoding.batch_rows]
+                yield from zip(rows, each(rows, partial(search, asked=same)), strict=True)
 
     def _with_terms(
         self,
@@ -568,13 +570,6 @@ class Translator(Predictor[str]):
         other.source = annotating(self._unmarked, other.decoding)
         return other
 
-    def _too_long(self, lost: str, source: Sequence[int]) -> str:
-        """What is wrong with a translation whose source is longer than all of training."""
-        why = (
-            f"expected at most {self._longest:,} tokens, as in training, got {len(source):,}; split the text"
-        )
-        return both(lost, why)
-
     def readable(self, line: str) -> str:
         """A source as the model reads it: what the vocabulary lacks is replaced by what is the same."""
         return self._alphabet.readable(line) if self._keeps == "parts" else line
@@ -587,20 +582,8 @@ class Translator(Predictor[str]):
 
     def finished(self, line: str, found: list[SearchResult]) -> list[SearchResult]:
         """The translations of a search for a line, with what `decoding.verbatim` keeps of it."""
-        parts, generator = self._parts(line), self._search.seeded()
-        if self._is_copied(line, parts):
-            return [SearchResult(line, 0.0, 0.0, [])] * len(found)
-        read = self.readable(line)
-        sources = {0: self.source.encode(read)}
-        search = partial(self._batch, sources=sources, lines=[read], generator=generator)
-        for _, one in self._with_terms([line], [found], sources, search):
-            found = one
-        if parts is None:
-            return found
-        results: list[list[SearchResult] | Failure] = [self._kept(line, parts, found, generator)]
-        if self._keeps == "parts" and self._alphabet.has_letters:
-            self._correct_numbers([line], [parts], results, generator)
-        return results[0]  # type: ignore[return-value]
+        (kept,) = self._window([line], self._search.seeded(), found=[found])
+        return kept  # type: ignore[return-value]
 
     def _correct_numbers(
         self,
@@ -618,7 +601,10 @@ class Translator(Predictor[str]):
         }
         if not wrong:
             return
-        others = {number: self._stand_ins(lines[number]) for number in wrong}
+        others = {
+            number: stand_ins(lines[number], self.languages[0], lambda one: not self._alphabet.lacking(one))
+            for number in wrong
+        }
         asked = {number: other for number, other in others.items() if other is not None}
         several = copy.copy(self)
         if self.decoding.search == "beam":
@@ -636,9 +622,6 @@ class Translator(Predictor[str]):
                 self._with_numbers(line, parts[number], one, read[place :: len(found)])
                 for place, one in enumerate(found)
             ]
-
-    def _stand_ins(self, line: str) -> StandIns | None:
-        return stand_ins(line, self.languages[0], lambda character: not self._alphabet.lacking(character))
 
     def _wrong_numbers(self, line: str, parts: KeptParts | None, text: str) -> str:
         """What is wrong with the numbers of a translation, and with their signs that are not read."""
@@ -735,14 +718,14 @@ class Translator(Predictor[str]):
         """
         tokens, mask = pad([list(source) for source in sources])
         search = self._search.requiring(*asked) if any(asked) else self._search
-        return search(tokens.to(self.device), mask.to(self.device), trace, generator)
+        return search(tokens, mask, trace, generator)
 
 
 @dataclass(eq=False)
 class BestTexts(Answer):
     """The n best texts of a search."""
 
-    found: Sequence[Any]  # best first; empty texts fill up the rest
+    found: Sequence[SearchResult]  # best first; empty texts fill up the rest
     count: int
     scores: bool  # whether to write the score before each text
 
@@ -754,7 +737,7 @@ class BestTexts(Answer):
     @property
     def lost(self) -> str:  # type: ignore[override]
         """What is wrong with the placeholders of the best text."""
-        return str(getattr(self.found[0], "lost", ""))
+        return self.found[0].lost
 
     def json(self) -> Json:
         return {"text": self.found[0].text, "score": self.found[0].score}

@@ -1,8 +1,7 @@
 """`weft init speech`: a recipe for a user's recordings."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from weft.data.audio import SPOKEN, read_spoken
 from weft.errors import DataError
@@ -22,50 +21,32 @@ class SpeechInit(TemplateInit):
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
     def values(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Mapping[str, object]:
+        from weft.tasks.speech.data import heard  # loads torch
+
         train, valid, test = files_of(given)
-        found = _measured(train)
-        seconds = found.seconds
+        lengths, rates, texts = list[float](), set[int](), list[str]()
+        for one in read_spoken(train):
+            sound = heard(one)
+            lengths.append(sound.seconds)
+            rates.add(sound.rate)
+            texts.append(one.text)
+        if not texts:
+            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
+        seconds = sum(lengths)
+        metric, other = ("wer", "cer") if spaced(texts) else ("cer", "wer")
         size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
         return {
-            "counted": f"{plural(found.recordings, 'recording')}, {seconds / 60:.1f} minutes",
-            "longest": f"{found.longest:.1f}",
-            "letters": f"{found.letters / found.recordings:.0f}",
-            "rates": ", ".join(f"{one:,}" for one in found.rates),
+            "counted": f"{plural(len(texts), 'recording')}, {seconds / 60:.1f} minutes",
+            "longest": f"{max(lengths):.1f}",
+            "letters": f"{sum(map(len, texts)) / len(texts):.0f}",
+            "rates": ", ".join(f"{one:,}" for one in sorted(rates)),
             **splits(train, valid, test),
-            "every": examples_held_out(found.recordings),
-            "rate": min(16000, found.rates[-1]),
+            "every": examples_held_out(len(texts)),
+            "rate": min(16000, max(rates)),
             "speeds": "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]",
             "size": size,
             "wide": max(128, size),
             **planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)._asdict(),
-            "metric": "wer" if found.spaced else "cer",
-            "other": "cer" if found.spaced else "wer",
+            "metric": metric,
+            "other": other,
         }
-
-
-class _Measured(NamedTuple):
-    """The recordings of a list."""
-
-    recordings: int
-    seconds: float  # in total
-    longest: float  # seconds
-    letters: int  # in all transcripts
-    spaced: bool  # whether these have spaces between words
-    rates: list[int]  # Hz, ascending
-
-
-def _measured(train: Path) -> _Measured:
-    from weft.tasks.speech.data import heard  # loads torch
-
-    count, seconds, longest, letters = 0, 0.0, 0.0, 0
-    rates: set[int] = set()
-    texts: list[str] = []
-    for one in read_spoken(train):
-        sound = heard(one)
-        count, seconds, letters = count + 1, seconds + sound.seconds, letters + len(one.text)
-        texts.append(one.text)
-        longest = max(longest, sound.seconds)
-        rates.add(sound.rate)
-    if not count:
-        raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
-    return _Measured(count, seconds, longest, letters, spaced(texts), sorted(rates))

@@ -36,12 +36,11 @@ from weft.search.trace import Trace
 from weft.setting_types import Bounds
 from weft.tasks import predictor
 from weft.tasks.answer_list import AnswerList
-from weft.tasks.evaluation import mean_loss, unanswered
+from weft.tasks.evaluation import unanswered
 from weft.tasks.export import SCORED, ModelExport, Score, ragged_mask
 from weft.tasks.inspection import Inspection
 from weft.tasks.predictor import Json, ParsedInput, Place, Raw, Reads, predicted, read_each
 from weft.tasks.seq2seq.batch_search import BatchSearch
-from weft.tasks.seq2seq.encoding import PairBatch
 from weft.tasks.seq2seq.evaluation import WrittenEvaluation
 from weft.tasks.seq2seq.graphs import export_generator
 from weft.tasks.seq2seq.inspection import decoded
@@ -178,7 +177,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         for at in range(0, len(order), self.decoding.batch_rows):
             numbers = order[at : at + self.decoding.batch_rows]
             frames, mask = pad_frames([parts[n] for n in numbers])
-            found = self._search(frames.to(self._device), mask.to(self._device), None, self._random)
+            found = self._search(frames, mask, chance=self._random)
             texts.update(zip(numbers, results(found, repeat(self.vocabulary), self.decoding), strict=False))
         every = iter(texts[n] for n in range(len(parts)))
         for one, own in zip(inputs, cut, strict=True):
@@ -194,7 +193,6 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         return str(answer.found[0].text)
 
     def _read(self, path: Path) -> np.ndarray:
-        """The frames [S, F] of a recording."""
         return self._sound.of(read_sound(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray | str | Path]) -> AnswerList[list[SearchResult]]:
@@ -210,8 +208,7 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         encoder = self.model.encoder
         assert encoder is not None
         width = -(-len(frames) // encoder.stride)
-        batch = collate_recordings([frames], [list(tokens)]).to(self._device)
-        weights, _ = attention(self.model, batch, width)
+        weights, _ = attention(self.model, collate_recordings([frames], [list(tokens)]), width)
         return Heard(
             frames.astype(np.float32),
             weights[: len(tokens) + 1],
@@ -220,14 +217,8 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             self._sound.hop,
         )
 
-    @property
-    def _device(self) -> torch.device:
-        """The model's device."""
-        return next(self.model.parameters()).device
-
 
 def _joined(parts: Sequence[SearchResult]) -> SearchResult:
-    """The transcripts of the parts of a recording as one."""
     if len(parts) == 1:
         return parts[0]
     text = " ".join(one.text for one in parts if one.text)
@@ -238,17 +229,19 @@ def _joined(parts: Sequence[SearchResult]) -> SearchResult:
 
 def inspect_recording(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspection:
     """The transcripts of a recording with frames [S, F], and their search."""
-    device, encoder = transcriber._device, transcriber.model.encoder
+    encoder, trace = transcriber.model.encoder, Trace()
     assert encoder is not None
-    source, mask = pad_frames([frames])
-    trace = Trace()
-    found = transcriber._search(source.to(device), mask.to(device), trace, None)
-
-    def batch_of(tokens: list[int]) -> PairBatch:
-        return collate_recordings([frames], [tokens]).to(device)
-
+    found = transcriber._search(*pad_frames([frames]), trace)
     width = -(-len(frames) // encoder.stride)
-    shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, text=name, width=width)
+    shown = decoded(
+        transcriber.model,
+        transcriber.vocabulary,
+        found,
+        trace,
+        lambda tokens: collate_recordings([frames], [tokens]),
+        text=name,
+        width=width,
+    )
     hop = encoder.stride * transcriber._sound.hop
     try:
         heard = transcriber.align(frames, to_lists(found, EOS)[0][0])
@@ -341,7 +334,6 @@ def _noise(sound: FrameSettings, count: int) -> list[bytes]:
 
 
 EDGES = (2, 4, 8, 16)  # words or characters per recording
-ROWS = 32  # recordings per step while a loss is computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -414,13 +406,4 @@ def evaluate(
             references,
             form=transcriber.vocabulary.form,
         ),
-    )
-
-
-def loss_of_recordings(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
-    """Loss in nats per target token, with <eos>, without label smoothing; the model is in evaluation mode."""
-    order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
-    parts = (order[at : at + ROWS] for at in range(0, len(order), ROWS))
-    return mean_loss(
-        model, (collate_recordings([frames[n] for n in part], [targets[n] for n in part]) for part in parts)
     )

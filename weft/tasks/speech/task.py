@@ -28,7 +28,7 @@ from weft.nn.encoders.pyramid import Pyramid
 from weft.nn.heads.categorical import Categorical
 from weft.setting_types import DropoutRate, Features, Section, Share, Whole
 from weft.store import jsonfile
-from weft.tasks.evaluation import Sample, Validation, samples_of
+from weft.tasks.evaluation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.export import ModelExport
 from weft.tasks.inspection import Inspection
 from weft.tasks.seq2seq.base import VOCABULARY, Seq2SeqPipeline, Seq2SeqTask
@@ -44,7 +44,6 @@ from weft.tasks.speech.predictor import (
     evaluate,
     export_transcriber,
     inspect_recording,
-    loss_of_recordings,
     spelled,
 )
 from weft.tasks.task import (
@@ -117,6 +116,7 @@ class SpeechModel(Section):
 
 
 KEPT = "speech.json"
+ROWS = 32  # recordings per step while a loss is computed
 
 
 class SavedSpeech(jsonfile.Schema):
@@ -134,37 +134,39 @@ class Recordings(NamedTuple):
     longer: int  # training recordings that are left out because of their length
 
 
+@dataclass(eq=False)
 class SpeechTraining(Training):
     """The training recordings."""
 
-    def __init__(
-        self,
-        data: SpeechData,
-        vocabulary: Vocabulary,
-        train: Sequence[Recording],
-        valid: Sequence[Recording],
-    ) -> None:
-        self._data = data
-        self._vocabulary = vocabulary
-        self._train = train
-        self._valid = valid
-        self._tokens = vocabulary.encode_batch([one.text for one in train])
+    data: SpeechData
+    vocabulary: Vocabulary
+    train: Sequence[Recording]
+    valid: Sequence[Recording]
+
+    def __post_init__(self) -> None:
+        self._tokens = self.vocabulary.encode_batch([one.text for one in self.train])
 
     def plan(self, seed: int) -> Batches:
-        frames = np.array([len(one.frames) for one in self._train])
-        most, rows = self._data.batch_frames, self._data.batch_rows or None
+        frames = np.array([len(one.frames) for one in self.train])
+        most, rows = self.data.batch_frames, self.data.batch_rows or None
         return Batches(np.stack([frames, frames], 1), max_tokens=most, max_rows=rows, seed=seed)
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
-        return collate_recordings(
-            [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
-        )
+        return collate_recordings([self.train[n].frames for n in numbers], [self._tokens[n] for n in numbers])
 
     def validate(self, model: Generator) -> Validation:
-        targets = self._vocabulary.encode_batch([one.text for one in self._valid])
-        loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
-        chosen = self._valid[: self._data.validate_rows or None]
-        transcriber = Transcriber(model, self._vocabulary, self._data.sound, SpeechDecoding(search="greedy"))
+        targets = self.vocabulary.encode_batch([one.text for one in self.valid])
+        order = sorted(range(len(targets)), key=lambda n: len(self.valid[n].frames))
+        parts = (order[at : at + ROWS] for at in range(0, len(order), ROWS))
+        loss = mean_loss(
+            model,
+            (
+                collate_recordings([self.valid[n].frames for n in part], [targets[n] for n in part])
+                for part in parts
+            ),
+        )
+        chosen = self.valid[: self.data.validate_rows or None]
+        transcriber = Transcriber(model, self.vocabulary, self.data.sound, SpeechDecoding(search="greedy"))
         outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]
         references = [spelled(transcriber, one.text) for one in chosen]
         shown = samples_of(len(chosen))
@@ -173,21 +175,16 @@ class SpeechTraining(Training):
         return found.with_metrics([Wer(), Cer()])
 
 
+@dataclass(eq=False)
 class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     """Vocabulary and most frequent answer of a run."""
 
     task: "SpeechTask"
-
-    def __init__(
-        self, task: "SpeechTask", vocabulary: Vocabulary, answer: str, seconds: float | None = None
-    ) -> None:
-        super().__init__(task, vocabulary)
-        self.vocabulary = vocabulary
-        self.answer = answer
-        self.longest = seconds or task.data.max_seconds
+    answer: str
+    seconds: float | None = None  # of the longest training recording
 
     def model(self) -> Generator:
-        return self.task.model_config.build(self.task.data.sound.bins, len(self.vocabulary))
+        return self.task.model_config.build(self.task.data.sound.bins, len(self.target))
 
     def common(self) -> Mapping[str, object]:
         return {**super().common(), "sound": self.task.data.sound}
@@ -195,7 +192,8 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
     def predictor(self, model: Generator, settings: PredictionSettings | None = None) -> Transcriber:
         """The trained model; `predict("x.wav")` returns text."""
         how = self.searching(DecodingSettings.of(settings))
-        return Transcriber(model, self.vocabulary, self.task.data.sound, longest=self.longest, **how)
+        longest = self.seconds or self.task.data.max_seconds
+        return Transcriber(model, self.target, self.task.data.sound, longest=longest, **how)
 
     def examples_of(self, split: Split, data: Path | None) -> Sequence[Recording]:
         own = self.task.data
@@ -214,7 +212,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         return score_file(
             model,
             len(examples),
-            self.vocabulary.encode_batch,
+            self.target.encode_batch,
             lambda numbers, rows: collate_recordings([examples[n].frames for n in numbers], rows),
             settings,
         )
@@ -229,7 +227,7 @@ class SpeechPipeline(Seq2SeqPipeline[Sequence[Recording]]):
         else:
             path = Path(text)
         sound = self.task.data.sound
-        transcriber = Transcriber(model, self.vocabulary, sound, plain_beam(self.decoding))
+        transcriber = Transcriber(model, self.target, sound, plain_beam(self.decoding))
         return inspect_recording(transcriber, transcriber._read(path), path.name)
 
     def model_export(self, model: Generator) -> ModelExport:
@@ -302,7 +300,7 @@ class SpeechTask(Seq2SeqTask):
             0,
             0,
         )
-        return SpeechTraining(data, pipeline.vocabulary, train, corpus.valid)
+        return SpeechTraining(data, pipeline.target, train, corpus.valid)
 
     @classmethod
     def knows(cls, file: Path) -> bool:

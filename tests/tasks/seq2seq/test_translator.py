@@ -9,7 +9,7 @@ from weft.models import Generator
 from weft.nn import Categorical, RecurrentDecoder, RecurrentEncoder, Tokens
 from weft.search.offered import Decoding
 from weft.tasks.predictor import Place
-from weft.tasks.seq2seq.encoding import SourceReader
+from weft.tasks.seq2seq.batch_search import SourceReader
 from weft.tasks.seq2seq.translator import SearchResult, Translator
 from weft.text.segments import Links, proportional
 from weft.text.vocabulary import Vocabulary

@@ -1,4 +1,4 @@
-"""Domains and weights of training files: sources name the domain of their file, and a search may name one."""
+"""The section `data`: files are found from anywhere and have weights and domains, which a search may name."""
 
 import shlex
 from pathlib import Path
@@ -10,12 +10,13 @@ import weft as package
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
 from tests.shared import shared_run
-from weft.config.recipe import read_recipe
+from weft.config import dump, read_recipe
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
 from weft.tasks.seq2seq.glossary import in_domain
 from weft.tasks.seq2seq.sections import PairData
 from weft.tasks.seq2seq.translator import Translator
+from weft.tasks.translate.task import TranslateTask
 
 NO_DOMAINS = "domain: the model was trained without data.domains; leave it out"
 FILES = {"legal.tsv": 40, "help.tsv": 60, "more/c.tsv": 20}
@@ -120,3 +121,29 @@ def test_init_writes_a_domain_for_each_file(memories: Path, monkeypatch: pytest.
     assert "expected the name of a file, got -" in refused(weft("init", "translate", "help.tsv", "-o", "-"))
     said = refused(weft("init", "translate", "legal.tsv", "--domains", "--output", "other.yaml"))
     assert "--domains: expected two training files or more, got 1" in said
+
+
+RECIPE = """
+task: translate
+data: {FOLDER source: xx, target: yy, train: train, valid: valid}
+training: {max_updates: 1}
+"""
+
+
+@pytest.mark.parametrize("folder", ["texts", ".", ""])
+def test_the_files_of_a_folder_are_found_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (tmp_path / folder).mkdir(exist_ok=True)
+    for name in ("train", "valid"):
+        for side in ("xx", "yy"):
+            (tmp_path / folder / f"{name}.{side}").write_text(f"{name} {side}\n")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.yaml").write_text(RECIPE.replace("FOLDER", f"folder: {folder}," if folder else ""))
+    (tmp_path / "resolved.yaml").write_text(dump(check_recipe(read_recipe("first.yaml")).plain))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    task = check_recipe(read_recipe(tmp_path / "resolved.yaml")).task
+    assert isinstance(task, TranslateTask)
+    assert [pair.source for pair in task.data.open("train")] == ["train xx"]
