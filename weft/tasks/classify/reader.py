@@ -26,7 +26,6 @@ from weft.tasks.labels.base import LabelBatch
 from weft.tasks.labels.solver import Design
 from weft.tasks.reused import Frame, framed
 from weft.tasks.seq2seq.batch_search import pad
-from weft.tasks.seq2seq.encoding import pad
 from weft.text.characters import words_of
 from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import EOS, SOS, Vocabulary

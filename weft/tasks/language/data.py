@@ -21,7 +21,6 @@ from weft.masks import fill, grid, to_device
 from weft.nn.embed.weighted import idf
 from weft.tasks.abilities import Reading, Spelling
 from weft.tasks.seq2seq.batch_search import pad
-from weft.tasks.seq2seq.encoding import pad
 from weft.text.characters import normalise
 from weft.text.imported import ImportedVocabulary
 from weft.text.vocabulary import EOS, UNK, Vocabulary
