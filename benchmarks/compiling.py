@@ -44,7 +44,8 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
 
     from weft.nn import devices
     from weft.nn.regions import compile_regions, plainly
-    from weft.train import compiling, seeds
+    from weft.train import compiling
+    from weft.train.position import settle
 
     device = torch.device("cpu")
     compiling.check_compiler(device)
@@ -55,7 +56,7 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
     batches = _batches(random.Random(1))
 
     def update(number: int) -> None:
-        seeds.settle(number, device)
+        settle(number, device)
         with devices.autocast(bfloat16, device):
             loss = model.loss(batches[number]).mean
         loss.backward()

@@ -21,7 +21,6 @@ from tests.train.traces import (
     vars_of,
 )
 from weft.store import weights
-from weft.train import seeds
 from weft.train.loop import train
 from weft.train.optimisers import SGD
 from weft.train.schedules import CosineSchedule
@@ -113,7 +112,8 @@ def test_patience_is_remembered(tmp_path: Path, at: int) -> None:
 def test_without_seeds_from_the_position_it_would_not_be_bit_equal(
     tmp_path: Path, whole: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "settle", lambda number, device: None)
+    for place in ("ready", "training_state", "update"):
+        monkeypatch.setattr(f"weft.train.{place}.settle", lambda number, device: None)
     first, second = Task(on_batch=terminate(8)), Task()
     train(first, tmp_path, BUSY, quiet(tmp_path))
     torch.manual_seed(99)

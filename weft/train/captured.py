@@ -31,10 +31,9 @@ from weft.nn import devices
 from weft.nn.heads.head import Loss
 from weft.nn.randomness import Rows, drawing, part_of_batch
 from weft.tasks.task import Training
-from weft.train import seeds
 from weft.train.feeding import always_true
 from weft.train.objectives.objective import Criterion
-from weft.train.position import BatchGroup, Position
+from weft.train.position import BatchGroup, Position, derive, settle
 from weft.train.prefetch import made_batch
 from weft.train.processes import Share
 from weft.train.settings import TrainingSettings
@@ -204,8 +203,8 @@ class CapturedUpdates:
         self.checked = True
 
     def _seed(self, group: BatchGroup, offset: int) -> None:
-        number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)
-        seeds.settle(number, self.device)
+        number = derive(self.settings.seed, "batch", group.epoch, group.index + offset)
+        settle(number, self.device)
         if self._own is not None:
             self._own.manual_seed(number)
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from weft.tasks.task import Task
 from weft.train.finish import Outcome
-from weft.train.interrupts import Interrupted
 from weft.train.position import groups
 from weft.train.prefetch import coming
 from weft.train.ready import begin, check_training, make_ready
 from weft.train.refit import is_published, refit_session
 from weft.train.reporting import Reporter
-from weft.train.session import session
+from weft.train.session import Interrupted, session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
 from weft.wording import plural

@@ -17,14 +17,14 @@ from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import compiling, lora, seeds, sharding, transfer
+from weft.train import compiling, lora, sharding, transfer
 from weft.train.checkpoints import About
 from weft.train.data_files import DataFiles
 from weft.train.feeding import always_true, check_fits
 from weft.train.history import History
 from weft.train.monitors import Monitors, TrainingClock
 from weft.train.objectives.objective import Criterion
-from weft.train.position import Position
+from weft.train.position import Position, derive, settle
 from weft.train.refit import ChosenUpdates, take_back
 from weft.train.resume import carried_state, resume
 from weft.train.session import Session
@@ -106,7 +106,7 @@ def begin(
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
-    seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
+    settle(derive(settings.seed, "objective"), session.device)
     criterion = settings.objective.build(pipeline, model)
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
@@ -171,7 +171,7 @@ def _prepare(session: Session, task: Task) -> Pipeline:
 
 def _model(session: Session, pipeline: Pipeline) -> nn.Module:
     devices.select(session.device)
-    seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
+    settle(derive(session.settings.seed, "weights"), session.device)
     model = blueprint.build(pipeline.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START

@@ -15,17 +15,16 @@ from weft.errors import ConfigError
 from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
-from weft.train import compiling, resume, seeds, sharding
+from weft.train import compiling, resume, sharding
 from weft.train.checkpoints import snapshot_of
 from weft.train.finish import Outcome, finish, outcome, wanted
 from weft.train.history import History, finite
-from weft.train.interrupts import Interrupted
 from weft.train.monitors import Moment, Monitors, TrainingClock, now
-from weft.train.position import BatchGroup, BatchOrder, Position
+from weft.train.position import BatchGroup, BatchOrder, Position, derive, settle
 from weft.train.refit import ChosenUpdates, publish
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
-from weft.train.session import Session
+from weft.train.session import Interrupted, Session
 from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
 from weft.train.update import Divergence, NonFinite, UpdateResult, Updates
@@ -443,7 +442,7 @@ def too_small(tokens: int, session: Session) -> str:
 
 def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:
     """The scores and samples of a model, computed in this process."""
-    seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
+    settle(derive(settings.seed, "validation", number), next(model.parameters()).device)
     model.eval()
     try:
         with torch.no_grad():

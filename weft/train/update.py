@@ -27,9 +27,8 @@ from weft.nn.randomness import Rows, drawing, part_of_batch
 from weft.nn.recompute import recomputing
 from weft.nn.regions import plainly
 from weft.tasks.task import Training
-from weft.train import seeds
 from weft.train.objectives.objective import Criterion
-from weft.train.position import BatchGroup, Position
+from weft.train.position import BatchGroup, Position, derive, settle
 from weft.train.prefetch import made_batch
 from weft.train.processes import Processes, Share
 from weft.train.settings import TrainingSettings
@@ -109,9 +108,9 @@ class Pass:
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         batch, rows = self._made(share, rows)
         batch = batch.to(device)
-        number = seeds.derive(settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
+        number = derive(settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
         if self.updates.workers.count == 1:  # torch's generators are shared by all threads
-            seeds.settle(number, device)
+            settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
         after = None
         with (
