@@ -19,30 +19,19 @@ _GONE = {"unmeasured": "was never measured to its end", "worse": "was worse than
 
 
 class ShippedRecipe(NamedTuple):
-    """A recipe that a name stands for.
-
-    Attributes:
-        overrides: what an old name adds to it, as section.key=value.
-        note: what to type instead of an old name, in one line; "" for a name of today.
-    """
+    """A recipe that a name stands for."""
 
     path: Path
-    overrides: tuple[str, ...] = ()
-    note: str = ""
+    overrides: tuple[str, ...] = ()  # what an old name adds to it, as section.key=value
+    note: str = ""  # what to type instead of an old name; "" for a name of today
 
 
 class OldName(NamedTuple):
-    """An old name of a recipe.
+    """An old name of a recipe."""
 
-    Attributes:
-        recipe: name of the recipe that stands for it now.
-        overrides: section.key=value.
-        gone: why it is another model now; "" if it is the same one.
-    """
-
-    recipe: str
-    overrides: tuple[str, ...]
-    gone: str = ""
+    recipe: str  # the one that stands for it now
+    overrides: tuple[str, ...]  # section.key=value
+    gone: str = ""  # why it is another model now; "" if it is the same one
 
     @property
     def words(self) -> str:

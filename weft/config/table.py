@@ -21,16 +21,10 @@ class PlacedError(ConfigError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One value of a recipe.
+    """One value of a recipe."""
 
-    Args:
-        name: its path in the recipe, such as model.encoder.sizes[0].
-        place: where it was written: file:line, or the override.
-        value: a scalar, a list of entries, or a dict of entries (then it is a Table).
-    """
-
-    name: str
-    place: str
+    name: str  # its path in the recipe, such as model.encoder.sizes[0]
+    place: str  # where it was written: file:line, or the override
     value: "Scalar | list[Entry] | dict[str, Entry]"
 
     def refuse(self, sentence: str) -> PlacedError:

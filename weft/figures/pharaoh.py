@@ -13,16 +13,10 @@ from weft.errors import ShapeError
 def merge(
     weights: np.ndarray, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]
 ) -> np.ndarray:
-    """Attention between words: the sum over a source word's pieces, the mean over a target word's pieces.
+    """Attention [T, S] between words: the sum over a source word's pieces, the mean over a target word's.
 
     So the weights of each target word have the same sum as before. Pieces that belong to no word, such as the
     end symbol, are ignored.
-
-    Args:
-        weights: [T, S] over pieces.
-
-    Returns:
-        [target words, source words].
     """
     over_target = _membership(target, weights.shape[0], "target")
     over_target /= np.maximum(over_target.sum(1, keepdims=True), 1)
@@ -30,11 +24,7 @@ def merge(
 
 
 def pharaoh(weights: np.ndarray) -> str:
-    """The alignment as "source-target" pairs counted from 0: each target word's strongest source word.
-
-    Args:
-        weights: [T, S] over words (or pieces); ties go to the first source word.
-    """
+    """Each target word's strongest source word, the first of ties, as "source-target" pairs from 0."""
     if weights.shape[1] == 0:
         return ""
     return " ".join(f"{s}-{t}" for t, s in enumerate(weights.argmax(1)))

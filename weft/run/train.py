@@ -42,9 +42,8 @@ def train_run(
 ) -> TrainedRun:
     """Train a run from its beginning or its last checkpoint; a training that was stopped writes no card.
 
-    Args:
-        report: opens what shows the progress; None for what the recipe and the screen have.
-        begun: called when the run has its directory, before the training.
+    `report` opens what shows the progress, None for the usual; `begun` is called when the run has its
+    directory, before the training.
     """
     first = not int(os.environ.get("RANK", "0"))  # of several processes it writes the directory
     if first:

@@ -311,13 +311,8 @@ START = "training.start"
 def with_start(recipe: Table, plugins: Collection[str], begun: Path | None = None) -> Table:
     """The recipe with what its `training.start` implies; unchanged if that is nothing.
 
-    It gets the settings of that run's encoder and `training.start_parts`; the new run is one like any other.
-
-    Args:
-        begun: the directory of the run, whose own recipe knows it if the other run is gone.
-
-    Raises:
-        ConfigError: the other run has no encoder for this task, or the recipe names another one.
+    It gets the settings of that run's encoder and `training.start_parts`; the new run is one like any other,
+    and its own recipe, in `begun`, knows them if the other run is gone.
     """
     plain = recipe.plain()
     start, task = at(plain, ("training", "start")), plain.get("task")

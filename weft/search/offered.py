@@ -156,11 +156,7 @@ class Narrowing(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings(Narrowing):
-    """How texts are searched: what the section `decoding` of every task that writes has.
-
-    Raises:
-        ConfigError: one is out of its range; more texts than the search finds.
-    """
+    """How texts are searched: what the section `decoding` of every task that writes has."""
 
     search: Literal["beam", "greedy", "sample"] = setting(
         "beam", "beam, greedy or sample.", programs={**EVERY, "argos": ("beam", "greedy")}

@@ -86,11 +86,9 @@ class _Buffers:
 
 @dataclass
 class CapturedUpdates:
-    """Launches updates and reads their results later.
+    """Launches updates, of a fused Adam or AdamW that has taken a step, and reads their results later.
 
-    Args:
-        optimiser: a fused Adam or AdamW that has taken a step.
-        checked: whether masked rows and columns are known to leave the loss of the model as it is.
+    `checked`: whether masked rows and columns are known to leave the loss of the model as it is.
     """
 
     training: Training

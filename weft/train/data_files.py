@@ -24,11 +24,7 @@ class SavedDigests(jsonfile.Schema):
 
 
 class DataFiles:
-    """The data files of a run.
-
-    Args:
-        resumes: whether the run has checkpoints; until then any data is right.
-    """
+    """The data files of a run; until it has checkpoints (`resumes`) any data is right."""
 
     def __init__(self, run: Path, *, resumes: bool) -> None:
         self.run = run

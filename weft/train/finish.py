@@ -19,26 +19,16 @@ from weft.train.settings import TrainingSettings
 
 
 class Outcome(NamedTuple):
-    """How training ended.
+    """How training ended."""
 
-    reason: max_updates, max_epochs, max_tokens, max_minutes, max_cpu_minutes, patience or interrupted.
-    update: number of updates taken.
-    best: update of the best checkpoint; 0 if there was no validation.
-    scores: scores of the model in model.safetensors.
-    mean_of: updates averaged into that model; empty if it is the best checkpoint.
-    exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM, 138 after SIGUSR1.
-    samples: samples of the last validation; empty if this call did not validate.
-    refit: whether the model was trained on the validation examples too, after they gave the scores.
-    """
-
-    reason: str
-    update: int
-    best: int = 0
+    reason: str  # the setting that ended it, such as max_updates, or interrupted
+    update: int  # number of updates taken
+    best: int = 0  # update of the best checkpoint; 0 without validation
     scores: dict[str, float] = {}  # noqa: RUF012  never changed
-    mean_of: tuple[int, ...] = ()
-    exit_code: int = 0
-    samples: tuple[Any, ...] = ()
-    refit: bool = False
+    mean_of: tuple[int, ...] = ()  # updates averaged into the model; empty if it is the best checkpoint
+    exit_code: int = 0  # 130 after Ctrl-C, 143 after SIGTERM, 138 after SIGUSR1
+    samples: tuple[Any, ...] = ()  # of the last validation; empty if this call did not validate
+    refit: bool = False  # whether the model was then trained on the validation examples too
 
 
 def outcome(reason: str, history: History, position: Position, left: dict[str, Any]) -> Outcome:
@@ -62,8 +52,8 @@ def finish(
 ) -> dict[str, Any]:
     """Average checkpoints, unless already done at this update, and keep the better model.
 
-    Returns:
-        The updates that model.safetensors is now `of`, and its scores; empty if there was no validation.
+    Returns the updates that model.safetensors is now `of`, and its scores; nothing if there was no
+    validation.
     """
     index = checkpoints.index()
     before = index.mean
@@ -126,10 +116,9 @@ def _loads(checkpoints: Checkpoints, entry: ValidationScores, report: Reporter) 
 
 
 def mean_weights(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several sets of weights, by name.
+    """The mean of several sets of weights, by name; integers, such as counts, are those of the last set.
 
-    Only the sum and one set are in memory at a time. Integers, such as counts in buffers, are taken from the
-    last set.
+    Only the sum and one set are in memory at a time.
     """
     sums: dict[str, Tensor] = {}
     last: Mapping[str, Tensor] = {}

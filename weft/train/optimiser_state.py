@@ -30,10 +30,7 @@ def optimiser_name(written: str) -> str:
 
 
 def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of an optimiser's state by entry and parameter, and the entries that are not tensors.
-
-    Entries are named such as `exp_avg/encoder.weight`.
-    """
+    """The tensors of an optimiser's state by names such as exp_avg/encoder.weight, and the other entries."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for name, parameter in model.named_parameters():

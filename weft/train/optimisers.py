@@ -289,11 +289,7 @@ def cut_matrices(model: nn.Module) -> dict[Tensor, int]:
 
 
 class MuonStep(torch.optim.AdamW):
-    """AdamW, with Muon's step for the groups that are marked `hidden`.
-
-    Args:
-        cuts: rows per gate of each matrix of those groups.
-    """
+    """AdamW, with Muon's step for groups marked `hidden`; `cuts` are the rows per gate of their matrices."""
 
     def __init__(self, groups: list[dict[str, Any]], cuts: Mapping[Tensor, int], momentum: float) -> None:
         super().__init__(groups)

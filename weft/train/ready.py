@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 
 def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
-    """Check the settings before anything is read or built.
-
-    Returns:
-        The device, and a history without validations.
-    """
+    """Check the settings before anything is read or built; the device, and a history without validations."""
     device = devices.with_settings(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
@@ -96,9 +92,7 @@ def begin(
 ) -> TrainingState:
     """Build the model, and resume from the newest checkpoint if there is one.
 
-    Args:
-        history: without validations.
-        chosen: in a training on the validation examples too, what they had chosen before.
+    `chosen`: in a training on the validation examples too, what they had chosen before.
     """
     settings, report = session.settings, session.report
     training = training_of(pipeline)

@@ -27,16 +27,11 @@ FOLDER = "refit"
 
 
 class ChosenUpdates(NamedTuple):
-    """What the validations of a training have chosen.
+    """What the validations of a training have chosen."""
 
-    updates: whose model it is, or the mean of whose models.
-    planned: updates of the whole training by its limits; 0 without limits.
-    history: the validations, which a schedule may read.
-    """
-
-    updates: tuple[int, ...]
-    planned: int
-    history: History
+    updates: tuple[int, ...]  # whose model it is, or the mean of whose models
+    planned: int  # of the whole training by its limits; 0 without limits
+    history: History  # which a schedule may read
 
     @property
     def last(self) -> int:

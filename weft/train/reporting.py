@@ -40,11 +40,7 @@ class Line(NamedTuple):
 
 
 class Reporter:
-    """Receives the progress of a training; what a subclass does not override is passed on to these reports.
-
-    Args:
-        reports: receive every call; none by default.
-    """
+    """Receives the progress of a training; what a subclass does not override goes to these reports."""
 
     reports: Sequence["Reporter"] = ()
 
@@ -118,8 +114,7 @@ class Reporter:
 class MetricsFile(Reporter):
     """Writes RUN/metrics.jsonl: one JSON object per line, flushed at once.
 
-    Args:
-        path: the file; lines of updates that a resumed run repeats are removed from it.
+    Lines of updates that a resumed run repeats are removed.
     """
 
     def __init__(self, path: Path) -> None:

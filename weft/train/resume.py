@@ -36,8 +36,7 @@ def resume(
 ) -> tuple[Position, History, LoadedCheckpoint | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
-    Returns:
-        The position, the validations up to it, and the checkpoint.
+    Returns the position, the validations up to it, and the checkpoint.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -74,11 +73,10 @@ def resume(
 
 
 def roll_back(checkpoints: Checkpoints, criterion: Criterion, optimiser: torch.optim.Optimizer) -> int:
-    """Load model and optimiser from the newest checkpoint; the data continues with the next batch.
+    """Load model and optimiser from the newest checkpoint, and return its update; the data continues.
 
-    Returns:
-        The update of that checkpoint. A signal saves a checkpoint too, so a run that was interrupted shortly
-        before may go back less far than an uninterrupted one.
+    A signal saves a checkpoint too, so a run that was interrupted shortly before may go back less far than an
+    uninterrupted one.
     """
     saved = checkpoints.newest()
     if saved is None:

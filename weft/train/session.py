@@ -42,11 +42,8 @@ class Interrupted(Exception):
 class Interrupts:
     """Handles signals inside its block; outside the main thread it does nothing.
 
-    Args:
-        together: for several processes: a signal takes effect when `agree` is called with it.
-
-    Attributes:
-        asked: the number of the signal received, 0 if none.
+    Of several processes (`together`) a signal takes effect when `agree` is called with it. `asked` is the
+    number of the signal received, 0 if none.
     """
 
     def __init__(self, *, together: bool = False) -> None:

@@ -36,39 +36,28 @@ if TYPE_CHECKING:
 
 @dataclass
 class TrainingState:
-    """The part of a training that changes from update to update.
-
-    model: in training mode, possibly sharded.
-    carried: state for the next batch, if the task carries one.
-    saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
-    samples: those of the last validation.
-    notes: sentences of earlier validations and updates, each reported once.
-    split: whether a batch has been split because it did not fit into memory.
-    compiled: seconds that torch has compiled and that were reported.
-    captured: launches updates whose results are read later; None to take them one by one.
-    chosen: in a training on the validation examples too, what they had chosen before.
-    """
+    """The part of a training that changes from update to update."""
 
     session: Session
     pipeline: Pipeline
     training: Training
-    model: nn.Module
+    model: nn.Module  # in training mode, possibly sharded
     updates: Updates
     plan: BatchOrder
     position: Position
     history: History
-    carried: State
+    carried: State  # for the next batch, if the task carries one
     clock: TrainingClock
     monitors: Monitors
     divergence: Divergence
     frozen: FrozenParts
-    saved: int
-    samples: tuple[Any, ...] = ()
-    notes: tuple[str, ...] = ()
-    split: bool = False
-    compiled: float = 0.0
-    captured: "CapturedUpdates | None" = None
-    chosen: ChosenUpdates | None = None
+    saved: int  # update of the newest checkpoint; -1 if the untrained model must be saved too
+    samples: tuple[Any, ...] = ()  # of the last validation
+    notes: tuple[str, ...] = ()  # of earlier validations and updates, each reported once
+    split: bool = False  # whether a batch did not fit into memory
+    compiled: float = 0.0  # seconds that torch has compiled and that were reported
+    captured: "CapturedUpdates | None" = None  # reads results later; None for updates one by one
+    chosen: ChosenUpdates | None = None  # what validations had chosen, in a training on them too
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
