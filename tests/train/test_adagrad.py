@@ -10,8 +10,7 @@ from tests.nn.ways import needs, on_threads
 from weft.nn.embed.neighbours import Neighbours
 from weft.nn.embed.subwords import WordTable
 from weft.train import optimisers, update
-from weft.train.optimiser_state import optimiser_name
-from weft.train.optimisers import Adagrad, Adam, Muon, Optimiser
+from weft.train.optimisers import Adagrad, Adam, Muon, Optimiser, optimiser_name
 
 
 def test_three_steps_are_the_formula() -> None:

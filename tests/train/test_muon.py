@@ -12,7 +12,7 @@ from tests.laws.members import normal
 from weft.errors import ConfigError
 from weft.nn.cells.lstm import LSTM
 from weft.nn.heads.categorical import Categorical
-from weft.train import optimiser_state, optimisers
+from weft.train import optimisers
 from weft.train.optimisers import POLYNOMIALS, AdamW, Muon, orthogonal
 
 
@@ -99,11 +99,11 @@ def test_its_state_is_kept_and_loaded() -> None:
     optimiser = Muon(lr=0.1).build(whole)
     for step in range(4):
         if step == 2:
-            again, kept = deepcopy(whole), deepcopy(optimiser_state.collect(whole, optimiser))
+            again, kept = deepcopy(whole), deepcopy(optimisers.collect_state(whole, optimiser))
         gradients(whole, step)
         optimiser.step()
     resumed = Muon(lr=0.1).build(again)
-    optimiser_state.restore(again, resumed, *kept, "here")
+    optimisers.restore_state(again, resumed, *kept, "here")
     for step in (2, 3):
         gradients(again, step)
         resumed.step()

@@ -7,7 +7,7 @@ from torch import nn
 
 from weft.errors import CheckpointError
 from weft.store import weights
-from weft.train import optimiser_state
+from weft.train.optimisers import collect_state, restore_state
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_forged_optimiser_states_are_refused(name: str) -> None:
     optimiser = torch.optim.AdamW(model.parameters())
     model(torch.ones(1, 3)).sum().backward()
     optimiser.step()
-    tensors, numbers = optimiser_state.collect(model, optimiser)
+    tensors, numbers = collect_state(model, optimiser)
     key, value, sentence = FORGED[name]
     tensors = {k: v for k, v in tensors.items() if k != key} | ({} if value is None else {key: value})
     with pytest.raises(CheckpointError, match=rf"optimiser for weight .*{sentence}"):
-        optimiser_state.restore(model, optimiser, tensors, numbers, "step")
+        restore_state(model, optimiser, tensors, numbers, "step")

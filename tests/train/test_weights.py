@@ -12,8 +12,7 @@ from torch import nn
 from tests.train.toy import Model, Task
 from weft.errors import CheckpointError
 from weft.store import weights
-from weft.train import optimiser_state
-from weft.train.optimisers import SGD, AdamW
+from weft.train.optimisers import SGD, AdamW, collect_state, restore_state
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
@@ -66,13 +65,13 @@ def test_an_optimiser_goes_on_by_names_as_if_never_stored(part: Any) -> None:
     model = Model(0.0)
     optimiser = part.build(model)
     take(model, optimiser, 2)
-    tensors, numbers = optimiser_state.collect(model, optimiser)
+    tensors, numbers = collect_state(model, optimiser)
     assert all(name.split("/")[1] in dict(model.named_parameters()) for name in tensors)
     other = Model(0.0)
     weights.restore(other, weights.unpack(weights.pack(model.state_dict())), "here")
     again = part.build(other)
     stored = weights.unpack(weights.pack(tensors))
-    optimiser_state.restore(other, again, stored, json.loads(json.dumps(numbers)), "here")
+    restore_state(other, again, stored, json.loads(json.dumps(numbers)), "here")
     take(model, optimiser, 2)
     take(other, again, 2)
     for one, two in zip(model.parameters(), other.parameters(), strict=True):

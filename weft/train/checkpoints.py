@@ -30,9 +30,10 @@ from torch import Tensor
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
 from weft.store.digests import Fits
-from weft.train import optimiser_state, sharding
+from weft.train import sharding
 from weft.train.history import History, SavedValidation, plain
 from weft.train.objectives.objective import Criterion
+from weft.train.optimisers import collect_state
 from weft.train.position import Position
 from weft.train.sharding import Shard, is_sharded, local, name
 from weft.tree import State, leaves
@@ -165,7 +166,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Make a snapshot of a training."""
     model, own = criterion.model, criterion.own
-    moments, numbers = optimiser_state.collect(criterion.learner, optimiser)
+    moments, numbers = collect_state(criterion.learner, optimiser)
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: moments}
     tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
     if carried is not None:

@@ -19,14 +19,13 @@ from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of
 from weft.train import compiling, lora, sharding, transfer
 from weft.train.checkpoints import About
-from weft.train.data_files import DataFiles
 from weft.train.feeding import always_true, check_fits
 from weft.train.history import History
 from weft.train.monitors import Monitors, TrainingClock
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Position, derive, settle
 from weft.train.refit import ChosenUpdates, take_back
-from weft.train.resume import carried_state, resume
+from weft.train.resume import DataFiles, carried_state, resume
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
