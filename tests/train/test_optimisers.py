@@ -150,9 +150,8 @@ def test_singular_values_become_equal(shape: tuple[int, int]) -> None:
     got = orthogonal((u * torch.linspace(0.05, 1, few) @ v.T)[None])[0]
     values = torch.linalg.svdvals(got)
     assert values.max() < 1.28 and values.min() > 0.72
-    torch.testing.assert_close(
-        got, u * (u.T @ got @ v).diagonal() @ v.T, atol=1e-4, rtol=0
-    )  # the same u and v
+    # the same u and v
+    torch.testing.assert_close(got, u * (u.T @ got @ v).diagonal() @ v.T, atol=1e-4, rtol=0)
 
 
 def parts_of(step: Tensor, rows: int) -> list[float]:

@@ -9,8 +9,7 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.config.table import Entry, PlacedError, Table, inner
-from weft.config.text import parse
+from weft.config.text import Entry, PlacedError, Table, inner, parse
 from weft.data import recipes
 from weft.errors import ConfigError
 from weft.wording import close_name

@@ -133,9 +133,8 @@ class Teacher(jsonfile.Schema):
     decoding: str  # its search settings
     sources: list[str]  # the texts that it read
     ensemble: list[str] = jsonfile.field(default_factory=list)  # further runs that it was averaged with
-    files: dict[str, list[list[str]]] = jsonfile.field(
-        default_factory=dict
-    )  # digests of files and runs it used
+    # digests of files and runs it used
+    files: dict[str, list[list[str]]] = jsonfile.field(default_factory=dict)
     mixed: bool = False  # whether the student was trained on original pairs too
 
     def save(self, folder: Path) -> None:

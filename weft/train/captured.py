@@ -111,9 +111,8 @@ class CapturedUpdates:
         self._results = torch.zeros(PENDING, 4, **wide)  # type: ignore[call-overload]
         self._at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self._stopped = torch.zeros((), dtype=torch.float32, device=self.device)
-        narrow = (
-            torch.float32 if self.device.type == "cuda" else torch.float64
-        )  # as torch's fused steps read it
+        # as torch's fused steps read it
+        narrow = torch.float32 if self.device.type == "cuda" else torch.float64
         self._rates = [torch.zeros((), dtype=narrow, device=self.device) for _ in self._groups]
         self._own = torch.Generator() if self.device.type == "cpu" else None
         self._shapes: dict[Any, _Buffers] = {}

@@ -20,9 +20,8 @@ from weft.wording import plural
 def check_compiler(device: torch.device) -> None:
     """Compile one small function, to fail early if that does not work."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory() / "compiled"))
-    os.environ.setdefault(
-        "TORCHINDUCTOR_COMPILE_THREADS", "1"
-    )  # otherwise torch leaves worker processes behind
+    # otherwise torch leaves worker processes behind
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     if device.type == "cpu":
         command = shlex.split(os.environ.get("CXX") or "g++")
         # Without a compiler, cached binaries would work until the first new shape.

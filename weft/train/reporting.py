@@ -253,9 +253,8 @@ class Bar(Reporter):
         what, shown = "training", [f"update {update:,}"]
         if self._line is not None:
             figures = measures(self._line)
-            left = (
-                [figures.pop()] if self._line.seconds_left else []
-            )  # first, so that it is shown on narrow terminals too
+            # first, so that it is shown on narrow terminals too
+            left = [figures.pop()] if self._line.seconds_left else []
             shown = [*left, *shown, *figures]
         room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
         self._draw(what, done, 1.0 if done else None, fitting(shown, room))

@@ -165,9 +165,8 @@ def session(
     recipe: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Session]:
     """Open the resources of a training, and close them in reverse order."""
-    at_a_time = (
-        1 if settings.compile else settings.workers
-    )  # compiled code draws from torch's shared generator
+    # compiled code draws from torch's shared generator
+    at_a_time = 1 if settings.compile else settings.workers
     with ExitStack() as stack:
         enter = stack.enter_context
         enter(deterministic(settings.deterministic))
