@@ -44,11 +44,11 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
 
     from weft.nn import devices
     from weft.nn.regions import compile_regions, plainly
-    from weft.train import compiling
     from weft.train.position import settle
+    from weft.train.ready import check_compiler
 
     device = torch.device("cpu")
-    compiling.check_compiler(device)
+    check_compiler(device)
     torch._dynamo.reset()
     model = _model(width, layers, asked.dropout)
     regions = compile_regions(model)

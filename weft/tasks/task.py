@@ -582,7 +582,7 @@ class Pipeline(ABC):
     refit: bool = False
 
     def widen(self, run: Path) -> None:
-        """Train on the validation examples too from now on; see train/refit.py.
+        """Train on the validation examples too from now on; see train/finish.py.
 
         Args:
             run: where to keep what is learnt from them.

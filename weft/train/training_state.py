@@ -15,13 +15,12 @@ from weft.errors import ConfigError
 from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
-from weft.train import compiling, resume, sharding
+from weft.train import resume, sharding
 from weft.train.checkpoints import snapshot_of
-from weft.train.finish import Outcome, finish, outcome, wanted
+from weft.train.finish import ChosenUpdates, Outcome, finish, outcome, publish, wanted
 from weft.train.history import History, finite
 from weft.train.monitors import Moment, Monitors, TrainingClock, now
 from weft.train.position import BatchGroup, BatchOrder, Position, derive, settle
-from weft.train.refit import ChosenUpdates, publish
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
 from weft.train.session import Interrupted, Session
@@ -396,7 +395,7 @@ class TrainingState:
 
     def _say_compiled(self) -> None:
         """Report what torch has compiled during an update."""
-        spent = compiling.seconds_spent()
+        spent = seconds_spent()
         if spent - self.compiled > 0.1:
             said = f"torch compiled for {spent - self.compiled:.1f} s in update {self.position.update + 1:,}"
             self.session.report.said(f"training.compile: {said}")
@@ -441,3 +440,11 @@ def scored(training: Training, model: nn.Module, settings: TrainingSettings, num
             return found.with_metrics(settings.metrics)
     finally:
         model.train()
+
+
+def seconds_spent() -> float:
+    """Seconds that torch has compiled in this process; 0 where this version of torch does not say."""
+    from torch._dynamo import utils
+
+    known: dict[str, float] = getattr(utils, "calculate_time_spent", dict)()
+    return known.get("total_wall_time", 0.0)

@@ -3,7 +3,7 @@
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
 wrong: text without letters, placeholders ("%s"), numbers, and characters that the vocabulary lacks.
 Read next: batch_search.py; ../../search/beam.py; ../../text/placeholders.py; ../../text/numbers.py;
-../../figures/pharaoh.py, which turns attention into pairs of words.
+../../figures/records.py, which turns attention into pairs of words.
 """
 
 import copy
@@ -23,8 +23,7 @@ import torch
 from weft.data.language_guess import CODE, SIDES, code_of
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.figures.pharaoh import merge, pharaoh
-from weft.figures.records import Figure
+from weft.figures.records import Figure, merge, pharaoh
 from weft.models import Generator, SequencePair
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
